@@ -1,0 +1,112 @@
+"""The click classes behind every verb: global options, scope check, lazy loading.
+
+Owns how the command tree is put together. Knows no verb: the registry names
+them, and a verb's module is imported when it is run or asked for help.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from importlib import import_module
+from typing import Any
+
+import click
+
+from omnigraph.cli.capability import capability, refusals
+from omnigraph.cli.scope import GlobalOption, global_options, scope_of
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+
+
+class VerbCommand(click.Command):
+    """A command that takes the global options and finds its `Scope` as the context object.
+
+    Its function returns the exit code, or None for 0.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.params = [*self.params, *global_options()]
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Refuse the flags this command does not take, then run it."""
+        scope = scope_of(ctx)
+        refused = refusals(_words(ctx), scope.given)
+        if refused:
+            raise click.UsageError("\n".join(map(str, refused)), ctx)
+        ctx.obj = scope
+        return super().invoke(ctx)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the command's own options, then the global ones it has a use for."""
+        takes = capability(_words(ctx)).takes
+        own: list[click.Parameter] = []
+        shared: list[click.Parameter] = []
+        for param in self.get_params(ctx):
+            if not isinstance(param, GlobalOption):
+                own.append(param)
+            elif param.flag is None or param.flag in takes:
+                shared.append(param)
+        _write_options(ctx, formatter, "Options", own)
+        _write_options(ctx, formatter, "Global options", shared)
+
+
+class LazyGroup(click.Group):
+    """The root: verbs listed by name and help, imported one at a time."""
+
+    def __init__(self, *args: Any, package: str, verbs: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.package = package
+        self.verbs = verbs
+        self.params = [*self.params, *global_options()]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The verbs in the order of the registry."""
+        return list(self.verbs)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
+        """Import the verb's module."""
+        if cmd_name not in self.verbs:
+            return None
+        command: click.Command = import_module(f"{self.package}.{cmd_name}").command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, but suggest from the registry, which click cannot see."""
+        if args[0] not in self.verbs and not args[0].startswith("-"):
+            raise click.NoSuchCommand(args[0], possibilities=self.verbs, ctx=ctx)
+        return super().resolve_command(ctx, args)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options, then the verbs."""
+        _write_options(ctx, formatter, "Options", self.get_params(ctx))
+        self.format_commands(ctx, formatter)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
+        """List the verbs without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl(list(self.verbs.items()))
+
+
+def _words(ctx: click.Context) -> str:
+    """The command as typed below the root, such as `schema plan`."""
+    names: list[str] = []
+    level: click.Context | None = ctx
+    while level is not None and level.parent is not None:
+        names.append(level.info_name or "")
+        level = level.parent
+    return " ".join(reversed(names))
+
+
+def _write_options(
+    ctx: click.Context,
+    formatter: click.HelpFormatter,
+    title: str,
+    params: list[click.Parameter],
+) -> None:
+    records = [record for param in params if (record := param.get_help_record(ctx)) is not None]
+    if records:
+        with formatter.section(title):
+            formatter.write_dl(records)

@@ -1,0 +1,86 @@
+"""The entry point `omnigraph`: the root command, and exceptions as exit codes.
+
+Owns the exit codes and the shape of an error on stderr. A verb raises; only
+this module catches.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
+
+import click
+
+from omnigraph.cli.command import LazyGroup
+from omnigraph.cli.deprecated import rewrite
+from omnigraph.cli.output import diagnose, write_note, write_text
+from omnigraph.cli.verbs import VERBS
+from omnigraph.errors import OmniGraphError, PreconditionFailed
+
+EXIT_ERROR = 1
+EXIT_USAGE = 2
+EXIT_PRECONDITION = 4
+EXIT_INTERRUPTED = 130
+
+
+def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001, FBT001 - click calls it
+    if value:
+        from omnigraph.cli.verbs.version import version_text
+
+        write_text(version_text())
+        ctx.exit()
+
+
+@click.group(
+    "omnigraph",
+    cls=LazyGroup,
+    package="omnigraph.cli.verbs",
+    verbs=VERBS,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+@click.option(
+    "-v",
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Print the version and exit.",
+)
+def cli() -> None:
+    """OmniGraph: a lakehouse graph database.
+
+    Global options may stand before or after the command.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    args, warning = rewrite(sys.argv[1:] if argv is None else argv)
+    if warning is not None:
+        diagnose("warning", warning)
+    try:
+        code = cli.main(args=args, prog_name="omnigraph", standalone_mode=False)
+    except click.exceptions.NoArgsIsHelpError as error:
+        write_note(error.format_message())
+        return EXIT_USAGE
+    except click.ClickException as error:
+        return _report_click(error)
+    except click.Abort as abort:
+        return EXIT_INTERRUPTED if isinstance(abort.__cause__, KeyboardInterrupt) else EXIT_ERROR
+    except PreconditionFailed as error:
+        diagnose("error", str(error))
+        return EXIT_PRECONDITION
+    except (OmniGraphError, OSError) as error:
+        diagnose("error", str(error))
+        return EXIT_ERROR
+    return code if isinstance(code, int) else 0
+
+
+def _report_click(error: click.ClickException) -> int:
+    for line in error.format_message().splitlines():
+        diagnose("error", line)
+    if isinstance(error, click.UsageError) and error.ctx is not None:
+        write_note(error.ctx.get_usage())
+        write_note(f"Try `{error.ctx.command_path} --help`.")
+    return error.exit_code

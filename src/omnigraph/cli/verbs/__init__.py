@@ -1,0 +1,13 @@
+"""The verbs, by name and one-line help; each lives in the module of its name.
+
+Owns the list. Must not import the modules: `omnigraph --help` prints from here.
+A verb's module exposes it as `command`, and its help starts with this line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+VERBS: Mapping[str, str] = {
+    "version": "Print the version of the program and of its storage format.",
+}

@@ -1,0 +1,278 @@
+"""Every error OmniGraph raises on purpose, in one tree.
+
+    OmniGraphError
+    ├── LanguageError
+    │   ├── ParseError              parse_error
+    │   ├── SchemaError             schema_error
+    │   └── TypeCheckError          T1 … T25, else type_error
+    ├── ParamError                  param_error
+    ├── ValidationError             validation_error
+    ├── KeyConflict                 key_conflict
+    ├── ReadSetChanged              read_set_conflict
+    ├── Conflict                    conflict
+    ├── VersionMismatch             version_mismatch
+    ├── PreconditionFailed          precondition_failed
+    ├── MergeConflicts              merge_conflicts
+    ├── NotFound                    not_found
+    │   └── BranchNotFound          not_found
+    ├── BadRequest                  bad_request
+    ├── ResourceLimit               resource_limit
+    ├── RecoveryRequired            recovery_required
+    ├── SchemaChangeRefused         OG-…, else schema_change_refused
+    ├── AlreadyInitialized          already_initialized
+    ├── UnsupportedFormat           unsupported_format
+    ├── PolicyDenied                policy_denied
+    ├── ChangeCursorRejected        change_cursor_rejected
+    ├── ChangeFeedGap               change_feed_gap
+    ├── ChangeDiffRefused           change_diff_refused
+    └── StorageError                storage_error
+
+Owns the classes and their stable codes. Imports nothing of the project, so
+that every layer may raise from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Literal
+
+Rule = Literal[
+    "range", "check", "enum", "required", "type", "unique", "endpoint", "cardinality", "format"
+]
+StorageKind = Literal[
+    "transient", "configuration", "not_found", "precondition", "permanent", "unknown"
+]
+
+
+class OmniGraphError(Exception):
+    """Root of the tree: a message for a person, a code and details for a program."""
+
+    default_code: ClassVar[str] = "error"
+
+    def __init__(
+        self, message: str, *, code: str | None = None, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.code = code if code is not None else self.default_code
+        self.details: dict[str, Any] = dict(details or {})
+
+    def __str__(self) -> str:
+        return self.message
+
+
+class LanguageError(OmniGraphError):
+    """Something is wrong with `.pg` or `.gq` text.
+
+    ``message`` is the first problem in one line; ``report`` (and ``str``) shows
+    every problem with file, line, column, the source line and a caret;
+    ``details["diagnostics"]`` is the same as data.
+    """
+
+    default_code = "parse_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        report: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, details=details)
+        self.report = report if report is not None else message
+
+    def __str__(self) -> str:
+        return self.report
+
+
+class ParseError(LanguageError):
+    """The text does not follow the grammar, or breaks a rule checked while parsing."""
+
+    default_code = "parse_error"
+
+
+class SchemaError(LanguageError):
+    """The declarations of a schema do not fit together."""
+
+    default_code = "schema_error"
+
+
+class TypeCheckError(LanguageError):
+    """A query does not fit the schema; ``code`` is the T-code where the language gives one."""
+
+    default_code = "type_error"
+
+
+class ParamError(OmniGraphError):
+    """A parameter value does not fit its declaration."""
+
+    default_code = "param_error"
+
+
+class ValidationError(OmniGraphError):
+    """A row breaks a rule of the schema."""
+
+    default_code = "validation_error"
+
+    def __init__(
+        self, message: str, *, rule: Rule, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, details={**(details or {}), "rule": rule})
+        self.rule: Rule = rule
+
+
+class KeyConflict(OmniGraphError):
+    """A strict insert met a row that already has this id."""
+
+    default_code = "key_conflict"
+
+
+class ReadSetChanged(OmniGraphError):
+    """What the write depended on was changed by somebody else meanwhile."""
+
+    default_code = "read_set_conflict"
+
+
+class Conflict(OmniGraphError):
+    """The request contradicts the state of the graph (branch exists, apply running, …)."""
+
+    default_code = "conflict"
+
+
+class VersionMismatch(OmniGraphError):
+    """A table is not at the version the publisher expected."""
+
+    default_code = "version_mismatch"
+
+    def __init__(self, *, type_key: str, expected: int, actual: int) -> None:
+        super().__init__(
+            f"{type_key} is at version {actual}, expected {expected}: read again and retry",
+            details={"type_key": type_key, "expected": expected, "actual": actual},
+        )
+        self.type_key = type_key
+        self.expected = expected
+        self.actual = actual
+
+
+class PreconditionFailed(OmniGraphError):
+    """A conditional write found another head commit than the one it named."""
+
+    default_code = "precondition_failed"
+
+
+@dataclass(frozen=True, slots=True)
+class MergeConflict:
+    """One place where two branches disagree."""
+
+    kind: str
+    entity_kind: Literal["node", "edge"]
+    type_name: str
+    entity_id: str
+    message: str
+    property: str | None = None
+    base: Any = None
+    source: Any = None
+    target: Any = None
+
+
+class MergeConflicts(OmniGraphError):
+    """A merge stopped; ``conflicts`` lists every disagreement, not only the first."""
+
+    default_code = "merge_conflicts"
+
+    def __init__(self, conflicts: Sequence[MergeConflict]) -> None:
+        shown = "; ".join(conflict.message for conflict in conflicts[:3])
+        more = f" (and {len(conflicts) - 3} more)" if len(conflicts) > 3 else ""
+        super().__init__(
+            f"merge has {len(conflicts)} conflict(s): {shown}{more}",
+            details={"count": len(conflicts)},
+        )
+        self.conflicts = tuple(conflicts)
+
+
+class NotFound(OmniGraphError):
+    """The named thing does not exist."""
+
+    default_code = "not_found"
+
+
+class BranchNotFound(NotFound):
+    """The named branch does not exist."""
+
+
+class BadRequest(OmniGraphError):
+    """The request itself makes no sense."""
+
+    default_code = "bad_request"
+
+
+class ResourceLimit(OmniGraphError):
+    """The request is larger than a stated limit."""
+
+    default_code = "resource_limit"
+
+
+class RecoveryRequired(OmniGraphError):
+    """A derived state must be recovered before this can go on."""
+
+    default_code = "recovery_required"
+
+
+class SchemaChangeRefused(OmniGraphError):
+    """A migration contains a step that cannot be applied; ``code`` is its OG-code if it has one."""
+
+    default_code = "schema_change_refused"
+
+
+class AlreadyInitialized(OmniGraphError):
+    """The location already holds a graph."""
+
+    default_code = "already_initialized"
+
+
+class UnsupportedFormat(OmniGraphError):
+    """The graph was written in a storage format this version does not handle."""
+
+    default_code = "unsupported_format"
+
+
+class PolicyDenied(OmniGraphError):
+    """The policy does not allow this actor to do this."""
+
+    default_code = "policy_denied"
+
+
+class ChangeCursorRejected(OmniGraphError):
+    """A change-feed cursor is malformed or belongs to something else."""
+
+    default_code = "change_cursor_rejected"
+
+
+class ChangeFeedGap(OmniGraphError):
+    """The history a cursor points into was cleaned up."""
+
+    default_code = "change_feed_gap"
+
+
+class ChangeDiffRefused(OmniGraphError):
+    """Two states cannot be compared row by row."""
+
+    default_code = "change_diff_refused"
+
+
+class StorageError(OmniGraphError):
+    """The storage below failed; ``kind`` says whether a retry can help."""
+
+    default_code = "storage_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: StorageKind = "unknown",
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message, details={**(details or {}), "kind": kind})
+        self.kind: StorageKind = kind

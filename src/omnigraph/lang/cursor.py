@@ -1,0 +1,217 @@
+"""A cursor over tokens: looking ahead, expecting, failing, and going on after a failure.
+
+Owns the mechanics both parsers share. Never knows a grammar: which token may
+follow is the parser's business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator
+from contextlib import contextmanager
+from typing import NoReturn
+
+from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean, nearest_name
+from omnigraph.lang.source import Span
+from omnigraph.lang.tokens import Kind, Token, lexical_complaint
+
+MAX_NESTING = 64
+"""How deep blocks and calls may nest; deeper text is refused before the stack is at risk."""
+
+_ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
+
+_NOUNS = {
+    Kind.IDENT: "a name",
+    Kind.TYPE: "a type name",
+    Kind.VARIABLE: "a variable",
+    Kind.INTEGER: "an integer",
+    Kind.FLOAT: "a number",
+    Kind.STRING: "a string",
+}
+
+
+class SyntaxFailure(Exception):  # noqa: N818  (control flow inside a parser; never leaves it)
+    """The current construct cannot be parsed; its diagnostic is already reported."""
+
+
+class NestingFailure(SyntaxFailure):
+    """The text nests too deep: nothing after it is worth parsing."""
+
+
+class Cursor:
+    """Walks one token list and reports to one reporter."""
+
+    def __init__(self, tokens: list[Token], reporter: Reporter) -> None:
+        self.tokens = tokens
+        self.reporter = reporter
+        self.index = 0
+        self.token = tokens[0]
+        self._depth = 0
+
+    # -- looking ---------------------------------------------------------------
+
+    def peek(self, ahead: int = 1) -> Token:
+        """The token so many places after the current one; END past the end."""
+        index = self.index + ahead
+        return self.tokens[index] if index < len(self.tokens) else self.tokens[-1]
+
+    def at(self, text: str) -> bool:
+        """Whether the current token is this word or punctuation."""
+        token = self.token
+        return token.text == text and token.kind is not Kind.STRING
+
+    def at_end(self) -> bool:
+        """Whether all tokens are used up."""
+        return self.token.kind is Kind.END
+
+    def previous_end(self) -> int:
+        """Where the last consumed token ended."""
+        return self.tokens[self.index - 1].end if self.index else 0
+
+    def span_from(self, start: int) -> Span:
+        """From an offset to the end of the last consumed token."""
+        return Span(start, max(start, self.previous_end()))
+
+    # -- consuming -------------------------------------------------------------
+
+    def advance(self) -> Token:
+        """Consume the current token and return it; END is never passed."""
+        token = self.token
+        if token.kind is not Kind.END:
+            self.index += 1
+            self.token = self.tokens[self.index]
+        return token
+
+    def accept(self, text: str) -> bool:
+        """Consume this word or punctuation if it is next."""
+        if self.at(text):
+            self.advance()
+            return True
+        return False
+
+    def expect(self, text: str, *, instead: str | None = None) -> Token:
+        """Consume exactly this word or punctuation, or fail."""
+        if self.at(text):
+            return self.advance()
+        self.fail_expected(instead or f"`{text}`", known=(text,))
+
+    def keyword(self, word: str) -> Token:
+        """Consume this keyword; a near miss is reported and taken for it, so parsing goes on."""
+        token = self.token
+        if token.kind is Kind.IDENT and token.text != word and nearest_name(token.text, (word,)):
+            self.report(
+                token.span,
+                f"expected `{word}`, found `{shorten(token.text)}`",
+                hint=f"did you mean `{word}`?",
+            )
+            return self.advance()
+        return self.expect(word)
+
+    def expect_kind(self, kind: Kind, noun: str | None = None) -> Token:
+        """Consume a token of this kind, or fail saying what belongs here."""
+        if self.token.kind is kind:
+            return self.advance()
+        self.fail_expected(noun or _NOUNS[kind])
+
+    def string(self, noun: str = "a string") -> str:
+        """Consume a string literal and decode its escapes."""
+        token = self.expect_kind(Kind.STRING, noun)
+        return self.decode(token)
+
+    def decode(self, token: Token) -> str:
+        """The value of a string token; an unknown escape is reported where it stands."""
+        body = token.text[1:-1]
+        if "\\" not in body:
+            return body
+        parts: list[str] = []
+        offset = 0
+        while (slash := body.find("\\", offset)) >= 0:
+            parts.append(body[offset:slash])
+            escaped = body[slash + 1]
+            decoded = _ESCAPES.get(escaped)
+            if decoded is None:
+                start = token.start + 1 + slash
+                self.report(
+                    Span(start, start + 2),
+                    f"unsupported escape sequence: \\{escaped}",
+                    hint='only \\" \\\\ \\n \\r \\t are escapes',
+                )
+                decoded = escaped
+            parts.append(decoded)
+            offset = slash + 2
+        parts.append(body[offset:])
+        return "".join(parts)
+
+    # -- failing ---------------------------------------------------------------
+
+    def report(self, span: Span, message: str, *, hint: str | None = None) -> None:
+        """Report a mistake that does not stop the parse."""
+        self.reporter.report(span, message, phase=Phase.PARSE, hint=hint)
+
+    def fail(self, span: Span, message: str, *, hint: str | None = None) -> NoReturn:
+        """Report a mistake and give the current construct up."""
+        self.report(span, message, hint=hint)
+        raise SyntaxFailure
+
+    def fail_expected(self, expected: str, *, known: Collection[str] = ()) -> NoReturn:
+        """Fail because the current token is not what belongs here."""
+        token = self.token
+        if token.kind is Kind.ERROR:
+            self.fail(token.span, lexical_complaint(token))
+        span = token.span if token.kind is not Kind.END else Span(token.start, token.start)
+        found = "the end of the text" if token.kind is Kind.END else f"`{shorten(token.text)}`"
+        hint = did_you_mean(token.text, known) if token.kind is Kind.IDENT and known else None
+        self.fail(span, f"expected {expected}, found {found}", hint=hint)
+
+    @contextmanager
+    def nested(self) -> Iterator[None]:
+        """Count one level of nesting for the body of the with statement."""
+        if self._depth >= MAX_NESTING:
+            span = self.token.span
+            self.report(span, f"this nests deeper than {MAX_NESTING} levels")
+            raise NestingFailure
+        self._depth += 1
+        try:
+            yield
+        finally:
+            self._depth -= 1
+
+    # -- going on --------------------------------------------------------------
+
+    def skip_until(self, resumes: Callable[[], bool], *, since: int | None = None) -> None:
+        """Skip to where parsing can resume, passing over whole `{…}` blocks on the way.
+
+        ``since`` is the index at which the failed construct began: blocks it opened
+        and did not close are left first, and at least one token is passed. Stops
+        before a `}` that closes the enclosing block.
+        """
+        depth = 0
+        if since is not None:
+            for token in self.tokens[since : self.index]:
+                if token.text == "{":
+                    depth += 1
+                elif token.text == "}":
+                    depth -= 1
+            depth = max(depth, 0)
+            if self.index == since and not self.at("}"):
+                self.advance()
+        while not self.at_end():
+            if depth == 0 and (self.at("}") or resumes()):
+                return
+            if self.at("{"):
+                depth += 1
+            elif self.at("}"):
+                depth -= 1
+            self.advance()
+
+    def starts_line(self) -> bool:
+        """Whether the current token is the first of its line."""
+        if self.index == 0:
+            return True
+        before = self.tokens[self.index - 1].end
+        return "\n" in self.reporter.source.text[before : self.token.start]
+
+
+def shorten(text: str) -> str:
+    """A token's text as it may stand in a one-line message."""
+    flat = text.replace("\n", " ").replace("\r", " ")
+    return flat if len(flat) <= 30 else f"{flat[:27]}…"

@@ -1,0 +1,92 @@
+"""Checking the property conditions of a binding: `$p: Person { name: $n }`.
+
+Owns the rules T2 and T3 for them and turns each into a predicate.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.operands import resolve_variable
+from omnigraph.lang.query.check.scope import NodeBinding, Scope
+from omnigraph.lang.query.check.values import describe, fit_literal
+from omnigraph.lang.types import Scalar, ValueType, compatible
+
+
+def check_matches(
+    scope: Scope, binding: ast.Binding, node: resolved.NodeVariable
+) -> list[plan.Predicate]:
+    """The predicates of a binding's property conditions."""
+    bound = scope.find(node.name)
+    nullable = isinstance(bound, NodeBinding) and bound.nullable
+    predicates: list[plan.Predicate] = []
+    for condition in binding.matches:
+        type_ = _property_type(scope, node.node_type, condition.property)
+        if type_ is None:
+            continue
+        value = _value(scope, condition, type_)
+        if value is None:
+            continue
+        left = plan.Property(
+            node.name, condition.property.text, type_.as_nullable(type_.nullable or nullable)
+        )
+        if type_.is_list:
+            predicates.append(plan.Contains(left, value))
+        else:
+            predicates.append(plan.Comparison(left, "=", value))
+    return predicates
+
+
+def _property_type(scope: Scope, node_type: str, name: ast.Name) -> ValueType | None:
+    checker = scope.checker
+    if name.text == ast.ID:
+        return plan.TEXT
+    properties = checker.catalog.nodes[node_type].properties
+    definition = properties.get(name.text)
+    if definition is None:
+        checker.error(
+            name.span,
+            f"node type {node_type} has no property `{name.text}`",
+            "T2",
+            hint=did_you_mean(name.text, properties),
+        )
+        return None
+    if definition.type.is_blob:
+        checker.error(name.span, f"`{name.text}` is a Blob and cannot be matched", "T3")
+        return None
+    if definition.type.is_vector:
+        checker.error(name.span, f"`{name.text}` is a vector and cannot be matched", "T3")
+        return None
+    return definition.type
+
+
+def _value(
+    scope: Scope, condition: ast.PropertyMatch, type_: ValueType
+) -> plan.Scalarish | None:
+    checker = scope.checker
+    name, value = condition.property.text, condition.value
+    wanted = type_.element() if type_.is_list else type_
+    match value:
+        case ast.Now():
+            if wanted.scalar is Scalar.DATETIME:
+                return plan.Now()
+            checker.error(value.span, f"`now()` is a DateTime, `{name}` is {wanted}", "T7")
+            return None
+        case ast.Variable():
+            operand = resolve_variable(scope, value)
+            if operand is None:
+                return None
+            if isinstance(operand, plan.NodeRef) or not compatible(operand.type, wanted):
+                checker.error(
+                    value.span, f"`{name}` is {wanted}, ${value.name} is {describe(operand)}", "T7"
+                )
+                return None
+            return operand
+        case ast.ListLiteral() if type_.is_list:
+            checker.error(
+                value.span, f"`{name}` is matched by one element it contains, not by a list", "T3"
+            )
+            return None
+        case _:
+            return fit_literal(checker, value, wanted, f"`{name}`", storing=False)

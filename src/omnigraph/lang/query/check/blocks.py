@@ -1,0 +1,224 @@
+"""Checking match blocks: bindings, traversals and the blocks nested in them.
+
+Owns how variables get their types: bindings first, then traversals in whatever
+order their ends become known, optional blocks in between as written. Filters
+and nested tests are checked last, when every variable of the block is known.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.bindings import check_matches
+from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
+from omnigraph.lang.query.check.predicates import FilterClause, comparison, resolve_filter
+from omnigraph.lang.query.check.scope import Bound, NodeBinding, Scope
+from omnigraph.lang.query.check.traversals import TraversalChecker
+from omnigraph.lang.source import Span
+from omnigraph.lang.types import NUMERIC
+
+TestClause = ast.Not | ast.Exists | ast.AnyOf | ast.Counted
+
+
+def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Block:
+    """Resolve one block in its own scope, which is filled with what the block binds."""
+    parts: list[resolved.Segment | resolved.OptionalBlock] = []
+    predicates: list[plan.Predicate] = []
+    pending: list[ast.Clause] = []
+    for clause in clauses:
+        if isinstance(clause, ast.Optional):
+            parts.append(_check_segment(scope, pending, predicates))
+            parts.append(_check_optional(scope, clause))
+            pending = []
+        else:
+            pending.append(clause)
+    parts.append(_check_segment(scope, pending, predicates))
+    tests: list[resolved.NestedTest] = []
+    for clause in clauses:
+        if isinstance(clause, FilterClause):
+            predicate = resolve_filter(scope, clause)
+            if predicate is not None:
+                predicates.append(predicate)
+        elif isinstance(clause, TestClause):
+            test = _check_test(scope, clause)
+            if test is not None:
+                tests.append(test)
+    return resolved.Block(tuple(parts), tuple(predicates), tuple(tests))
+
+
+# -- what binds variables ----------------------------------------------------------
+
+
+def _check_segment(
+    scope: Scope, clauses: list[ast.Clause], predicates: list[plan.Predicate]
+) -> resolved.Segment:
+    nodes: list[resolved.NodeVariable] = []
+    bindings = [clause for clause in clauses if isinstance(clause, ast.Binding)]
+    for binding in bindings:
+        node = _declare(scope, binding)
+        if node is not None:
+            nodes.append(node)
+            predicates.extend(check_matches(scope, binding, node))
+    traversals = [clause for clause in clauses if isinstance(clause, ast.Traversal)]
+    checked = TraversalChecker(scope).check_all(traversals)
+    return resolved.Segment(tuple(dict.fromkeys(nodes)), checked)
+
+
+def _declare(scope: Scope, binding: ast.Binding) -> resolved.NodeVariable | None:
+    """Bind a variable to a node type, or add conditions to one that is bound already."""
+    checker = scope.checker
+    variable = binding.variable
+    node_type = checker.catalog.nodes.get(binding.type_name.text)
+    if node_type is None:
+        _report_unknown_type(scope, binding.type_name)
+    if variable.name == ast.ANONYMOUS:
+        if node_type is None:
+            return None
+        name = checker.fresh_name()
+        scope.declare(NodeBinding(name, node_type))
+        return resolved.NodeVariable(name, node_type.name)
+    bound = scope.find(variable.name)
+    if bound is None:
+        if variable.name in checker.params:
+            checker.error(variable.span, f"${variable.name} is a parameter; name the node otherwise")
+        scope.declare(NodeBinding(variable.name, node_type))
+    elif not _may_rebind(scope, bound, binding):
+        return None
+    if node_type is None:
+        return None
+    return resolved.NodeVariable(variable.name, node_type.name)
+
+
+def _may_rebind(scope: Scope, bound: Bound, binding: ast.Binding) -> bool:
+    checker = scope.checker
+    name = binding.variable.name
+    if not isinstance(bound, NodeBinding):
+        checker.error(binding.span, f"${name} is an edge and cannot become a node", "T23")
+        return False
+    if bound.type is not None and bound.type.name != binding.type_name.text:
+        if binding.type_name.text in checker.catalog.nodes:
+            checker.error(
+                binding.type_name.span,
+                f"${name} is a {bound.type.name} already and cannot be a "
+                f"{binding.type_name.text} too",
+            )
+        return False
+    return bound.type is not None
+
+
+def _report_unknown_type(scope: Scope, name: ast.Name) -> None:
+    catalog = scope.checker.catalog
+    if name.text in catalog.interfaces:
+        message, hint = f"{name.text} is an interface; only node types can be bound", None
+    elif name.text in catalog.edges:
+        message, hint = f"{name.text} is an edge type; only node types can be bound", None
+    else:
+        message, hint = f"unknown node type {name.text}", did_you_mean(name.text, catalog.nodes)
+    scope.checker.error(name.span, message, "T1", hint=hint)
+
+
+def _check_optional(scope: Scope, clause: ast.Optional) -> resolved.OptionalBlock:
+    inner = Scope(scope.checker, scope)
+    block = check_block(inner, clause.clauses)
+    for bound in inner.own.values():
+        scope.declare(replace(bound, nullable=True))
+    return resolved.OptionalBlock(block, tuple(inner.own))
+
+
+# -- what tests rows ---------------------------------------------------------------
+
+
+def _check_test(scope: Scope, clause: TestClause) -> resolved.NestedTest | None:
+    match clause:
+        case ast.Not(clauses):
+            return _plain_test(scope, "not", clauses, clause.span)
+        case ast.Exists(clauses):
+            return _plain_test(scope, "exists", clauses, clause.span)
+        case ast.AnyOf():
+            return _any_test(scope, clause)
+        case ast.Counted():
+            return _counted_test(scope, clause)
+
+
+def _inner_block(
+    scope: Scope, clauses: tuple[ast.Clause, ...], span: Span, what: str
+) -> tuple[Scope, resolved.Block]:
+    inner = Scope(scope.checker, scope)
+    block = check_block(inner, clauses)
+    if not inner.used_outer:
+        scope.checker.error(
+            span,
+            f"{what} mentions no variable of the block around it",
+            "T9",
+            hint="connect it to a variable bound outside",
+        )
+    return inner, block
+
+
+def _plain_test(
+    scope: Scope, kind: str, clauses: tuple[ast.Clause, ...], span: Span
+) -> resolved.NestedTest:
+    inner, block = _inner_block(scope, clauses, span, f"`{kind} {{ … }}`")
+    return resolved.NestedTest(
+        "not" if kind == "not" else "exists", (block,), frozenset(inner.used_outer)
+    )
+
+
+def _any_test(scope: Scope, clause: ast.AnyOf) -> resolved.NestedTest:
+    blocks: list[resolved.Block] = []
+    uses: set[str] = set()
+    for index, group in enumerate(clause.groups):
+        span = clause.group_spans[index] if clause.group_spans else clause.span
+        inner, block = _inner_block(scope, group, span, "a group of `any`")
+        blocks.append(block)
+        uses |= inner.used_outer
+    return resolved.NestedTest("any", tuple(blocks), frozenset(uses))
+
+
+def _counted_test(scope: Scope, clause: ast.Counted) -> resolved.NestedTest | None:
+    checker = scope.checker
+    inner, block = _inner_block(scope, clause.clauses, clause.span, f"`{clause.aggregate} {{ … }}`")
+    argument = None
+    result = plan.COUNT_TYPE
+    if clause.argument is not None:
+        argument = resolve_access(inner, clause.argument)
+        if argument is None:
+            return None
+        type_ = aggregate_type(clause.aggregate, argument.type)
+        if type_ is None:
+            checker.error(
+                clause.argument.span, f"cannot take the {clause.aggregate} of {argument.type}", "T8"
+            )
+            return None
+        result = type_
+    value = resolve_operand(scope, clause.value)
+    if value is None:
+        return None
+    if isinstance(value, plan.NodeRef) or value.type.is_blob:
+        checker.error(clause.value.span, "the value compared with is one scalar", "T7")
+        return None
+    # Only the types matter here; the left side is what the block yields.
+    probe = plan.ParamRef(clause.aggregate, result)
+    if comparison(checker, clause.value.span, probe, clause.op, value) is None:
+        return None
+    return resolved.NestedTest(
+        "aggregate",
+        (block,),
+        frozenset(inner.used_outer),
+        clause.aggregate,
+        argument,
+        clause.op,
+        value,
+    )
+
+
+def aggregate_type(function: ast.AggregateName, argument: plan.ValueType) -> plan.ValueType | None:
+    """The type of an aggregate of a scalar, or None when there is no such aggregate (T8)."""
+    if function == "count":
+        return plan.COUNT_TYPE
+    if function in ("sum", "avg"):
+        return plan.FLOAT_TYPE if argument.scalar in NUMERIC and not argument.is_list else None
+    return argument.as_nullable() if argument.is_plain else None

@@ -1,0 +1,145 @@
+"""Checking `return`: the result columns of a read.
+
+Owns column names and types, aggregates and their grouping keys, and scores.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.lang.query import plan
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.blocks import aggregate_type
+from omnigraph.lang.query.check.operands import resolve_operand
+from omnigraph.lang.query.check.scope import Scope
+from omnigraph.lang.query.check.search import resolve_ranking
+
+_SCORE_NAMES = {ast.Nearest: "nearest", ast.Bm25: "bm25", ast.Rrf: "rrf"}
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedColumns:
+    """The columns of a result; ``complete`` is false when one of them was faulty."""
+
+    columns: tuple[plan.Column, ...]
+    aliased: frozenset[str]
+    aggregated: bool
+    complete: bool
+
+    def named(self, name: str) -> plan.Column | None:
+        """A column by its name."""
+        return next((column for column in self.columns if column.name == name), None)
+
+
+def check_columns(scope: Scope, projections: tuple[ast.Projection, ...]) -> CheckedColumns:
+    """Resolve every projection."""
+    aggregated = any(isinstance(item.expr, ast.Aggregate) for item in projections)
+    columns: list[plan.Column] = []
+    names: set[str] = set()
+    for item in projections:
+        name = item.alias.text if item.alias is not None else default_name(item.expr)
+        if name in names:
+            where = item.alias.span if item.alias is not None else item.span
+            scope.checker.error(
+                where,
+                f"two result columns are called `{name}`",
+                "T25",
+                hint="give one of them an alias: `… as other_name`",
+            )
+        names.add(name)
+        value = _output(scope, item.expr)
+        if value is None:
+            continue
+        columns.append(plan.Column(name, value))
+        if aggregated and not isinstance(value, plan.Aggregate):
+            _check_group_key(scope, item.expr)
+    aliased = frozenset(item.alias.text for item in projections if item.alias is not None)
+    return CheckedColumns(tuple(columns), aliased, aggregated, len(columns) == len(projections))
+
+
+def default_name(expr: ast.Expr) -> str:
+    """What a column without an alias is called."""
+    match expr:
+        case ast.Access(variable, name):
+            return f"{variable.name}.{name.text}"
+        case ast.Variable(name) | ast.Alias(name):
+            return name
+        case ast.Aggregate(_, argument):
+            return default_name(argument)
+        case ast.Now():
+            return "now"
+        case ast.TextCall(name):
+            return name
+        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+            return _SCORE_NAMES[type(expr)]
+        case _:
+            return "literal"
+
+
+def _check_group_key(scope: Scope, expr: ast.Expr) -> None:
+    if not isinstance(expr, ast.Access | ast.Variable):
+        scope.checker.error(
+            expr.span,
+            "beside an aggregate, a column is a property or a variable to group by",
+            "T9",
+        )
+
+
+def _output(scope: Scope, expr: ast.Expr) -> plan.Output | None:
+    match expr:
+        case ast.Aggregate():
+            return _aggregate(scope, expr)
+        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+            ranking = resolve_ranking(scope, expr)
+            return plan.Score(ranking) if ranking is not None else None
+        case ast.Alias(name):
+            hint = f"did you mean `${name}`?" if name in scope.names() else None
+            scope.checker.error(
+                expr.span, f"`{name}` is no value; a column cannot refer to another", hint=hint
+            )
+            return None
+        case ast.TextCall():
+            scope.checker.error(
+                expr.span, f"`{expr.name}` is a clause of `match`; it has no value to return"
+            )
+            return None
+        case _:
+            return _readable(scope, expr)
+
+
+def _readable(scope: Scope, expr: ast.Expr) -> plan.Scalarish | plan.NodeRef | None:
+    """A value that may leave the query: anything but a Blob."""
+    value = resolve_operand(scope, expr)
+    if value is not None and not isinstance(value, plan.NodeRef) and value.type.is_blob:
+        scope.checker.error(
+            expr.span, "a Blob is read through the blob interface, not by a query", "T24"
+        )
+        return None
+    return value
+
+
+def _aggregate(scope: Scope, expr: ast.Aggregate) -> plan.Aggregate | None:
+    argument_expr = expr.argument
+    if isinstance(argument_expr, ast.Aggregate | ast.Nearest | ast.Bm25 | ast.Rrf | ast.TextCall):
+        scope.checker.error(
+            argument_expr.span, f"`{expr.name}` aggregates a property, variable or literal", "T8"
+        )
+        return None
+    if isinstance(argument_expr, ast.Alias):
+        hint = f"did you mean `${argument_expr.name}`?"
+        scope.checker.error(argument_expr.span, "an aggregate cannot refer to a column", hint=hint)
+        return None
+    argument = _readable(scope, argument_expr)
+    if argument is None:
+        return None
+    if isinstance(argument, plan.NodeRef):
+        if expr.name == "count":
+            return plan.Aggregate("count", argument, plan.COUNT_TYPE)
+        described = f"the node ${argument.variable}"
+    else:
+        type_ = aggregate_type(expr.name, argument.type)
+        if type_ is not None:
+            return plan.Aggregate(expr.name, argument, type_)
+        described = str(argument.type)
+    scope.checker.error(expr.span, f"cannot take the {expr.name} of {described}", "T8")
+    return None

@@ -1,0 +1,122 @@
+"""Typing expressions: variables, property access, literals, `now()`.
+
+Owns what an expression denotes on its own. Whether it may stand where it
+stands is for the caller to say.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.query import plan
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope
+from omnigraph.lang.query.check.values import constant
+from omnigraph.lang.types import ValueType
+
+Operand = plan.Scalarish | plan.NodeRef
+
+
+def resolve_operand(scope: Scope, expr: ast.Expr) -> Operand | None:
+    """A scalar or a node; None when it is neither, which has been reported."""
+    checker = scope.checker
+    match expr:
+        case ast.Literal() | ast.ListLiteral():
+            return constant(checker, expr)
+        case ast.Now():
+            return plan.Now()
+        case ast.Access():
+            return resolve_access(scope, expr)
+        case ast.Variable():
+            return resolve_variable(scope, expr)
+        case ast.Alias(name):
+            if name == "null":
+                checker.error(expr.span, "nothing equals null", "T7", hint="write `is null`")
+            else:
+                hint = did_you_mean(name, scope.names(), prefix="$")
+                checker.error(expr.span, f"`{name}` is no value here", "T7", hint=hint)
+            return None
+        case ast.Aggregate():
+            checker.error(expr.span, "an aggregate cannot stand in a filter", "T7")
+            return None
+        case ast.TextCall():
+            checker.error(
+                expr.span, f"`{expr.name}` is a clause of its own, not a value to compare", "T7"
+            )
+            return None
+        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+            checker.error(expr.span, "a ranking orders rows; it cannot stand in a filter", "T7")
+            return None
+
+
+def resolve_variable(scope: Scope, variable: ast.Variable) -> Operand | None:
+    """A node or a parameter behind a bare variable."""
+    bound = scope.find(variable.name)
+    checker = scope.checker
+    if isinstance(bound, EdgeBinding):
+        checker.error(
+            variable.span,
+            f"${variable.name} is an edge and has no value of its own",
+            "T23",
+            hint=f"use a property such as `${variable.name}.@id`",
+        )
+        return None
+    if isinstance(bound, NodeBinding):
+        if bound.type is None:
+            return None
+        return plan.NodeRef(bound.name, bound.type.name, bound.nullable)
+    return resolve_param(scope, variable)
+
+
+def resolve_param(scope: Scope, variable: ast.Variable) -> plan.ParamRef | None:
+    """A declared parameter; anything else is reported as not bound."""
+    if variable.name == ast.ANONYMOUS:
+        scope.checker.error(variable.span, "`$_` is anonymous and cannot be looked at")
+        return None
+    if variable.name not in scope.checker.params:
+        scope.unbound(variable)
+        return None
+    type_ = scope.checker.params[variable.name]
+    return plan.ParamRef(variable.name, type_) if type_ is not None else None
+
+
+def resolve_access(scope: Scope, access: ast.Access, *, unbound_code: str = "T6") -> plan.Property | None:
+    """`$variable.property` of a node or an edge."""
+    checker = scope.checker
+    variable, name = access.variable, access.property
+    bound = scope.find(variable.name)
+    if bound is None:
+        if variable.name in checker.params:
+            checker.error(variable.span, f"${variable.name} is a parameter, not a node", "T6")
+        else:
+            scope.unbound(variable, unbound_code)
+        return None
+    if bound.type is None:
+        return None
+    type_ = property_type(checker, bound, name)
+    if type_ is None:
+        return None
+    return plan.Property(bound.name, name.text, type_.as_nullable(type_.nullable or bound.nullable))
+
+
+def property_type(
+    checker: Checker, bound: NodeBinding | EdgeBinding, name: ast.Name
+) -> ValueType | None:
+    """The type of a property or structural column, or None after reporting T6."""
+    assert bound.type is not None
+    is_edge = isinstance(bound, EdgeBinding)
+    if name.text.startswith("@"):
+        if name.text == ast.ID or is_edge:
+            return plan.TEXT
+        checker.error(name.span, f"a node has no `{name.text}`; only edges do", "T6")
+        return None
+    definition = bound.type.properties.get(name.text)
+    if definition is not None:
+        return definition.type
+    kind = "edge" if is_edge else "node"
+    hint = did_you_mean(name.text, bound.type.properties)
+    if hint is None and name.text == "id":
+        hint = "the id is `@id`"
+    checker.error(
+        name.span, f"{kind} type {bound.type.name} has no property `{name.text}`", "T6", hint=hint
+    )
+    return None

@@ -1,0 +1,187 @@
+"""Checking reads as a whole: match, return, order, limit.
+
+Owns the rules between the parts: what may order what, when a limit is needed,
+which scores may be returned.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.blocks import check_block
+from omnigraph.lang.query.check.columns import CheckedColumns, check_columns, default_name
+from omnigraph.lang.query.check.operands import resolve_access, resolve_param
+from omnigraph.lang.query.check.scope import Checker, Scope
+from omnigraph.lang.query.check.search import resolve_ranking
+from omnigraph.lang.types import INTEGERS
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedRead:
+    """A read with every name resolved, ready to be lowered."""
+
+    block: resolved.Block
+    columns: CheckedColumns
+    distinct: bool
+    ranking: plan.Ranking | None
+    order: tuple[plan.OrderKey, ...]
+    limit: plan.RowCount | None
+    offset: plan.RowCount | None
+    variables: tuple[str, ...]
+
+
+def check_read(checker: Checker, read: ast.Read) -> CheckedRead:
+    """Resolve a read; only meaningful when nothing was reported."""
+    scope = Scope(checker)
+    block = check_block(scope, read.clauses)
+    columns = check_columns(scope, read.projections)
+    ordering = _Ordering(scope, read, columns)
+    ranking = ordering.ranking()
+    order = ordering.keys()
+    _check_scores(scope, read, columns, ranking)
+    limit = _row_count(scope, read.limit)
+    offset = _row_count(scope, read.offset)
+    variables = tuple(scope.own)
+    return CheckedRead(
+        block, columns, read.distinct, ranking, order, limit, offset, variables
+    )
+
+
+class _Ordering:
+    """Checks the order keys of one read."""
+
+    def __init__(self, scope: Scope, read: ast.Read, columns: CheckedColumns) -> None:
+        self.scope = scope
+        self.checker = scope.checker
+        self.read = read
+        self.columns = columns
+
+    def ranking(self) -> plan.Ranking | None:
+        """The ranking call that is the first order key, if one is."""
+        if not self.read.ordering or not isinstance(self.read.ordering[0].expr, ast.Ranking):
+            return None
+        expr = self.read.ordering[0].expr
+        if self.read.limit is None:
+            if isinstance(expr, ast.Nearest):
+                self.checker.error(expr.span, "`nearest` needs a `limit`", "T17")
+            elif isinstance(expr, ast.Rrf):
+                self.checker.error(expr.span, "`rrf` needs a `limit`", "T21")
+        ranking = resolve_ranking(self.scope, expr)
+        if ranking is None:
+            return None
+        returned = any(column.value == plan.Score(ranking) for column in self.columns.columns)
+        if self.columns.aggregated or (self.read.distinct and not returned):
+            self._only_columns(expr)
+        return ranking
+
+    def keys(self) -> tuple[plan.OrderKey, ...]:
+        """The order keys that are not a leading ranking."""
+        keys: list[plan.OrderKey] = []
+        for index, ordering in enumerate(self.read.ordering):
+            if isinstance(ordering.expr, ast.Ranking):
+                if index > 0:
+                    self.checker.error(
+                        ordering.expr.span, "a ranking can only be the first order key"
+                    )
+                continue
+            by = self._key(ordering.expr)
+            if by is not None:
+                keys.append(plan.OrderKey(by, ordering.descending))
+        return tuple(keys)
+
+    def _key(self, expr: ast.Expr) -> str | plan.Property | None:
+        match expr:
+            case ast.Alias():
+                return self._alias(expr)
+            case ast.Access():
+                return self._property(expr)
+            case ast.Aggregate():
+                hint = "give it an alias in `return` and order by that"
+            case _:
+                hint = "order by `$v.property`, a result column or a ranking"
+        self.checker.error(expr.span, "unsupported ordering expression", hint=hint)
+        return None
+
+    def _alias(self, expr: ast.Alias) -> str | None:
+        column = self.columns.named(expr.name)
+        if column is None:
+            if self.columns.complete:
+                known = [column.name for column in self.columns.columns]
+                hint = did_you_mean(expr.name, known)
+                self.checker.error(
+                    expr.span, f"alias '{expr.name}' not found for ordering", hint=hint
+                )
+            return None
+        value = column.value
+        if isinstance(value, plan.NodeRef) or value.type.is_list or value.type.is_vector:
+            self.checker.error(expr.span, f"`{expr.name}` has no order")
+            return None
+        return column.name
+
+    def _property(self, expr: ast.Access) -> str | plan.Property | None:
+        name = default_name(expr)
+        column = self.columns.named(name)
+        is_column = column is not None and name not in self.columns.aliased
+        if self.columns.aggregated or self.read.distinct:
+            if not is_column:
+                if self.columns.complete:
+                    self._only_columns(expr)
+                return None
+            return name
+        access = resolve_access(self.scope, expr)
+        if access is None:
+            return None
+        if access.type.is_blob:
+            self.checker.error(expr.span, "a Blob has no order", "T24")
+            return None
+        if not access.type.is_plain:
+            self.checker.error(expr.span, f"{access.type} has no order")
+            return None
+        return access
+
+    def _only_columns(self, expr: ast.Expr) -> None:
+        why = "an aggregate query" if self.columns.aggregated else "`return distinct`"
+        self.checker.error(
+            expr.span,
+            f"{why} is ordered by its result columns only",
+            "T9",
+            hint="return it too, or order by the alias it has",
+        )
+
+
+def _check_scores(
+    scope: Scope, read: ast.Read, columns: CheckedColumns, ranking: plan.Ranking | None
+) -> None:
+    """A returned score is that of the ranking in use, or of the only one there is."""
+    expected = ranking
+    for projection in read.projections:
+        if not isinstance(projection.expr, ast.Ranking):
+            continue
+        name = projection.alias.text if projection.alias else default_name(projection.expr)
+        column = columns.named(name)
+        if column is None or not isinstance(column.value, plan.Score):
+            continue
+        if expected is None:
+            expected = column.value.ranking
+        elif column.value.ranking != expected:
+            other = "the ranking in `order`" if ranking is not None else "the other one returned"
+            scope.checker.error(projection.expr.span, f"this score differs from {other}")
+
+
+def _row_count(scope: Scope, count: ast.Count | None) -> plan.RowCount | None:
+    if count is None:
+        return None
+    if isinstance(count, ast.Literal):
+        return int(count.value) if isinstance(count.value, int) else None
+    param = resolve_param(scope, count)
+    if param is None:
+        return None
+    if param.type.scalar not in INTEGERS or param.type.is_list:
+        scope.checker.error(
+            count.span, f"a number of rows is an integer, ${count.name} is {param.type}"
+        )
+        return None
+    return param

@@ -1,0 +1,101 @@
+"""Scopes: which variable means what, and where it may be seen.
+
+Owns look-up through nested blocks and remembers which outer variables a block
+used. A variable of unknown type is kept, so that its uses are not reported too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.lang.source import Span
+from omnigraph.lang.types import ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class NodeBinding:
+    """A variable that stands for a node; ``type`` is None when its type is unknown."""
+
+    name: str
+    type: NodeType | None
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeBinding:
+    """A variable that stands for an edge; ``type`` is None when its type is unknown."""
+
+    name: str
+    type: EdgeType | None
+    nullable: bool = False
+
+
+Bound = NodeBinding | EdgeBinding
+
+
+@dataclass(frozen=True, slots=True)
+class Checker:
+    """What every part of the checker needs: the catalog, the parameters, a place to report."""
+
+    catalog: Catalog
+    params: dict[str, ValueType | None]
+    reporter: Reporter
+    anonymous: list[str] = field(default_factory=list)
+
+    def error(
+        self, span: Span, message: str, code: str | None = None, *, hint: str | None = None
+    ) -> None:
+        """Report a type error."""
+        self.reporter.report(span, message, phase=Phase.TYPE, code=code, hint=hint)
+
+    def fresh_name(self) -> str:
+        """A name for an anonymous variable that no query can spell."""
+        name = f"_{len(self.anonymous) + 1}"
+        self.anonymous.append(name)
+        return f"#{name}"
+
+
+class Scope:
+    """The variables one block sees: its own and those of the blocks around it."""
+
+    def __init__(self, checker: Checker, outer: Scope | None = None) -> None:
+        self.checker = checker
+        self.outer = outer
+        self.own: dict[str, Bound] = {}
+        self.used_outer: set[str] = set()
+
+    def find(self, name: str) -> Bound | None:
+        """A bound variable by name; using an outer one is remembered."""
+        bound = self.own.get(name)
+        if bound is None and self.outer is not None:
+            bound = self.outer.find(name)
+            if bound is not None:
+                self.used_outer.add(name)
+        return bound
+
+    def declare(self, bound: Bound) -> None:
+        """Make a variable visible in this block."""
+        self.own[bound.name] = bound
+
+    def visible(self) -> Iterator[Bound]:
+        """Every variable that can be seen here, inner ones first."""
+        yield from self.own.values()
+        if self.outer is not None:
+            yield from self.outer.visible()
+
+    def names(self) -> set[str]:
+        """Every name that `$` may stand before here, parameters included."""
+        return {bound.name for bound in self.visible()} | set(self.checker.params)
+
+    def unbound(self, variable: ast.Variable, code: str | None = None) -> None:
+        """Report a variable that nothing binds."""
+        self.checker.error(
+            variable.span,
+            f"variable ${variable.name} is not bound",
+            code,
+            hint=did_you_mean(variable.name, self.names(), prefix="$"),
+        )

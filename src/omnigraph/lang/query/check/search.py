@@ -1,0 +1,209 @@
+"""Typing search and ranking calls.
+
+Owns the rules of `search`, `match_text`, `fuzzy`, `nearest`, `bm25` and `rrf`:
+node properties of the right type, queries of the right type. Knows nothing of
+how they are executed.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.query import plan
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
+from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
+from omnigraph.lang.query.check.values import constant, describe
+from omnigraph.lang.types import INTEGERS, NUMERIC, Scalar, ValueType
+
+DEFAULT_RRF_K = 60
+DEFAULT_EDITS = 2
+_INTEGER = ValueType(Scalar.I64)
+
+
+def resolve_text_call(scope: Scope, call: ast.TextCall) -> plan.TextMatch | None:
+    """`search`, `match_text` or `fuzzy` as a predicate."""
+    code = "T20" if call.name == "match_text" else "T19"
+    subject = _text_subject(scope, call.name, call.subject, code)
+    query = _text_query(scope, call.name, call.query, code)
+    edits = _edits(scope, call) if call.name == "fuzzy" else None
+    if subject is None or query is None or (call.name == "fuzzy" and edits is None):
+        return None
+    field, node_type = subject
+    return plan.TextMatch(call.name, field, node_type, query, edits)
+
+
+def resolve_ranking(scope: Scope, call: ast.Ranking) -> plan.Ranking | None:
+    """`nearest`, `bm25` or `rrf`."""
+    match call:
+        case ast.Nearest():
+            return _nearest(scope, call)
+        case ast.Bm25():
+            return _bm25(scope, call)
+        case ast.Rrf():
+            return _fusion(scope, call)
+
+
+def _edits(scope: Scope, call: ast.TextCall) -> plan.ParamRef | plan.Const | None:
+    if call.edits is None:
+        return plan.Const(DEFAULT_EDITS, _INTEGER)
+    return _integer(scope, call.edits, "the number of edits is an integer", "T19")
+
+
+def _text_subject(
+    scope: Scope, call: str, expr: ast.Expr, code: str
+) -> tuple[plan.Property, str] | None:
+    """The searched property and its node type."""
+    checker = scope.checker
+    if not isinstance(expr, ast.Access):
+        checker.error(expr.span, f"`{call}` searches a property: write `$v.property`", code)
+        return None
+    bound = scope.find(expr.variable.name)
+    if isinstance(bound, EdgeBinding):
+        checker.error(expr.span, f"`{call}` searches nodes, ${bound.name} is an edge", "T23")
+        return None
+    field = resolve_access(scope, expr)
+    if field is None or not isinstance(bound, NodeBinding) or bound.type is None:
+        return None
+    if not field.type.is_text or field.name.startswith("@"):
+        checker.error(
+            expr.span, f"`{call}` searches a String property, found {describe(field)}", code
+        )
+        return None
+    return field, bound.type.name
+
+
+def _text_query(
+    scope: Scope, call: str, expr: ast.Expr, code: str
+) -> plan.ParamRef | plan.Const | None:
+    query = resolve_operand(scope, expr)
+    if query is None:
+        return None
+    if not isinstance(query, plan.ParamRef | plan.Const) or not query.type.is_text:
+        scope.checker.error(
+            expr.span, f"the query of `{call}` is a String literal or parameter", code
+        )
+        return None
+    return query
+
+
+def _integer(
+    scope: Scope, expr: ast.Expr, message: str, code: str
+) -> plan.ParamRef | plan.Const | None:
+    value = resolve_operand(scope, expr)
+    if value is None:
+        return None
+    if (
+        isinstance(value, plan.ParamRef | plan.Const)
+        and value.type.scalar in INTEGERS
+        and not value.type.is_list
+    ):
+        return value
+    scope.checker.error(expr.span, message, code)
+    return None
+
+
+def _bm25(scope: Scope, call: ast.Bm25) -> plan.Bm25 | None:
+    subject = _text_subject(scope, "bm25", call.subject, "T20")
+    query = _text_query(scope, "bm25", call.query, "T20")
+    if subject is None or query is None:
+        return None
+    field, node_type = subject
+    return plan.Bm25(field.variable, node_type, field.name, query)
+
+
+def _nearest(scope: Scope, call: ast.Nearest) -> plan.Nearest | None:
+    checker = scope.checker
+    access = call.subject
+    bound = scope.find(access.variable.name)
+    if isinstance(bound, EdgeBinding):
+        checker.error(access.span, f"`nearest` ranks nodes, ${bound.name} is an edge", "T23")
+        return None
+    if bound is None:
+        scope.unbound(access.variable, "T15")
+        return None
+    if bound.type is None:
+        return None
+    definition = bound.type.properties.get(access.property.text)
+    if definition is None or not definition.type.is_vector or definition.type.is_list:
+        vectors = [name for name, other in bound.type.properties.items() if other.type.is_vector]
+        known = f"it has {', '.join(vectors)}" if vectors else "it has none"
+        checker.error(
+            access.property.span,
+            f"`{access.property.text}` is no vector property of {bound.type.name}",
+            "T15",
+            hint=known,
+        )
+        return None
+    dimension = definition.type.dimension or 0
+    query = _vector_query(scope, call.query, dimension)
+    if query is None:
+        return None
+    model = definition.embedding.model if definition.embedding is not None else None
+    return plan.Nearest(
+        bound.name, bound.type.name, definition.name, dimension, query, model
+    )
+
+
+def _vector_query(
+    scope: Scope, expr: ast.Expr, dimension: int
+) -> plan.ParamRef | plan.Const | None:
+    if isinstance(expr, ast.ListLiteral):
+        return _vector_literal(scope, expr, dimension)
+    query = resolve_operand(scope, expr)
+    if query is None:
+        return None
+    if isinstance(query, plan.ParamRef | plan.Const):
+        if query.type.is_text:
+            return query
+        if query.type.is_vector and query.type.dimension == dimension:
+            return query
+    scope.checker.error(
+        expr.span,
+        f"`nearest` takes a vector of {dimension} numbers or a text, found {describe(query)}",
+        "T15",
+    )
+    return None
+
+
+def _vector_literal(scope: Scope, literal: ast.ListLiteral, dimension: int) -> plan.Const | None:
+    const = constant(scope.checker, literal)
+    if const is None:
+        return None
+    values = const.value if isinstance(const.value, tuple) else ()
+    if len(values) != dimension or const.type.scalar not in NUMERIC:
+        scope.checker.error(
+            literal.span,
+            f"`nearest` takes a vector of {dimension} numbers, found {len(values)} "
+            f"value{'' if len(values) == 1 else 's'} of {const.type.element()}",
+            "T15",
+        )
+        return None
+    floats = tuple(float(value) for value in values if isinstance(value, int | float))
+    return plan.Const(floats, ValueType(Scalar.VECTOR, dimension=dimension))
+
+
+def _fusion(scope: Scope, call: ast.Rrf) -> plan.Fusion | None:
+    arms = [_arm(scope, arm) for arm in (call.primary, call.secondary)]
+    k = _fusion_k(scope, call.k)
+    primary, secondary = arms
+    if primary is None or secondary is None or k is None:
+        return None
+    return plan.Fusion(primary, secondary, k)
+
+
+def _arm(scope: Scope, expr: ast.Expr) -> plan.Nearest | plan.Bm25 | None:
+    if isinstance(expr, ast.Nearest):
+        return _nearest(scope, expr)
+    if isinstance(expr, ast.Bm25):
+        return _bm25(scope, expr)
+    scope.checker.error(expr.span, "`rrf` fuses `nearest` and `bm25` calls", "T21")
+    return None
+
+
+def _fusion_k(scope: Scope, expr: ast.Expr | None) -> plan.ParamRef | plan.Const | None:
+    if expr is None:
+        return plan.Const(DEFAULT_RRF_K, _INTEGER)
+    k = _integer(scope, expr, "the k of `rrf` is a positive integer", "T21")
+    if isinstance(k, plan.Const) and isinstance(k.value, int) and k.value <= 0:
+        scope.checker.error(expr.span, "the k of `rrf` is a positive integer", "T21")
+        return None
+    return k

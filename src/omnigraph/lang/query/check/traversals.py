@@ -1,0 +1,198 @@
+"""Checking traversals: the edge, its direction, the types at its ends.
+
+Owns direction inference. Traversals are taken as soon as one of their ends has
+a type, so the order in which they are written does not matter.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+
+
+class TraversalChecker:
+    """Checks the traversals of one segment against one scope."""
+
+    def __init__(self, scope: Scope) -> None:
+        self.scope = scope
+        self.checker = scope.checker
+        self.catalog = scope.checker.catalog
+
+    def check_all(self, traversals: list[ast.Traversal]) -> tuple[resolved.Traversal, ...]:
+        """Resolve every traversal; the result keeps the written order."""
+        checked: dict[int, resolved.Traversal | None] = {}
+        waiting = list(enumerate(traversals))
+        while waiting:
+            ready = [item for item in waiting if self._has_known_end(item[1])]
+            # With no end known anywhere, the first one written gets its types from its edge.
+            for index, traversal in ready or waiting[:1]:
+                checked[index] = self._check(traversal)
+                waiting.remove((index, traversal))
+        in_order = (checked[index] for index in sorted(checked))
+        return tuple(traversal for traversal in in_order if traversal is not None)
+
+    def _has_known_end(self, traversal: ast.Traversal) -> bool:
+        return any(
+            variable.name in self.checker.params or self.scope.find(variable.name) is not None
+            for variable in (traversal.left, traversal.right)
+            if variable.name != ast.ANONYMOUS
+        )
+
+    def _check(self, traversal: ast.Traversal) -> resolved.Traversal | None:
+        edge = self._edge(traversal)
+        sound = self._check_form(traversal, edge)
+        left = self._end(traversal.left)
+        right = self._end(traversal.right)
+        if edge is None:
+            for variable in (traversal.left, traversal.right):
+                self._declare(variable, None)
+            self._declare_edge(traversal, None)
+            return None
+        inward = self._is_inward(edge, left, right)
+        left_type, right_type = (
+            (edge.target, edge.source) if inward else (edge.source, edge.target)
+        )
+        fits = self._fit(traversal.left, left, left_type, edge)
+        fits = self._fit(traversal.right, right, right_type, edge) and fits
+        left_name = self._declare(traversal.left, self.catalog.nodes.get(left_type))
+        right_name = self._declare(traversal.right, self.catalog.nodes.get(right_type))
+        edge_variable = self._declare_edge(traversal, edge)
+        if not (sound and fits):
+            return None
+        hops = traversal.hops
+        return resolved.Traversal(
+            resolved.NodeVariable(left_name, left_type),
+            resolved.NodeVariable(right_name, right_type),
+            edge.name,
+            "both" if traversal.undirected else "in" if inward else "out",
+            hops.minimum if hops else 1,
+            (hops.maximum or hops.minimum) if hops else 1,
+            edge_variable,
+        )
+
+    # -- the edge --------------------------------------------------------------------
+
+    def _edge(self, traversal: ast.Traversal) -> EdgeType | None:
+        name = traversal.edge
+        edge = self.catalog.find_edge(name.text)
+        if edge is None:
+            spelt = {known[0].lower() + known[1:] for known in self.catalog.edges}
+            hint = did_you_mean(name.text, spelt)
+            self.checker.error(name.span, f"unknown edge `{name.text}`", "T4", hint=hint)
+        return edge
+
+    def _check_form(self, traversal: ast.Traversal, edge: EdgeType | None) -> bool:
+        """The rules that look at the clause alone: bounds, `<…>`, the edge variable."""
+        error = self.checker.error
+        sound = True
+        hops = traversal.hops
+        if hops is not None:
+            if hops.minimum < 1:
+                error(hops.span, "a traversal takes at least one hop", "T15")
+                sound = False
+            if hops.maximum is None:
+                error(hops.span, "hop bounds need a maximum", "T15", hint="write `{min,max}`")
+                sound = False
+            elif hops.maximum < hops.minimum:
+                error(hops.span, "the largest number of hops is below the smallest", "T15")
+                sound = False
+        if edge is not None and traversal.undirected and edge.source != edge.target:
+            error(
+                traversal.edge.span,
+                f"`<{traversal.edge.text}>` goes both ways, but {edge.name} leads from "
+                f"{edge.source} to {edge.target}",
+                "T22",
+                hint=f"write `{traversal.edge.text}`",
+            )
+            sound = False
+        return self._check_edge_variable(traversal) and sound
+
+    def _check_edge_variable(self, traversal: ast.Traversal) -> bool:
+        variable = traversal.edge_variable
+        if variable is None:
+            return True
+        error = self.checker.error
+        if traversal.hops is not None:
+            error(variable.span, "an edge variable stands for one edge: it takes no bounds", "T23")
+            return False
+        if variable.name == ast.ANONYMOUS:
+            return True
+        ends = (traversal.left.name, traversal.right.name)
+        if (
+            variable.name in ends
+            or variable.name in self.checker.params
+            or self.scope.find(variable.name) is not None
+        ):
+            error(variable.span, f"${variable.name} is in use already; name the edge otherwise", "T23")
+            return False
+        return True
+
+    def _declare_edge(self, traversal: ast.Traversal, edge: EdgeType | None) -> str | None:
+        variable = traversal.edge_variable
+        if variable is None or variable.name == ast.ANONYMOUS:
+            return None
+        if self.scope.find(variable.name) is None:
+            self.scope.declare(EdgeBinding(variable.name, edge))
+        return variable.name
+
+    # -- its ends --------------------------------------------------------------------
+
+    def _end(self, variable: ast.Variable) -> NodeType | None:
+        """The type an end has already; None when the edge will tell."""
+        if variable.name == ast.ANONYMOUS:
+            return None
+        bound = self.scope.find(variable.name)
+        return bound.type if isinstance(bound, NodeBinding) else None
+
+    @staticmethod
+    def _is_inward(edge: EdgeType, left: NodeType | None, right: NodeType | None) -> bool:
+        """Whether the clause is written against the edge's direction."""
+        if left is not None:
+            return left.name != edge.source and left.name == edge.target
+        if right is not None:
+            return right.name != edge.target and right.name == edge.source
+        return False
+
+    def _fit(
+        self, variable: ast.Variable, found: NodeType | None, wanted: str, edge: EdgeType
+    ) -> bool:
+        """Whether a variable can be an end of the edge; reports T5 or T23 when it cannot."""
+        if variable.name == ast.ANONYMOUS:
+            return True
+        bound = self.scope.find(variable.name)
+        if isinstance(bound, EdgeBinding):
+            self.checker.error(
+                variable.span, f"${variable.name} is an edge and cannot end another", "T23"
+            )
+            return False
+        if bound is None and variable.name in self.checker.params:
+            self.checker.error(
+                variable.span,
+                f"${variable.name} is a parameter; {edge.name} connects nodes",
+                "T5",
+                hint=f"bind a node first: `$x: {wanted} {{ @id: ${variable.name} }}`",
+            )
+            return False
+        if found is not None and found.name != wanted:
+            self.checker.error(
+                variable.span,
+                f"${variable.name} is a {found.name}, but {edge.name} leads from "
+                f"{edge.source} to {edge.target}",
+                "T5",
+            )
+            return False
+        return bound is None or not isinstance(bound, NodeBinding) or bound.type is not None
+
+    def _declare(self, variable: ast.Variable, node_type: NodeType | None) -> str:
+        """Bind an end that is not bound yet; the name lowering knows it by."""
+        if variable.name == ast.ANONYMOUS:
+            name = self.checker.fresh_name()
+            if node_type is not None:
+                self.scope.declare(NodeBinding(name, node_type))
+            return name
+        if self.scope.find(variable.name) is None and variable.name not in self.checker.params:
+            self.scope.declare(NodeBinding(variable.name, node_type))
+        return variable.name

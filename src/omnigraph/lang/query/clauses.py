@@ -1,0 +1,286 @@
+"""Parsing the clauses of a match block.
+
+Owns how a clause is recognised by its first tokens and how parsing goes on
+after a broken one. Needs the declared parameter names, because a parameter
+left of `contains` or `in` makes a filter where a node makes a traversal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar, cast
+
+from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.expressions import (
+    parse_aggregate,
+    parse_expr,
+    parse_integer,
+    parse_list,
+    parse_property_name,
+    parse_value,
+    parse_variable,
+)
+from omnigraph.lang.source import Span
+from omnigraph.lang.tokens import Kind
+
+WORD_OPERATORS = ("contains", "starts_with")
+_FILTER_WORDS = (*WORD_OPERATORS, "is", "in")
+
+Block = tuple[ast.Clause, ...]
+Item = TypeVar("Item")
+
+
+def at_query(cursor: Cursor) -> bool:
+    """Whether a new query begins here, which no clause can."""
+    return cursor.at("query") and cursor.peek().kind is Kind.IDENT and cursor.peek(2).text == "("
+
+
+def parse_items(
+    cursor: Cursor, parse: Callable[[], Item], *, noun: str, required: bool = True
+) -> tuple[Item, ...]:
+    """`{ item … }`; a broken item is given up and parsing resumes at the next line.
+
+    Raises after the closing brace when an item was broken, so that no caller
+    works with half a block.
+    """
+    cursor.expect("{")
+    items: list[Item] = []
+    broken = False
+    while not cursor.at("}"):
+        if cursor.at_end() or at_query(cursor):
+            cursor.fail_expected(f"{noun} or `}}`")
+        start = cursor.index
+        try:
+            items.append(parse())
+        except NestingFailure:
+            raise
+        except SyntaxFailure:
+            broken = True
+            cursor.skip_until(cursor.starts_line, since=start)
+    if required and not items and not broken:
+        cursor.fail_expected(noun)
+    cursor.expect("}")
+    if broken:
+        raise SyntaxFailure
+    return tuple(items)
+
+
+def parse_block(cursor: Cursor, params: frozenset[str]) -> Block:
+    """`{ clause clause … }`."""
+    with cursor.nested():
+        return parse_items(cursor, lambda: parse_clause(cursor, params), noun="a clause")
+
+
+def parse_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
+    """One clause of whatever sort."""
+    token = cursor.token
+    following = cursor.peek()
+    if token.kind is Kind.VARIABLE:
+        if following.text == ":":
+            return _parse_binding(cursor)
+        if _traversal_follows(cursor, params):
+            return _parse_traversal(cursor)
+    elif token.kind is Kind.IDENT:
+        if following.text == "{":
+            return _parse_block_clause(cursor, params)
+        if token.text in ast.AGGREGATES and following.text == "(":
+            aggregate = parse_aggregate(cursor)
+            if cursor.at("{"):
+                return _parse_counted(cursor, aggregate, params)
+            return _parse_filter(cursor, aggregate)
+    return _parse_filter(cursor, parse_expr(cursor))
+
+
+# -- nested blocks ---------------------------------------------------------------
+
+
+def _parse_block_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
+    word = cursor.token
+    if word.text in ast.AGGREGATES:
+        return _parse_counted(cursor, None, params)
+    if word.text not in ("not", "exists", "optional", "any"):
+        cursor.fail_expected("a clause", known=("not", "exists", "optional", "any", "count"))
+    cursor.advance()
+    if word.text == "any":
+        return _parse_any(cursor, word.start, params)
+    clauses = parse_block(cursor, params)
+    span = cursor.span_from(word.start)
+    if word.text == "not":
+        return ast.Not(clauses, span)
+    if word.text == "exists":
+        return ast.Exists(clauses, span)
+    return ast.Optional(clauses, span)
+
+
+def _parse_any(cursor: Cursor, start: int, params: frozenset[str]) -> ast.AnyOf:
+    groups: list[Block] = []
+    spans: list[Span] = []
+    while True:
+        group_start = cursor.token.start
+        groups.append(parse_block(cursor, params))
+        spans.append(cursor.span_from(group_start))
+        if not (cursor.at("or") and cursor.peek().text == "{"):
+            break
+        cursor.advance()
+    if len(groups) < 2:
+        cursor.fail_expected("`or { … }`: `any` needs at least two groups", known=("or",))
+    return ast.AnyOf(tuple(groups), tuple(spans), cursor.span_from(start))
+
+
+def _parse_counted(
+    cursor: Cursor, aggregate: ast.Aggregate | None, params: frozenset[str]
+) -> ast.Counted:
+    if aggregate is None:
+        word = cursor.advance()
+        if word.text != "count":
+            cursor.fail(
+                word.span,
+                f"`{word.text}` of a block needs a property",
+                hint=f"write `{word.text}($x.property) {{ … }}`",
+            )
+        name, argument, start = "count", None, word.start
+    else:
+        name, start = aggregate.name, aggregate.span.start
+        if aggregate.name == "count":
+            cursor.fail(aggregate.span, "`count` of a block takes no argument: `count { … }`")
+        if not isinstance(aggregate.argument, ast.Access):
+            cursor.fail(aggregate.argument.span, "expected `$variable.property`")
+        argument = aggregate.argument
+    clauses = parse_block(cursor, params)
+    op = cursor.token.text
+    if op not in ast.COMPARISONS:
+        cursor.fail_expected("a comparison of the block's value, such as `> 2`")
+    cursor.advance()
+    value = parse_value(cursor)
+    return ast.Counted(
+        cast("ast.AggregateName", name),
+        argument,
+        clauses,
+        cast("ast.ComparisonOp", op),
+        value,
+        cursor.span_from(start),
+    )
+
+
+# -- bindings and traversals -----------------------------------------------------
+
+
+def _parse_binding(cursor: Cursor) -> ast.Binding:
+    variable = parse_variable(cursor)
+    cursor.expect(":")
+    token = cursor.expect_kind(Kind.TYPE, "a node type (they start with an upper-case letter)")
+    type_name = ast.Name(token.text, token.span)
+    matches: list[ast.PropertyMatch] = []
+    if cursor.accept("{"):
+        while True:
+            matches.append(_parse_match(cursor))
+            if not cursor.accept(","):
+                break
+            if cursor.at("}"):
+                break
+        cursor.expect("}", instead="`,` or `}`")
+    return ast.Binding(variable, type_name, tuple(matches), cursor.span_from(variable.span.start))
+
+
+def _parse_match(cursor: Cursor) -> ast.PropertyMatch:
+    name = parse_property_name(cursor)
+    cursor.expect(":")
+    return ast.PropertyMatch(name, parse_value(cursor))
+
+
+def _traversal_follows(cursor: Cursor, params: frozenset[str]) -> bool:
+    """Whether the variable under the cursor starts a traversal rather than a filter."""
+    word, after = cursor.peek(1), cursor.peek(2)
+    if word.kind is Kind.VARIABLE or word.kind is Kind.TYPE:
+        return True
+    if word.text == "<":
+        return after.kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text == ">"
+    if word.kind is not Kind.IDENT:
+        return False
+    is_param = cursor.token.text[1:] in params
+    if word.text == "is":
+        return not (after.text == "null" or (after.text == "not" and cursor.peek(3).text == "null"))
+    if word.text == "in":
+        return after.text != "[" and not is_param
+    return not (word.text in WORD_OPERATORS and (is_param or after.kind is not Kind.VARIABLE))
+
+
+def _parse_traversal(cursor: Cursor) -> ast.Traversal:
+    left = parse_variable(cursor)
+    edge_variable = None
+    undirected = False
+    if cursor.token.kind is Kind.VARIABLE:
+        edge_variable = parse_variable(cursor)
+        cursor.expect(":", instead="`:` and an edge after the edge variable")
+    if cursor.accept("<"):
+        undirected = True
+    edge = _parse_edge_word(cursor)
+    if undirected:
+        cursor.expect(">")
+    hops = _parse_hops(cursor) if cursor.at("{") else None
+    right = parse_variable(cursor, "a destination variable")
+    span = cursor.span_from(left.span.start)
+    return ast.Traversal(left, edge, right, edge_variable, undirected, hops, span)
+
+
+def _parse_edge_word(cursor: Cursor) -> ast.Name:
+    token = cursor.token
+    if token.kind is Kind.TYPE and cursor.peek().kind is not Kind.VARIABLE:
+        cursor.fail_expected("an edge, or `:` before a node type")
+    if token.kind is Kind.TYPE:
+        lowered = token.text[0].lower() + token.text[1:]
+        cursor.fail(
+            token.span,
+            f"edges are written with a lower-case first letter, found `{token.text}`",
+            hint=f"did you mean `{lowered}`?",
+        )
+    if token.text == "not":
+        cursor.fail(token.span, "`not` cannot name an edge", hint="write `not { … }` to negate")
+    token = cursor.expect_kind(Kind.IDENT, "an edge")
+    return ast.Name(token.text, token.span)
+
+
+def _parse_hops(cursor: Cursor) -> ast.Hops:
+    start = cursor.expect("{").start
+    minimum = parse_integer(cursor, "the smallest number of hops")
+    if cursor.at("}"):
+        cursor.fail_expected(f"`,`: write `{{{minimum.value},{minimum.value}}}` for an exact count")
+    cursor.expect(",")
+    maximum = None
+    if cursor.token.kind is Kind.INTEGER:
+        maximum = int(cast("int", parse_integer(cursor, "the largest number of hops").value))
+    cursor.expect("}")
+    return ast.Hops(int(cast("int", minimum.value)), maximum, cursor.span_from(start))
+
+
+# -- filters ---------------------------------------------------------------------
+
+
+def _parse_filter(cursor: Cursor, left: ast.Expr) -> ast.Clause:
+    start = left.span.start
+    op = cursor.token.text
+    if op == "is":
+        cursor.advance()
+        negated = cursor.accept("not")
+        cursor.expect("null", instead="`null` or `not null`")
+        return ast.NullTest(left, negated, cursor.span_from(start))
+    if op == "in":
+        cursor.advance()
+        choices = (
+            parse_variable(cursor)
+            if cursor.token.kind is Kind.VARIABLE
+            else parse_list(cursor)
+            if cursor.at("[")
+            else cursor.fail_expected("a list or a list parameter")
+        )
+        return ast.Membership(left, choices, cursor.span_from(start))
+    if (op in ast.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
+        cursor.advance()
+        right = parse_expr(cursor)
+        return ast.Filter(left, cast("ast.FilterOp", op), right, cursor.span_from(start))
+    if isinstance(left, ast.TextCall):
+        return ast.TextPredicate(left, left.span)
+    if isinstance(left, ast.Variable):
+        cursor.fail_expected("an edge or an operator after the variable", known=_FILTER_WORDS)
+    cursor.fail_expected("an operator", known=_FILTER_WORDS)

@@ -1,0 +1,156 @@
+"""Compiling queries: text and catalog in, typed plan out.
+
+Owns the pipeline parse, check, lower and its cache. A file compiles one query
+at a time, so a mistake in one query does not stop another from running.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from omnigraph.errors import NotFound, TypeCheckError
+from omnigraph.lang.cache import Cache
+from omnigraph.lang.diagnostics import (
+    Diagnostic,
+    Phase,
+    Reporter,
+    as_error,
+    did_you_mean,
+    nearest_name,
+)
+from omnigraph.lang.query import plan
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.mutations import check_mutation
+from omnigraph.lang.query.check.reads import check_read
+from omnigraph.lang.query.check.scope import Checker
+from omnigraph.lang.query.descriptor import Operation, describe_operation
+from omnigraph.lang.query.lower import lower_read
+from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.source import Source
+from omnigraph.lang.types import BASE_NAMES, ValueType
+
+RESERVED_PARAM = "__nanograph_now"
+
+
+@dataclass(frozen=True, slots=True)
+class CompiledQuery:
+    """One query, checked and planned against one schema."""
+
+    name: str
+    params: dict[str, ValueType]
+    plan: plan.Plan
+    operation: Operation
+    description: str | None = None
+    instruction: str | None = None
+
+    @property
+    def kind(self) -> str:
+        """"read" or "mutation"."""
+        return "read" if isinstance(self.plan, plan.ReadPlan) else "mutation"
+
+    def require_read(self) -> plan.ReadPlan:
+        """The plan of a read; an error that names the other call for a mutation."""
+        if isinstance(self.plan, plan.ReadPlan):
+            return self.plan
+        raise TypeCheckError(f"query `{self.name}` is a mutation: run it with mutate, not query")
+
+    def require_mutation(self) -> plan.MutationPlan:
+        """The plan of a mutation; an error that names the other call for a read."""
+        if isinstance(self.plan, plan.MutationPlan):
+            return self.plan
+        raise TypeCheckError(f"query `{self.name}` is a read: run it with query, not mutate")
+
+
+_parsed: Cache[str, ast.QueryFile] = Cache(limit=256)
+_compiled: Cache[tuple[str, str | None, str], CompiledQuery] = Cache(limit=1024)
+
+
+def compile_query(
+    text: str, catalog: Catalog, name: str | None = None, *, path: str = "<query>"
+) -> CompiledQuery:
+    """Compile the named query of a text; the name may be left out when there is only one."""
+    key = (text, name, catalog.schema_hash)
+    return _compiled.get(key, lambda: _compile(Source(text, path), catalog, name))
+
+
+def _compile(source: Source, catalog: Catalog, name: str | None) -> CompiledQuery:
+    query = select_query(parse_source(source), name)
+    compiled, diagnostics = check_query(source, query, catalog)
+    if compiled is None:
+        raise as_error(diagnostics)
+    return compiled
+
+
+def parse_source(source: Source) -> ast.QueryFile:
+    """The syntax of a text, cached; raises one error for all that does not parse."""
+
+    def parse() -> ast.QueryFile:
+        reporter = Reporter(source)
+        file = parse_queries(source, reporter)
+        reporter.raise_if_any()
+        return file
+
+    return _parsed.get(source.text, parse)
+
+
+def select_query(file: ast.QueryFile, name: str | None) -> ast.Query:
+    """The query a caller means."""
+    names = [query.name.text for query in file.queries]
+    if name is None:
+        if len(names) == 1:
+            return file.queries[0]
+        raise NotFound(
+            f"the text holds {len(names)} queries ({', '.join(names)}): say which one to run"
+            if names
+            else "the text holds no query",
+            details={"queries": names},
+        )
+    for query in file.queries:
+        if query.name.text == name:
+            return query
+    nearest = nearest_name(name, names)
+    hint = f"; did you mean `{nearest}`?" if nearest else ""
+    raise NotFound(f"there is no query `{name}`{hint}", details={"queries": names})
+
+
+def check_query(
+    source: Source, query: ast.Query, catalog: Catalog
+) -> tuple[CompiledQuery | None, tuple[Diagnostic, ...]]:
+    """Check and plan one query; either a result or everything that is wrong with it."""
+    reporter = Reporter(source)
+    checker = Checker(catalog, _declare_params(reporter, query), reporter)
+    if isinstance(query.body, ast.Read):
+        read = check_read(checker, query.body)
+        planned: plan.Plan | None = None if reporter else lower_read(catalog, read)
+    else:
+        statements = check_mutation(checker, query.body)
+        planned = plan.MutationPlan(statements)
+    if reporter or planned is None:
+        return None, reporter.diagnostics
+    params = {name: type_ for name, type_ in checker.params.items() if type_ is not None}
+    operation = describe_operation(planned, catalog)
+    compiled = CompiledQuery(
+        query.name.text, params, planned, operation, query.description, query.instruction
+    )
+    return compiled, ()
+
+
+def _declare_params(reporter: Reporter, query: ast.Query) -> dict[str, ValueType | None]:
+    """Parameters by name; None for one whose type is unknown."""
+    params: dict[str, ValueType | None] = {}
+    for param in query.params:
+        message = hint = None
+        if param.name == RESERVED_PARAM:
+            message = f"parameter name ${param.name} is reserved"
+        elif param.name in params:
+            message = f"parameter ${param.name} is declared twice"
+        elif isinstance(param.type, ast.Name):
+            message = f"unknown parameter type {param.type.text}"
+            hint = did_you_mean(param.type.text, [*BASE_NAMES, "Vector"])
+        if message is not None:
+            span = param.type.span if hint and isinstance(param.type, ast.Name) else param.span
+            reporter.report(span, message, phase=Phase.TYPE, hint=hint)
+        params[param.name] = param.type if isinstance(param.type, ValueType) else None
+    return params
+

@@ -1,0 +1,204 @@
+"""The canonical form of `.gq` files.
+
+Owns which lines a query is made of; how expressions read is spelling's, where
+comments go is layout's. Never changes what a query means.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeVar
+
+from omnigraph.lang.diagnostics import Reporter
+from omnigraph.lang.layout import WIDTH, Group, Item, Page, blank_page, render
+from omnigraph.lang.literals import quote
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.spelling import (
+    Simple,
+    spell,
+    spell_braced,
+    spell_clause,
+    spell_entry,
+    spell_ordering,
+    spell_param,
+    spell_projection,
+    spell_where,
+)
+from omnigraph.lang.source import Source, Span
+
+_Part = TypeVar("_Part", ast.Param, ast.Projection, ast.Ordering)
+
+
+def format_queries(source: Source) -> str:
+    """The file in canonical form, comments kept; raises ParseError when it does not parse."""
+    reporter = Reporter(source)
+    tree = parse_queries(source, reporter)
+    reporter.raise_if_any()
+    return _print(tree, Page(source))
+
+
+def print_queries(tree: ast.QueryFile) -> str:
+    """A tree that has no text, in canonical form."""
+    return _print(tree, blank_page())
+
+
+def _print(tree: ast.QueryFile, page: Page) -> str:
+    return render([_query(query, page) for query in tree.queries], page)
+
+
+# -- queries ---------------------------------------------------------------------
+
+
+def _query(query: ast.Query, page: Page) -> Item:
+    (params,) = page.regions(query.span, "(", 1)
+    (body,) = page.regions(query.span, "{", 1)
+    start = f"query {query.name.text}("
+    end = f"){_notes(query)} {{"
+    line = f"{start}{', '.join(map(spell_param, query.params))}{end}"
+    header: tuple[str | Group, ...] = (line,)
+    if query.params and (len(line) > WIDTH or page.commented(params)):
+        header = (start, Group(_leaves(query.params, spell_param), params, ","), end)
+    items = (
+        _read(query.body, body, page)
+        if isinstance(query.body, ast.Read)
+        else tuple(_statement(statement, page) for statement in query.body.statements)
+    )
+    return Item(query.span, None, (*header, Group(items, body), "}"))
+
+
+def _notes(query: ast.Query) -> str:
+    written = ""
+    if query.description is not None:
+        written += f" @description({quote(query.description)})"
+    if query.instruction is not None:
+        written += f" @instruction({quote(query.instruction)})"
+    return written
+
+
+def _leaves(parts: Sequence[_Part], spelling: Callable[[_Part], str]) -> tuple[Item, ...]:
+    return tuple(Item(part.span, spelling(part)) for part in parts)
+
+
+def _entries(entries: Sequence[ast.PropertyMatch | ast.Assignment]) -> tuple[Item, ...]:
+    return tuple(
+        Item(entry.property.span.to(entry.value.span), spell_entry(entry)) for entry in entries
+    )
+
+
+# -- reads -----------------------------------------------------------------------
+
+
+def _read(read: ast.Read, body: Span, page: Page) -> tuple[Item, ...]:
+    regions = page.regions(body, "{", 3 if read.ordering else 2)
+    # A block begins right after the one before it and ends with its closing brace.
+    starts = [body.start, *(region.end + 1 for region in regions)]
+    spans = [
+        page.trimmed(Span(start, region.end + 1))
+        for start, region in zip(starts, regions, strict=False)
+    ]
+    clauses = tuple(_clause(clause, page) for clause in read.clauses)
+    items = [
+        Item(spans[0], None, ("match {", Group(clauses, regions[0]), "}")),
+        _listing(
+            "return distinct" if read.distinct else "return",
+            [spell_projection(projection) for projection in read.projections],
+            Group(_leaves(read.projections, spell_projection), regions[1], ","),
+            spans[1],
+        ),
+    ]
+    if read.ordering:
+        items.append(
+            _listing(
+                "order",
+                [spell_ordering(ordering) for ordering in read.ordering],
+                Group(_leaves(read.ordering, spell_ordering), regions[2], ","),
+                spans[2],
+            )
+        )
+    if read.limit is not None:
+        offset = f" offset {spell(read.offset)}" if read.offset is not None else ""
+        span = page.trimmed(Span(starts[-1], body.end))
+        items.append(Item(span, f"limit {spell(read.limit)}{offset}"))
+    return tuple(items)
+
+
+def _listing(head: str, written: Sequence[str], group: Group, span: Span) -> Item:
+    """`head { a, b }` on one line, or one element per line."""
+    return Item(span, f"{head} {spell_braced(written)}", (f"{head} {{", group, "}"))
+
+
+# -- clauses ---------------------------------------------------------------------
+
+
+def _clause(clause: ast.Clause, page: Page) -> Item:
+    match clause:
+        case ast.Binding(variable, type_name, matches) if matches:
+            (region,) = page.regions(clause.span, "{", 1)
+            head = f"{spell(variable)}: {type_name.text}"
+            written = [spell_entry(entry) for entry in matches]
+            return _listing(head, written, Group(_entries(matches), region, ","), clause.span)
+        case ast.Not(clauses):
+            return _blocks(clause.span, "not", [clauses], "", page)
+        case ast.Exists(clauses):
+            return _blocks(clause.span, "exists", [clauses], "", page)
+        case ast.Optional(clauses):
+            return _blocks(clause.span, "optional", [clauses], "", page)
+        case ast.AnyOf(groups):
+            return _blocks(clause.span, "any", groups, "", page)
+        case ast.Counted(aggregate, argument, clauses, op, value):
+            head = aggregate if argument is None else f"{aggregate}({spell(argument)})"
+            return _blocks(clause.span, head, [clauses], f" {op} {spell(value)}", page)
+        case _:
+            return Item(clause.span, spell_clause(clause))
+
+
+def _blocks(
+    span: Span,
+    head: str,
+    blocks: Sequence[tuple[ast.Clause, ...]],
+    foot: str,
+    page: Page,
+) -> Item:
+    """`head { … } or { … } foot`; on one line only when every block is one simple clause."""
+    parts: list[str | Group] = [f"{head} {{"]
+    for number, (block, region) in enumerate(
+        zip(blocks, page.regions(span, "{", len(blocks)), strict=True)
+    ):
+        if number:
+            parts.append("} or {")
+        parts.append(Group(tuple(_clause(clause, page) for clause in block), region))
+    parts.append(f"}}{foot}")
+    simple = [block[0] for block in blocks if len(block) == 1 and isinstance(block[0], Simple)]
+    flat = None
+    if len(simple) == len(blocks):
+        inside = " } or { ".join(spell_clause(clause) for clause in simple)
+        flat = f"{head} {{ {inside} }}{foot}"
+    return Item(span, flat, tuple(parts))
+
+
+# -- statements ------------------------------------------------------------------
+
+
+def _statement(statement: ast.Statement, page: Page) -> Item:
+    match statement:
+        case ast.Insert(type_name, assignments):
+            return _assigning(f"insert {type_name.text}", assignments, "", statement.span, page)
+        case ast.Update(type_name, assignments, where):
+            head = f"update {type_name.text} set"
+            foot = f" {spell_where(where)}"
+            return _assigning(head, assignments, foot, statement.span, page)
+        case ast.Delete(type_name, where):
+            return Item(statement.span, f"delete {type_name.text} {spell_where(where)}")
+
+
+def _assigning(
+    head: str, assignments: Sequence[ast.Assignment], foot: str, span: Span, page: Page
+) -> Item:
+    (region,) = page.regions(span, "{", 1)
+    written = [spell_entry(assignment) for assignment in assignments]
+    flat = f"{head} {spell_braced(written)}{foot}"
+    if not assignments and not page.commented(region):
+        return Item(span, flat)
+    group = Group(_entries(assignments), region, ",")
+    return Item(span, flat, (f"{head} {{", group, f"}}{foot}"))

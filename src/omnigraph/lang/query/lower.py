@@ -1,0 +1,249 @@
+"""Lowering: from checked queries to plans.
+
+Owns the order of steps: where scans start, which way an edge is walked, and
+that every predicate stands as early as its variables allow. Never reports
+errors: what reaches it has been checked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.query.check.reads import CheckedRead
+from omnigraph.lang.schema.catalog import Catalog
+
+_FLIPPED: dict[plan.Direction, plan.Direction] = {"out": "in", "in": "out", "both": "both"}
+
+
+def lower_read(catalog: Catalog, read: CheckedRead) -> plan.ReadPlan:
+    """The plan of a checked read."""
+    block = _fold_filters(read.block)
+    columns = read.columns.columns
+    group_by = None
+    if read.columns.aggregated:
+        group_by = tuple(
+            column.name for column in columns if not isinstance(column.value, plan.Aggregate)
+        )
+    has_rows_of_variables = group_by is None and not read.distinct
+    return plan.ReadPlan(
+        _lower_block(catalog, block, frozenset()),
+        columns,
+        group_by,
+        read.distinct,
+        _rank(block, read.ranking),
+        read.order,
+        read.limit,
+        read.offset,
+        _tie_breakers(read.variables) if has_rows_of_variables else (),
+    )
+
+
+def _tie_breakers(variables: Iterable[str]) -> tuple[str, ...]:
+    named = (name for name in variables if not name.startswith("#"))
+    return tuple(sorted(named, key=lambda name: f"{name}.id"))
+
+
+def _rank(block: resolved.Block, ranking: plan.Ranking | None) -> plan.Rank | None:
+    if ranking is None:
+        return None
+    arms = (
+        (ranking.primary, ranking.secondary) if isinstance(ranking, plan.Fusion) else (ranking,)
+    )
+    candidates = tuple(
+        plan.Candidates(
+            arm.variable,
+            arm.node_type,
+            tuple(
+                predicate
+                for predicate in block.predicates
+                if plan.variables_of(predicate) == {arm.variable}
+            ),
+        )
+        for arm in arms
+    )
+    return plan.Rank(ranking, candidates)
+
+
+def _fold_filters(block: resolved.Block) -> resolved.Block:
+    """Turn `any` and `exists` blocks that hold only filters into plain predicates."""
+    predicates = list(block.predicates)
+    tests: list[resolved.NestedTest] = []
+    for test in block.tests:
+        folded = replace(test, groups=tuple(_fold_filters(group) for group in test.groups))
+        if test.kind in ("any", "exists") and all(map(_only_filters, folded.groups)):
+            groups = tuple(group.predicates for group in folded.groups)
+            predicates.extend(groups[0] if test.kind == "exists" else (plan.Either(groups),))
+        else:
+            tests.append(folded)
+    parts = tuple(
+        replace(part, block=_fold_filters(part.block))
+        if isinstance(part, resolved.OptionalBlock)
+        else part
+        for part in block.parts
+    )
+    return resolved.Block(parts, tuple(predicates), tuple(tests))
+
+
+def _only_filters(block: resolved.Block) -> bool:
+    return not block.tests and all(
+        isinstance(part, resolved.Segment) and not part.nodes and not part.traversals
+        for part in block.parts
+    )
+
+
+def _lower_block(
+    catalog: Catalog, block: resolved.Block, bound: frozenset[str]
+) -> tuple[plan.Step, ...]:
+    return _BlockLowering(catalog, block, bound).run()
+
+
+class _BlockLowering:
+    """Puts the steps of one block in order."""
+
+    def __init__(self, catalog: Catalog, block: resolved.Block, bound: frozenset[str]) -> None:
+        self.catalog = catalog
+        self.block = block
+        self.bound = set(bound)
+        self.steps: list[plan.Step] = []
+        self.predicates = [_Pending(p, plan.variables_of(p)) for p in block.predicates]
+        self.tests = list(block.tests)
+
+    def run(self) -> tuple[plan.Step, ...]:
+        """The steps of the whole block."""
+        self._flush()
+        for part in self.block.parts:
+            if isinstance(part, resolved.Segment):
+                self._segment(part)
+            else:
+                steps = _lower_block(self.catalog, part.block, frozenset(self.bound))
+                self.steps.append(plan.Optional(steps, part.introduces))
+                self.bound.update(part.introduces)
+                self._flush()
+        return tuple(self.steps)
+
+    # -- predicates ------------------------------------------------------------------
+
+    def _take(self, variable: str) -> tuple[plan.Predicate, ...]:
+        """The predicates on one variable alone, which its own step can apply."""
+        taken = tuple(p.predicate for p in self.predicates if p.variables == {variable})
+        self.predicates = [p for p in self.predicates if p.variables != {variable}]
+        return taken
+
+    def _flush(self) -> None:
+        """Place every predicate and nested test whose variables are all bound by now."""
+        ready = [p for p in self.predicates if p.variables <= self.bound]
+        if ready:
+            self.predicates = [p for p in self.predicates if not p.variables <= self.bound]
+            self.steps.append(plan.Filter(tuple(p.predicate for p in ready)))
+        placed = [test for test in self.tests if test.uses <= self.bound]
+        if placed:
+            self.tests = [test for test in self.tests if not test.uses <= self.bound]
+            self.steps.extend(self._test(test) for test in placed)
+
+    def _test(self, test: resolved.NestedTest) -> plan.Step:
+        # Only what the test looks at counts as bound inside it: a name it introduces
+        # itself is a variable of its own, whatever else the outer block binds later.
+        bound = frozenset(self.bound)
+        groups = tuple(_lower_block(self.catalog, group, bound) for group in test.groups)
+        if test.kind == "not":
+            return plan.AntiJoin(groups[0])
+        if test.kind == "exists":
+            return plan.SemiJoin(groups[0])
+        if test.kind == "any":
+            return plan.Union(groups)
+        assert test.function is not None and test.op is not None and test.value is not None
+        return plan.CountJoin(test.function, test.argument, groups[0], test.op, test.value)
+
+    # -- scans and expansions ----------------------------------------------------------
+
+    def _segment(self, segment: resolved.Segment) -> None:
+        nodes = list(segment.nodes)
+        traversals = list(segment.traversals)
+        while traversals or any(node.name not in self.bound for node in nodes):
+            traversal = self._reachable(traversals)
+            if traversal is not None:
+                traversals.remove(traversal)
+                self._expand(traversal)
+            else:
+                self._scan(self._anchor(nodes, traversals))
+        self._flush()
+
+    def _reachable(self, traversals: list[resolved.Traversal]) -> resolved.Traversal | None:
+        """A traversal from a bound variable; joins between two bound ones come first."""
+        touching = [
+            t for t in traversals if t.left.name in self.bound or t.right.name in self.bound
+        ]
+        for traversal in touching:
+            if traversal.left.name in self.bound and traversal.right.name in self.bound:
+                return traversal
+        return touching[0] if touching else None
+
+    def _anchor(
+        self, nodes: list[resolved.NodeVariable], traversals: list[resolved.Traversal]
+    ) -> resolved.NodeVariable:
+        """The variable to scan next: the one its predicates narrow down best."""
+        free = [node for node in nodes if node.name not in self.bound]
+        if free:
+            return min(free, key=self._selectivity)
+        first = traversals[0]
+        return first.right if first.direction == "in" else first.left
+
+    def _selectivity(self, node: resolved.NodeVariable) -> int:
+        """0 for a full key, 1 for another equality, 2 for any predicate, 3 for none."""
+        own = [p.predicate for p in self.predicates if p.variables == {node.name}]
+        equal = {
+            predicate.left.name
+            for predicate in own
+            if isinstance(predicate, plan.Comparison)
+            and predicate.op == "="
+            and isinstance(predicate.left, plan.Property)
+            and isinstance(predicate.right, plan.Const | plan.ParamRef)
+        }
+        key = self.catalog.nodes[node.node_type].key
+        if "@id" in equal or (key and equal.issuperset(key)):
+            return 0
+        if equal:
+            return 1
+        return 2 if own else 3
+
+    def _scan(self, node: resolved.NodeVariable) -> None:
+        self.steps.append(plan.Scan(node.name, node.node_type, self._take(node.name)))
+        self.bound.add(node.name)
+        self._flush()
+
+    def _expand(self, traversal: resolved.Traversal) -> None:
+        forward = traversal.left.name in self.bound
+        source, target = (
+            (traversal.left, traversal.right) if forward else (traversal.right, traversal.left)
+        )
+        closes = target.name in self.bound
+        edge = traversal.edge_variable
+        self.steps.append(
+            plan.Expand(
+                source.name,
+                traversal.edge_type,
+                traversal.direction if forward else _FLIPPED[traversal.direction],
+                target.name,
+                target.node_type,
+                traversal.min_hops,
+                traversal.max_hops,
+                edge,
+                closes,
+                () if closes else self._take(target.name),
+                self._take(edge) if edge is not None else (),
+            )
+        )
+        self.bound.add(target.name)
+        if edge is not None:
+            self.bound.add(edge)
+        self._flush()
+
+
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """A predicate that waits for its variables."""
+
+    predicate: plan.Predicate
+    variables: frozenset[str]

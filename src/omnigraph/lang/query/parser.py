@@ -1,0 +1,308 @@
+"""Parsing `.gq` files: queries, their parameters, reads and mutations.
+
+Owns the outline of a file; clauses and expressions have modules of their own.
+A query that does not parse is reported and left out, the others are returned.
+"""
+
+from __future__ import annotations
+
+from typing import cast
+
+from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
+from omnigraph.lang.diagnostics import Reporter
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.clauses import WORD_OPERATORS, at_query, parse_block, parse_items
+from omnigraph.lang.query.expressions import (
+    parse_expr,
+    parse_integer,
+    parse_list,
+    parse_property_name,
+    parse_value,
+    parse_variable,
+)
+from omnigraph.lang.source import Source
+from omnigraph.lang.tokens import Kind, tokenize
+from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
+
+_STATEMENTS = ("insert", "update", "delete")
+_BODIES = ("match", *_STATEMENTS)
+_NOTES = ("description", "instruction")
+
+
+def parse_queries(source: Source, reporter: Reporter) -> ast.QueryFile:
+    """The queries of a file that parse; what does not is reported."""
+    cursor = Cursor(tokenize(source).tokens, reporter)
+    queries: list[ast.Query] = []
+    while not cursor.at_end() and not reporter.full:
+        start = cursor.index
+        try:
+            queries.append(_parse_query(cursor))
+        except NestingFailure:
+            break
+        except SyntaxFailure:
+            _skip_to_query(cursor, start)
+    return ast.QueryFile(tuple(queries))
+
+
+def _skip_to_query(cursor: Cursor, start: int) -> None:
+    # A missing brace must not hide the queries after it, so braces do not count here.
+    if cursor.index == start:
+        cursor.advance()
+    while not cursor.at_end() and not at_query(cursor):
+        cursor.advance()
+
+
+def _parse_query(cursor: Cursor) -> ast.Query:
+    start = cursor.keyword("query").start
+    token = cursor.expect_kind(Kind.IDENT, "the query's name")
+    name = ast.Name(token.text, token.span)
+    params = _parse_params(cursor)
+    description, instruction = _parse_notes(cursor)
+    cursor.expect("{")
+    body = _parse_body(cursor, frozenset(param.name for param in params))
+    span = cursor.span_from(start)
+    return ast.Query(name, params, body, description, instruction, span)
+
+
+# -- the header ------------------------------------------------------------------
+
+
+def _parse_params(cursor: Cursor) -> tuple[ast.Param, ...]:
+    cursor.expect("(")
+    params: list[ast.Param] = []
+    while not cursor.at(")"):
+        if params:
+            cursor.expect(",", instead="`,` or `)`")
+        variable = parse_variable(cursor, "a parameter")
+        if variable.name == ast.ANONYMOUS:
+            cursor.report(variable.span, "a parameter needs a name: `$_` is anonymous")
+        cursor.expect(":")
+        type_ = _parse_param_type(cursor)
+        params.append(ast.Param(variable.name, type_, cursor.span_from(variable.span.start)))
+    cursor.expect(")")
+    return tuple(params)
+
+
+def _parse_param_type(cursor: Cursor) -> ValueType | ast.Name:
+    is_list = cursor.accept("[")
+    token = cursor.expect_kind(Kind.TYPE, "a parameter type")
+    known = token.text in BASE_NAMES or (token.text == "Vector" and not is_list)
+    dimension = _parse_dimension(cursor) if token.text == "Vector" and known else None
+    if is_list:
+        cursor.expect("]")
+    nullable = cursor.accept("?")
+    if not known:
+        return ast.Name(token.text, token.span)
+    return ValueType(Scalar(token.text), nullable, is_list, dimension)
+
+
+def _parse_dimension(cursor: Cursor) -> int:
+    cursor.expect("(")
+    literal = parse_integer(cursor, "the vector's dimension")
+    dimension = cast("int", literal.value)
+    if not 1 <= dimension <= MAX_VECTOR_DIMENSION:
+        cursor.report(
+            literal.span, f"a vector dimension lies between 1 and {MAX_VECTOR_DIMENSION}"
+        )
+    cursor.expect(")")
+    return dimension
+
+
+def _parse_notes(cursor: Cursor) -> tuple[str | None, str | None]:
+    notes: dict[str, str] = {}
+    while cursor.at("@"):
+        start = cursor.advance().start
+        word = cursor.token.text
+        if word not in _NOTES:
+            cursor.fail_expected("`@description` or `@instruction`", known=_NOTES)
+        cursor.advance()
+        cursor.expect("(")
+        text = cursor.string()
+        cursor.expect(")")
+        if word in notes:
+            cursor.report(cursor.span_from(start), f"`@{word}` stands at most once on a query")
+        notes[word] = text
+    return notes.get("description"), notes.get("instruction")
+
+
+# -- bodies ----------------------------------------------------------------------
+
+
+def _parse_body(cursor: Cursor, params: frozenset[str]) -> ast.Read | ast.Mutation:
+    if cursor.token.text in _STATEMENTS and cursor.peek().kind is Kind.TYPE:
+        statements = _parse_statements(cursor)
+        cursor.expect("}", instead="`insert`, `update`, `delete` or `}`")
+        return ast.Mutation(statements)
+    if cursor.peek().text != "{":
+        cursor.fail_expected("`match`, `insert`, `update` or `delete`", known=_BODIES)
+    read = _parse_read(cursor, params)
+    cursor.expect("}")
+    return read
+
+
+def _parse_read(cursor: Cursor, params: frozenset[str]) -> ast.Read:
+    cursor.keyword("match")
+    # A broken block is finished before the failure goes on up, so that mistakes in
+    # `match`, in `return` and in `order` are all reported in one go.
+    broken = False
+    clauses: tuple[ast.Clause, ...] = ()
+    projections: tuple[ast.Projection, ...] = ()
+    ordering: tuple[ast.Ordering, ...] = ()
+    try:
+        clauses = parse_block(cursor, params)
+    except NestingFailure:
+        raise
+    except SyntaxFailure:
+        broken = True
+        if cursor.token.kind is not Kind.IDENT or cursor.peek().text not in ("{", "distinct"):
+            raise
+    cursor.keyword("return")
+    distinct = cursor.at("distinct") and cursor.accept("distinct")
+    try:
+        projections = parse_items(cursor, lambda: _parse_projection(cursor), noun="a projection")
+    except SyntaxFailure:
+        broken = True
+        if not (cursor.at("order") or cursor.at("limit") or cursor.at("}")):
+            raise
+    if cursor.token.kind is Kind.IDENT and cursor.peek().text == "{":
+        cursor.keyword("order")
+        ordering = _parse_ordering(cursor)
+    limit, offset = _parse_window(cursor)
+    if not cursor.at("}"):
+        words = ("limit", "offset") if ordering else ("order", "limit", "offset")
+        cursor.fail_expected("`order`, `limit` or `}`", known=words)
+    if broken:
+        raise SyntaxFailure
+    return ast.Read(clauses, projections, distinct, ordering, limit, offset)
+
+
+def _parse_projection(cursor: Cursor) -> ast.Projection:
+    expr = parse_expr(cursor)
+    alias = None
+    if cursor.at("as"):
+        cursor.advance()
+        token = cursor.expect_kind(Kind.IDENT, "an alias")
+        alias = ast.Name(token.text, token.span)
+    span = cursor.span_from(expr.span.start)
+    cursor.accept(",")
+    return ast.Projection(expr, alias, span)
+
+
+def _parse_ordering(cursor: Cursor) -> tuple[ast.Ordering, ...]:
+    cursor.expect("{")
+    keys = [_parse_order_key(cursor)]
+    while cursor.accept(","):
+        keys.append(_parse_order_key(cursor))
+    cursor.expect("}", instead="`,` or `}`")
+    return tuple(keys)
+
+
+def _parse_order_key(cursor: Cursor) -> ast.Ordering:
+    expr = parse_expr(cursor)
+    descending = False
+    if cursor.at("asc") or cursor.at("desc"):
+        if isinstance(expr, ast.Nearest):
+            cursor.report(
+                cursor.token.span,
+                "`nearest` takes no direction: the nearest always come first",
+            )
+        descending = cursor.advance().text == "desc"
+    return ast.Ordering(expr, descending, cursor.span_from(expr.span.start))
+
+
+def _parse_window(cursor: Cursor) -> tuple[ast.Count | None, ast.Count | None]:
+    if not (cursor.token.kind is Kind.IDENT and cursor.peek().kind in (Kind.INTEGER, Kind.VARIABLE)):
+        return None, None
+    if cursor.at("offset"):
+        cursor.fail(cursor.token.span, "`offset` follows a limit", hint="write `limit N offset M`")
+    cursor.keyword("limit")
+    limit = _parse_count(cursor)
+    offset = None
+    if cursor.token.kind is Kind.IDENT:
+        cursor.keyword("offset")
+        offset = _parse_count(cursor)
+    return limit, offset
+
+
+def _parse_count(cursor: Cursor) -> ast.Count:
+    if cursor.token.kind is Kind.VARIABLE:
+        return parse_variable(cursor)
+    return parse_integer(cursor, "a number of rows or a parameter")
+
+
+# -- mutations -------------------------------------------------------------------
+
+
+def _parse_statements(cursor: Cursor) -> tuple[ast.Statement, ...]:
+    statements: list[ast.Statement] = []
+    broken = False
+    while not (cursor.at("}") or cursor.at_end() or at_query(cursor)):
+        start = cursor.index
+        try:
+            statements.append(_parse_statement(cursor))
+        except SyntaxFailure:
+            broken = True
+            cursor.skip_until(lambda: cursor.token.text in _STATEMENTS, since=start)
+    if broken:
+        cursor.accept("}")
+        raise SyntaxFailure
+    return tuple(statements)
+
+
+def _parse_statement(cursor: Cursor) -> ast.Statement:
+    word = cursor.token
+    if word.text not in _STATEMENTS:
+        cursor.fail_expected("`insert`, `update`, `delete` or `}`", known=_STATEMENTS)
+    cursor.advance()
+    token = cursor.expect_kind(Kind.TYPE)
+    type_name = ast.Name(token.text, token.span)
+    if word.text == "insert":
+        return ast.Insert(type_name, _parse_assignments(cursor), cursor.span_from(word.start))
+    if word.text == "delete":
+        return ast.Delete(type_name, _parse_where(cursor), cursor.span_from(word.start))
+    cursor.keyword("set")
+    assignments = _parse_assignments(cursor)
+    where = _parse_where(cursor)
+    return ast.Update(type_name, assignments, where, cursor.span_from(word.start))
+
+
+def _parse_assignments(cursor: Cursor) -> tuple[ast.Assignment, ...]:
+    # An empty block parses: "no assignments" is a rule with a code of its own.
+    return parse_items(
+        cursor, lambda: _parse_assignment(cursor), noun="an assignment", required=False
+    )
+
+
+def _parse_assignment(cursor: Cursor) -> ast.Assignment:
+    token = cursor.expect_kind(Kind.IDENT, "a property name")
+    cursor.expect(":")
+    value = parse_value(cursor, null_allowed=True)
+    cursor.accept(",")
+    return ast.Assignment(ast.Name(token.text, token.span), value)
+
+
+def _parse_where(cursor: Cursor) -> tuple[ast.Atom, ...]:
+    cursor.keyword("where")
+    atoms = [_parse_atom(cursor)]
+    while cursor.accept("and"):
+        atoms.append(_parse_atom(cursor))
+    return tuple(atoms)
+
+
+def _parse_atom(cursor: Cursor) -> ast.Atom:
+    name = parse_property_name(cursor)
+    op = cursor.token.text
+    if op == "is":
+        cursor.advance()
+        negated = cursor.accept("not")
+        cursor.expect("null", instead="`null` or `not null`")
+        return ast.IsNull(name, negated)
+    if op == "in":
+        cursor.advance()
+        if cursor.token.kind is Kind.VARIABLE:
+            return ast.IsIn(name, parse_variable(cursor))
+        return ast.IsIn(name, parse_list(cursor))
+    if (op in ast.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
+        cursor.advance()
+        return ast.Compare(name, cast("ast.FilterOp", op), parse_value(cursor))
+    cursor.fail_expected("an operator", known=(*WORD_OPERATORS, "is", "in"))

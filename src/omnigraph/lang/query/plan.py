@@ -1,0 +1,445 @@
+"""The plan: what a query means, as plain frozen data.
+
+Owns the vocabulary the executors run: typed expressions, predicates, the steps
+of a read and the statements of a mutation. Every name is resolved, every
+direction inferred, every literal converted. Never computes anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal
+
+from omnigraph.lang.types import Scalar, ValueType
+
+Direction = Literal["out", "in", "both"]
+CompareOp = Literal["=", "!=", "<", "<=", ">", ">="]
+AggregateName = Literal["count", "sum", "avg", "min", "max"]
+TextMode = Literal["search", "fuzzy", "match_text"]
+ConstantScalar = str | int | float | bool | date | datetime
+Constant = ConstantScalar | None | tuple[ConstantScalar, ...]
+
+TEXT = ValueType(Scalar.STRING)
+TIMESTAMP = ValueType(Scalar.DATETIME)
+COUNT_TYPE = ValueType(Scalar.I64, nullable=True)
+FLOAT_TYPE = ValueType(Scalar.F64, nullable=True)
+
+
+# -- expressions -----------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property of a bound variable; `@id`, `@src` and `@dst` are the structural columns."""
+
+    variable: str
+    name: str
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRef:
+    """A whole node."""
+
+    variable: str
+    node_type: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef:
+    """A declared parameter."""
+
+    name: str
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal, already of its Python type."""
+
+    value: Constant
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The instant of the statement, the same wherever it is read."""
+
+    type: ValueType = TIMESTAMP
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One aggregate over the rows of a group."""
+
+    function: AggregateName
+    argument: Property | NodeRef | ParamRef | Const | Now
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """What a ranking call says about a row."""
+
+    ranking: Ranking
+    type: ValueType = FLOAT_TYPE
+
+
+Scalarish = Property | ParamRef | Const | Now
+Output = Property | NodeRef | ParamRef | Const | Now | Aggregate | Score
+
+
+# -- rankings --------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Nearest:
+    """Cosine distance of a node's vector to a query vector, or to a text yet to be embedded."""
+
+    variable: str
+    node_type: str
+    property: str
+    dimension: int
+    query: ParamRef | Const
+    model: str | None = None
+
+    @property
+    def query_is_text(self) -> bool:
+        """Whether the query must be embedded first."""
+        return self.query.type.scalar is Scalar.STRING
+
+
+@dataclass(frozen=True, slots=True)
+class Bm25:
+    """BM25 score of a node's text."""
+
+    variable: str
+    node_type: str
+    property: str
+    query: ParamRef | Const
+
+
+@dataclass(frozen=True, slots=True)
+class Fusion:
+    """Reciprocal rank fusion of two rankings; entities are those of the first."""
+
+    primary: Nearest | Bm25
+    secondary: Nearest | Bm25
+    k: ParamRef | Const
+
+    @property
+    def variable(self) -> str:
+        """The variable whose entities are ranked."""
+        return self.primary.variable
+
+
+Ranking = Nearest | Bm25 | Fusion
+
+
+# -- predicates ------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left op right`; unknown when either side is null."""
+
+    left: Scalarish
+    op: CompareOp
+    right: Scalarish
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """List membership, or exact substring when the left side is text."""
+
+    left: Scalarish
+    right: Scalarish
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith:
+    """Exact prefix."""
+
+    left: Scalarish
+    right: Scalarish
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    """Equal to one of the choices."""
+
+    operand: Scalarish
+    choices: ParamRef | Const
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """True or false, never unknown; ``operand`` may be a whole optional node."""
+
+    operand: Scalarish | NodeRef
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """A full-text predicate on a node's text."""
+
+    mode: TextMode
+    subject: Property
+    node_type: str
+    query: ParamRef | Const
+    edits: ParamRef | Const | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one group holds; the predicates of a group hold together."""
+
+    groups: tuple[tuple[Predicate, ...], ...]
+
+
+Predicate = Comparison | Contains | StartsWith | InList | IsNull | TextMatch | Either
+
+
+def variables_of(predicate: Predicate) -> frozenset[str]:
+    """The variables a predicate looks at."""
+    return frozenset(_variables(predicate))
+
+
+def _variables(predicate: Predicate) -> Iterator[str]:
+    match predicate:
+        case Comparison(left, _, right) | Contains(left, right) | StartsWith(left, right):
+            operands: tuple[Scalarish | NodeRef, ...] = (left, right)
+        case InList(operand, _) | IsNull(operand, _):
+            operands = (operand,)
+        case TextMatch():
+            operands = (predicate.subject,)
+        case Either(groups):
+            for group in groups:
+                for member in group:
+                    yield from _variables(member)
+            return
+    for operand in operands:
+        if isinstance(operand, Property | NodeRef):
+            yield operand.variable
+
+
+# -- steps of a read -------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Scan:
+    """Bind a variable to the nodes of a type; with rows already bound, a cross product."""
+
+    variable: str
+    node_type: str
+    where: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Expand:
+    """Follow an edge from a bound variable.
+
+    ``closes`` means the target is bound already and the step only keeps the rows
+    whose two ends are connected. An edge variable gives one row per edge; without
+    one each target appears once per source row. ``where`` speaks of the target
+    alone, ``edge_where`` of the edge variable alone.
+    """
+
+    source: str
+    edge_type: str
+    direction: Direction
+    target: str
+    target_type: str
+    min_hops: int = 1
+    max_hops: int = 1
+    edge_variable: str | None = None
+    closes: bool = False
+    where: tuple[Predicate, ...] = ()
+    edge_where: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """Keep the rows for which every predicate is true."""
+
+    where: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class AntiJoin:
+    """Keep the rows for which the steps find nothing."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SemiJoin:
+    """Keep the rows for which the steps find something, each once."""
+
+    steps: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """Keep the rows for which at least one branch finds something, each once."""
+
+    branches: tuple[tuple[Step, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CountJoin:
+    """Keep the rows whose aggregate over the solutions of the steps compares true."""
+
+    function: AggregateName
+    argument: Property | None
+    steps: tuple[Step, ...]
+    op: CompareOp
+    value: Scalarish
+
+
+@dataclass(frozen=True, slots=True)
+class Optional:
+    """Left join: rows without a solution stay once, with the new variables null."""
+
+    steps: tuple[Step, ...]
+    introduces: tuple[str, ...]
+
+
+Step = Scan | Expand | Filter | AntiJoin | SemiJoin | Union | CountJoin | Optional
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The nodes one ranking call chooses from: a type and the filters on its variable alone."""
+
+    variable: str
+    node_type: str
+    where: tuple[Predicate, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Cut each arm of a ranking to its best candidates, and order rows by score."""
+
+    ranking: Ranking
+    candidates: tuple[Candidates, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One result column."""
+
+    name: str
+    value: Output
+
+
+@dataclass(frozen=True, slots=True)
+class OrderKey:
+    """A sort key: a result column by name, or a property of a variable."""
+
+    by: str | Property
+    descending: bool = False
+
+
+RowCount = int | ParamRef
+
+
+@dataclass(frozen=True, slots=True)
+class ReadPlan:
+    """A read: steps bind rows, then rank, project, group, order and cut them."""
+
+    steps: tuple[Step, ...]
+    columns: tuple[Column, ...]
+    group_by: tuple[str, ...] | None = None
+    """Names of the key columns of an aggregate query; None when nothing is aggregated."""
+    distinct: bool = False
+    rank: Rank | None = None
+    order: tuple[OrderKey, ...] = ()
+    limit: RowCount | None = None
+    offset: RowCount | None = None
+    tie_breakers: tuple[str, ...] = ()
+    """Variables whose ids break ties, in the order of their id columns' names."""
+
+
+# -- statements of a mutation ----------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Assignment:
+    """A property and the value it gets."""
+
+    property: str
+    value: Scalarish
+
+
+@dataclass(frozen=True, slots=True)
+class InsertNode:
+    """Add a node, or replace the whole node that has the same key."""
+
+    node_type: str
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class InsertEdge:
+    """Add an edge between two node ids."""
+
+    edge_type: str
+    source: Scalarish
+    target: Scalarish
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateNodes:
+    """Assign properties of every matching node."""
+
+    node_type: str
+    assignments: tuple[Assignment, ...]
+    where: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateEdges:
+    """Assign properties of every matching edge."""
+
+    edge_type: str
+    assignments: tuple[Assignment, ...]
+    where: tuple[Predicate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteNodes:
+    """Remove every matching node and every edge that touches one."""
+
+    node_type: str
+    where: tuple[Predicate, ...]
+    cascades: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteEdges:
+    """Remove every matching edge."""
+
+    edge_type: str
+    where: tuple[Predicate, ...]
+
+
+Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges
+
+
+@dataclass(frozen=True, slots=True)
+class MutationPlan:
+    """Statements that run in order and publish as one commit."""
+
+    statements: tuple[Statement, ...]
+
+
+Plan = ReadPlan | MutationPlan
+
+ROW = "row"
+"""The variable of mutation predicates: the row of the statement's own type."""

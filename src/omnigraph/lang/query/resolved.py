@@ -1,0 +1,72 @@
+"""A match block after name resolution, before its steps are put in order.
+
+Owns the hand-over from the checker to lowering: variables with their types,
+traversals with their directions, predicates, nested blocks. Plain frozen data.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from omnigraph.lang.query import plan
+
+
+@dataclass(frozen=True, slots=True)
+class NodeVariable:
+    """A node variable that a block introduces."""
+
+    name: str
+    node_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Traversal:
+    """A traversal with its direction as seen from ``left``."""
+
+    left: NodeVariable
+    right: NodeVariable
+    edge_type: str
+    direction: plan.Direction
+    min_hops: int = 1
+    max_hops: int = 1
+    edge_variable: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """The bindings and traversals between two optional blocks; their order has no meaning."""
+
+    nodes: tuple[NodeVariable, ...]
+    traversals: tuple[Traversal, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OptionalBlock:
+    """A left-joined block and the variables it brings."""
+
+    block: Block
+    introduces: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NestedTest:
+    """A nested block that keeps or drops rows and binds nothing outside."""
+
+    kind: Literal["not", "exists", "any", "aggregate"]
+    groups: tuple[Block, ...]
+    uses: frozenset[str]
+    """Outer variables the block looks at."""
+    function: plan.AggregateName | None = None
+    argument: plan.Property | None = None
+    op: plan.CompareOp | None = None
+    value: plan.Scalarish | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """One match block: what it binds in sequence, and what must hold."""
+
+    parts: tuple[Segment | OptionalBlock, ...]
+    predicates: tuple[plan.Predicate, ...]
+    tests: tuple[NestedTest, ...]

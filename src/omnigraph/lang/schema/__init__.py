@@ -1,0 +1,1 @@
+"""The `.pg` schema language: text to catalog, identity, and migration plans."""

@@ -1,0 +1,144 @@
+"""The catalog: an accepted schema as the rest of the system asks about it.
+
+Owns the typed, read-only view with fast look-ups by name. Built from the IR,
+so it knows stable ids. Never parses and never changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from omnigraph.lang.types import ValueType
+
+EntityKind = Literal["node", "edge"]
+Scalar = str | int | float | bool
+
+
+@dataclass(frozen=True, slots=True)
+class Embedding:
+    """Where an `@embed` vector comes from."""
+
+    source: str
+    model: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PropertyDef:
+    """One property of a node or edge type.
+
+    ``default`` is the decoded `@default`: text for String, enum, Date and DateTime
+    (as written), a number or a bool otherwise; None without one.
+    """
+
+    name: str
+    property_id: int
+    type: ValueType
+    default: Scalar | None = None
+    embedding: Embedding | None = None
+    description: str | None = None
+
+    @property
+    def is_required(self) -> bool:
+        """Whether a row without it, and without a default or embedding, is refused."""
+        return not self.type.nullable and self.default is None
+
+
+@dataclass(frozen=True, slots=True)
+class RangeRule:
+    """`@range`: inclusive bounds, either side possibly open."""
+
+    property: str
+    minimum: int | float | None
+    maximum: int | float | None
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRule:
+    """`@check`: a regular expression searched for in the text."""
+
+    property: str
+    pattern: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeType:
+    """One node type; ``key`` is ordered by stable property id, empty for unkeyed types."""
+
+    name: str
+    type_id: int
+    incarnation: int
+    properties: Mapping[str, PropertyDef]
+    key: tuple[str, ...] = ()
+    uniques: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
+    ranges: tuple[RangeRule, ...] = ()
+    checks: tuple[CheckRule, ...] = ()
+    implements: tuple[str, ...] = ()
+    merge_rows: bool = False
+    description: str | None = None
+    instruction: str | None = None
+
+    @property
+    def kind(self) -> EntityKind:
+        """Always "node"."""
+        return "node"
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeType:
+    """One edge type; uniques and indexes may also name `src` and `dst`."""
+
+    name: str
+    type_id: int
+    incarnation: int
+    source: str
+    target: str
+    properties: Mapping[str, PropertyDef]
+    min_out: int = 0
+    max_out: int | None = None
+    uniques: tuple[tuple[str, ...], ...] = ()
+    indexes: tuple[tuple[str, ...], ...] = ()
+    merge_rows: bool = False
+    description: str | None = None
+    instruction: str | None = None
+
+    @property
+    def kind(self) -> EntityKind:
+        """Always "edge"."""
+        return "edge"
+
+
+@dataclass(frozen=True)
+class Catalog:
+    """All types of one schema; ``schema_hash`` identifies it for caches."""
+
+    schema_hash: str
+    nodes: Mapping[str, NodeType] = field(default_factory=dict)
+    edges: Mapping[str, EdgeType] = field(default_factory=dict)
+    interfaces: tuple[str, ...] = ()
+
+    @cached_property
+    def _edges_folded(self) -> dict[str, EdgeType]:
+        return {name.lower(): edge for name, edge in self.edges.items()}
+
+    def find_edge(self, name: str) -> EdgeType | None:
+        """An edge type by its exact name, else by its name in any case."""
+        return self.edges.get(name) or self._edges_folded.get(name.lower())
+
+    @cached_property
+    def _incident(self) -> dict[str, tuple[EdgeType, ...]]:
+        return {
+            node: tuple(
+                edge
+                for _, edge in sorted(self.edges.items())
+                if node in (edge.source, edge.target)
+            )
+            for node in self.nodes
+        }
+
+    def incident_edges(self, node_type: str) -> tuple[EdgeType, ...]:
+        """Every edge type that can touch a node of this type, by name."""
+        return self._incident.get(node_type, ())

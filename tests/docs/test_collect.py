@@ -1,0 +1,66 @@
+"""The finders must find: a blind one would make the completeness tests pass."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+import pytest
+
+from tests.docs.collect import (
+    commands,
+    config_keys,
+    config_modules,
+    environment_variables,
+    error_codes,
+)
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "os.environ['A']",
+        "os.environ.get('A', '1')",
+        "environ.get('A')",
+        "os.getenv('A')",
+        "getenv('A')",
+        "'A' in os.environ",
+        "'A' not in environ",
+        "click.option('--a', envvar='A')",
+        "click.option('--a', envvar=['A'])",
+        "NAME = 'A'\nos.getenv(NAME)",
+        "NAME: Final = 'A'\nos.environ[NAME]",
+    ],
+)
+def test_environment_variables(source: str) -> None:
+    assert environment_variables(source) == {"A"}
+
+
+def test_a_computed_variable_cannot_slip_through() -> None:
+    assert environment_variables("os.environ[prefix + name]") == {"prefix + name"}
+
+
+def test_other_lookups_are_not_environment_variables() -> None:
+    assert environment_variables("settings.get('A'); rows['A']; 'A' in names") == set()
+
+
+def test_config_keys(tmp_path: Path) -> None:
+    source = "class Defaults:\n    server: str\n    store: str = ''\n    kind: ClassVar[str] = ''\n"
+    assert config_keys(source) == {"server", "store"}
+    (tmp_path / "cli" / "config").mkdir(parents=True)
+    for name in ("config.py", "cli/config/load.py", "other.py"):
+        (tmp_path / name).touch()
+    assert [path.name for path in config_modules(tmp_path)] == ["load.py", "config.py"]
+
+
+def test_commands_and_options() -> None:
+    child = click.Command("b", params=[click.Option(["-x", "--ex/--no-ex"])])
+    hidden = click.Command("c", hidden=True)
+    root = click.Group("r", commands=[click.Group("a", commands=[child]), hidden])
+    found = commands(root)
+    assert list(found) == ["", "a", "a b"]
+    assert set(found["a b"]) == {"-x", "--ex", "--no-ex", "--help"}
+
+
+def test_error_codes() -> None:
+    assert error_codes()["BranchNotFound"] == "not_found"

@@ -1,0 +1,81 @@
+"""Documentation cannot rot: whatever users can meet is written in `docs/user/`."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from omnigraph.cli.main import cli
+from tests.docs.collect import (
+    commands,
+    config_keys,
+    config_modules,
+    environment_variables,
+    error_codes,
+)
+
+ROOT = Path(__file__).parents[2]
+PACKAGE = ROOT / "src" / "omnigraph"
+USER_DOCS = ROOT / "docs" / "user"
+COMMANDS = commands(cli)
+
+
+def in_backticks(text: str) -> set[str]:
+    """Every word inside inline code, so that a mention in passing does not count."""
+    spans = re.findall(r"`([^`\n]+)`", text)
+    return {word for span in spans for word in re.split(r"[\s,|\\:{}\[\]()]+", span)}
+
+
+def page(name: str) -> str:
+    return (USER_DOCS / name).read_text(encoding="utf-8")
+
+
+def section(words: str) -> str:
+    """The part of the command reference about one command; the root is the whole of it."""
+    if not words:
+        return page("cli.md")
+    found = re.search(
+        rf"^(?P<level>##+) `{re.escape(words)}`$(?P<body>.*?)(?=^##+ |\Z)",
+        page("cli.md"),
+        re.MULTILINE | re.DOTALL,
+    )
+    assert found is not None, f"docs/user/cli.md has no section for `{words}`"
+    return found["body"]
+
+
+@pytest.mark.parametrize("words", COMMANDS)
+def test_every_command_and_option(words: str) -> None:
+    documented = in_backticks(section(words))
+    # The global options are documented once, for the root.
+    own = set(COMMANDS[words]) - set(COMMANDS[""] if words else [])
+    assert not own - documented, f"options of `{words}` missing in docs/user/cli.md"
+
+
+@pytest.mark.parametrize(("name", "code"), error_codes().items())
+def test_every_error_class_and_code(name: str, code: str) -> None:
+    documented = {part.rpartition(".")[2] for part in in_backticks(page("errors.md"))}
+    assert {name, code} <= documented, "missing in docs/user/errors.md"
+
+
+def test_every_environment_variable() -> None:
+    documented = in_backticks(page("environment.md"))
+    for path in sorted(PACKAGE.rglob("*.py")):
+        missing = environment_variables(path.read_text(encoding="utf-8")) - documented
+        assert not missing, f"read in {path.relative_to(ROOT)}, missing in environment.md"
+
+
+def test_every_config_key() -> None:
+    documented = set().union(
+        *(in_backticks(path.read_text(encoding="utf-8")) for path in USER_DOCS.rglob("*.md"))
+    )
+    for path in config_modules(PACKAGE):
+        missing = config_keys(path.read_text(encoding="utf-8")) - documented
+        assert not missing, f"declared in {path.relative_to(ROOT)}, missing below docs/user/"
+
+
+def test_every_page_is_in_the_navigation() -> None:
+    navigation = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
+    for path in sorted((ROOT / "docs").rglob("*.md")):
+        assert f": {path.relative_to(ROOT / 'docs')}" in navigation

@@ -1,0 +1,121 @@
+"""The repository itself: pins that are complete and say nothing about where packages come from."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import tomllib
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+REQUIREMENTS = sorted((ROOT / "requirements").glob("*.txt"))
+PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)(?P<marker> ; [^\\]+)?( \\)?$")
+HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
+# Built from parts, or this file would be the one that names them.
+FORBIDDEN = re.compile(
+    "|".join(
+        [
+            r"pypi\." + "(?:org|io)",
+            r"pythonhosted\." + "org",
+            r"anaconda\." + "org",
+            "index" + "-url",
+            "find" + "-links",
+            r"\[\[?tool\.uv\." + "index",
+        ]
+    ),
+    re.IGNORECASE,
+)
+# Telling the resolver to leave the address out is the one mention that is right.
+ALLOWED = "--no-emit-index" + "-url"
+
+
+@cache
+def project() -> dict[str, Any]:
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def pins(path: Path) -> dict[str, set[str]]:
+    """The versions of each package (several when they depend on the Python version)."""
+    found: dict[str, set[str]] = {}
+    for line in path.read_text(encoding="utf-8").splitlines():
+        if pin := PIN.match(line):
+            found.setdefault(normal(pin["name"]), set()).add(pin["version"])
+    return found
+
+
+def normal(name: str) -> str:
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def declared() -> list[tuple[str, str, str]]:
+    """Requirement file, package and version of everything `pyproject.toml` asks for."""
+    metadata = project()["project"]
+    extras = metadata["optional-dependencies"]
+    groups = project()["dependency-groups"]
+    wanted = {
+        "product": metadata["dependencies"],
+        "dev": [*metadata["dependencies"], *extras["test"], *extras["bench"], *groups["build"]],
+        "docs": [*metadata["dependencies"], *extras["docs"]],
+        "build": [*groups["build"], *project()["build-system"]["requires"]],
+        "pins": groups["pins"],
+    }
+    return [
+        (file, *requirement.partition("==")[::2])
+        for file, requirements in wanted.items()
+        for requirement in requirements
+    ]
+
+
+@pytest.mark.parametrize(("file", "name", "version"), declared())
+def test_what_is_declared_is_exact_and_pinned_alike(file: str, name: str, version: str) -> None:
+    assert version, f"{name} needs an exact version"
+    assert pins(ROOT / "requirements" / f"{file}.txt")[normal(name)] == {version}
+
+
+@pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)
+def test_every_line_is_a_pin_or_its_hash(path: Path) -> None:
+    lines = path.read_text(encoding="utf-8").splitlines()
+    for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        assert PIN.match(line) or HASH.match(line), line
+        if PIN.match(line):
+            assert HASH.match(following), f"no hash: {line}"
+
+
+@pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)
+def test_all_files_agree(path: Path) -> None:
+    # They are installed into one environment.
+    for other in REQUIREMENTS:
+        shared = pins(path).keys() & pins(other).keys()
+        assert {name: pins(path)[name] for name in shared} == {
+            name: pins(other)[name] for name in shared
+        }
+
+
+def test_no_tracked_file_names_a_package_index() -> None:
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"],  # noqa: S607 - git is wherever the user has it
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    for name in filter(None, listed.stdout.split("\0")):
+        path = ROOT / name
+        if path.is_file():
+            text = path.read_bytes().decode("utf-8", errors="replace").replace(ALLOWED, "")
+            assert not FORBIDDEN.findall(text), name
+
+
+def test_the_version_is_read_from_the_package() -> None:
+    assert project()["project"]["dynamic"] == ["version"]
+    assert project()["tool"]["hatch"]["version"]["path"] == "src/omnigraph/version.py"
+
+
+def test_spark_gets_the_pandas_it_supports() -> None:
+    (version,) = pins(ROOT / "requirements" / "product.txt")["pandas"]
+    assert (2, 2) <= tuple(int(part) for part in version.split(".")[:2]) < (3, 0)
