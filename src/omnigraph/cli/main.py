@@ -15,7 +15,7 @@ from omnigraph.cli.command import LazyGroup
 from omnigraph.cli.deprecated import rewrite
 from omnigraph.cli.output import diagnose, write_note, write_text
 from omnigraph.cli.verbs import VERBS
-from omnigraph.errors import OmniGraphError, PreconditionFailed
+from omnigraph.errors import LanguageError, OmniGraphError, PreconditionFailed
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -71,6 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PreconditionFailed as error:
         diagnose("error", str(error))
         return EXIT_PRECONDITION
+    except LanguageError as error:
+        # A language error brings its own headings, one for every mistake.
+        write_note(error.report)
+        return EXIT_ERROR
     except (OmniGraphError, OSError) as error:
         diagnose("error", str(error))
         return EXIT_ERROR

@@ -29,7 +29,7 @@ _NOUNS = {
 }
 
 
-class SyntaxFailure(Exception):  # noqa: N818  (control flow inside a parser; never leaves it)
+class SyntaxFailure(Exception):
     """The current construct cannot be parsed; its diagnostic is already reported."""
 
 

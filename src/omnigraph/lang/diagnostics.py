@@ -18,6 +18,10 @@ MAX_DIAGNOSTICS = 100
 """A text this broken gets no further messages: more would help nobody."""
 
 
+MAX_LISTED = 6
+"""How many known names a hint may list when none is near."""
+
+
 class Phase(StrEnum):
     """Which rule book was broken."""
 
@@ -62,6 +66,10 @@ class Diagnostic:
 
     def render(self) -> str:
         """The message, its place, the source line and a caret under the offending text."""
+        return f"error[{self.stable_code}]: {self.message}\n{self.frame()}"
+
+    def frame(self) -> str:
+        """The place, the source line and the caret, without the message."""
         line, column = self.position
         # A tab before the caret would shift it by an unknowable width.
         text = self.source.line(line).replace("\t", " ")
@@ -71,7 +79,6 @@ class Diagnostic:
         caret = " " * (column - 1) + "^" * width
         hint = f" {self.hint}" if self.hint else ""
         return (
-            f"error[{self.stable_code}]: {self.message}\n"
             f"{gutter}--> {self.source.name}:{line}:{column}\n"
             f"{gutter} |\n"
             f"{number} | {text}\n"
@@ -166,3 +173,13 @@ def did_you_mean(name: str, known: Iterable[str], *, prefix: str = "") -> str | 
     """A hint that names the nearest known name, or None when nothing is near."""
     nearest = nearest_name(name, known)
     return f"did you mean `{prefix}{nearest}`?" if nearest is not None else None
+
+
+def name_hint(name: str, known: Iterable[str], *, prefix: str = "") -> str | None:
+    """The nearest known name; failing that all of them, when they are few."""
+    names = sorted(known)
+    if not names:
+        return None
+    if len(names) <= MAX_LISTED and nearest_name(name, names) is None:
+        return f"known here: {', '.join(f'`{prefix}{known_name}`' for known_name in names)}"
+    return did_you_mean(name, names, prefix=prefix)

@@ -102,13 +102,12 @@ def tokenize(source: Source) -> Tokens:
     comments: list[Comment] = []
     add = tokens.append
     for match in _LEXICON.finditer(source.text):
-        group = match.lastgroup
+        group = match.lastgroup or "error"
         if group == "space":
             continue
         if group == "comment":
             comments.append(Comment(match.group(), match.start(), match.end()))
             continue
-        assert group is not None
         add(Token(_KIND_OF_GROUP[group], match.group(), match.start(), match.end()))
     end = len(source.text)
     add(Token(Kind.END, "", end, end))

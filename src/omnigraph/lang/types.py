@@ -88,9 +88,14 @@ class ValueType:
         """Whether it is one String (enums included)."""
         return self.scalar is Scalar.STRING and not self.is_list
 
-    def as_nullable(self, nullable: bool = True) -> ValueType:  # noqa: FBT001, FBT002
-        """The same type with this nullability."""
-        return self if self.nullable == nullable else replace(self, nullable=nullable)
+    def or_null(self, *, when: bool = True) -> ValueType:
+        """The same type, nullable too when the condition holds."""
+        return replace(self, nullable=True) if when and not self.nullable else self
+
+    @property
+    def without_null(self) -> ValueType:
+        """The same type, never null."""
+        return replace(self, nullable=False) if self.nullable else self
 
     def element(self) -> ValueType:
         """The type of a list's elements."""

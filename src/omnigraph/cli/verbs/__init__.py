@@ -9,5 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 VERBS: Mapping[str, str] = {
+    "lint": "Check a schema, and queries against it, without running them.",
+    "fmt": "Rewrite .pg and .gq files in the canonical layout.",
     "version": "Print the version of the program and of its storage format.",
 }

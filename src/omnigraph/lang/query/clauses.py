@@ -157,7 +157,7 @@ def _parse_counted(
         cast("ast.AggregateName", name),
         argument,
         clauses,
-        cast("ast.ComparisonOp", op),
+        op,
         value,
         cursor.span_from(start),
     )

@@ -18,7 +18,7 @@ from omnigraph.lang.diagnostics import (
     did_you_mean,
     nearest_name,
 )
-from omnigraph.lang.query import plan
+from omnigraph.lang.query import plan as plans
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.mutations import check_mutation
 from omnigraph.lang.query.check.reads import check_read
@@ -39,25 +39,25 @@ class CompiledQuery:
 
     name: str
     params: dict[str, ValueType]
-    plan: plan.Plan
+    plan: plans.Plan
     operation: Operation
     description: str | None = None
     instruction: str | None = None
 
     @property
     def kind(self) -> str:
-        """"read" or "mutation"."""
-        return "read" if isinstance(self.plan, plan.ReadPlan) else "mutation"
+        """Either "read" or "mutation"."""
+        return "read" if isinstance(self.plan, plans.ReadPlan) else "mutation"
 
-    def require_read(self) -> plan.ReadPlan:
+    def require_read(self) -> plans.ReadPlan:
         """The plan of a read; an error that names the other call for a mutation."""
-        if isinstance(self.plan, plan.ReadPlan):
+        if isinstance(self.plan, plans.ReadPlan):
             return self.plan
         raise TypeCheckError(f"query `{self.name}` is a mutation: run it with mutate, not query")
 
-    def require_mutation(self) -> plan.MutationPlan:
+    def require_mutation(self) -> plans.MutationPlan:
         """The plan of a mutation; an error that names the other call for a read."""
-        if isinstance(self.plan, plan.MutationPlan):
+        if isinstance(self.plan, plans.MutationPlan):
             return self.plan
         raise TypeCheckError(f"query `{self.name}` is a read: run it with query, not mutate")
 
@@ -122,10 +122,10 @@ def check_query(
     checker = Checker(catalog, _declare_params(reporter, query), reporter)
     if isinstance(query.body, ast.Read):
         read = check_read(checker, query.body)
-        planned: plan.Plan | None = None if reporter else lower_read(catalog, read)
+        planned: plans.Plan | None = None if reporter else lower_read(catalog, read)
     else:
         statements = check_mutation(checker, query.body)
-        planned = plan.MutationPlan(statements)
+        planned = plans.MutationPlan(statements)
     if reporter or planned is None:
         return None, reporter.diagnostics
     params = {name: type_ for name, type_ in checker.params.items() if type_ is not None}
@@ -153,4 +153,3 @@ def _declare_params(reporter: Reporter, query: ast.Query) -> dict[str, ValueType
             reporter.report(span, message, phase=Phase.TYPE, hint=hint)
         params[param.name] = param.type if isinstance(param.type, ValueType) else None
     return params
-

@@ -48,9 +48,7 @@ def _tie_breakers(variables: Iterable[str]) -> tuple[str, ...]:
 def _rank(block: resolved.Block, ranking: plan.Ranking | None) -> plan.Rank | None:
     if ranking is None:
         return None
-    arms = (
-        (ranking.primary, ranking.secondary) if isinstance(ranking, plan.Fusion) else (ranking,)
-    )
+    arms = (ranking.primary, ranking.secondary) if isinstance(ranking, plan.Fusion) else (ranking,)
     candidates = tuple(
         plan.Candidates(
             arm.variable,
@@ -69,8 +67,11 @@ def _rank(block: resolved.Block, ranking: plan.Ranking | None) -> plan.Rank | No
 def _fold_filters(block: resolved.Block) -> resolved.Block:
     """Turn `any` and `exists` blocks that hold only filters into plain predicates."""
     predicates = list(block.predicates)
-    tests: list[resolved.NestedTest] = []
+    tests: list[resolved.Test] = []
     for test in block.tests:
+        if isinstance(test, resolved.AggregateTest):
+            tests.append(replace(test, block=_fold_filters(test.block)))
+            continue
         folded = replace(test, groups=tuple(_fold_filters(group) for group in test.groups))
         if test.kind in ("any", "exists") and all(map(_only_filters, folded.groups)):
             groups = tuple(group.predicates for group in folded.groups)
@@ -142,19 +143,17 @@ class _BlockLowering:
             self.tests = [test for test in self.tests if not test.uses <= self.bound]
             self.steps.extend(self._test(test) for test in placed)
 
-    def _test(self, test: resolved.NestedTest) -> plan.Step:
-        # Only what the test looks at counts as bound inside it: a name it introduces
-        # itself is a variable of its own, whatever else the outer block binds later.
+    def _test(self, test: resolved.Test) -> plan.Step:
         bound = frozenset(self.bound)
+        if isinstance(test, resolved.AggregateTest):
+            steps = _lower_block(self.catalog, test.block, bound)
+            return plan.CountJoin(test.function, test.argument, steps, test.op, test.value)
         groups = tuple(_lower_block(self.catalog, group, bound) for group in test.groups)
         if test.kind == "not":
             return plan.AntiJoin(groups[0])
         if test.kind == "exists":
             return plan.SemiJoin(groups[0])
-        if test.kind == "any":
-            return plan.Union(groups)
-        assert test.function is not None and test.op is not None and test.value is not None
-        return plan.CountJoin(test.function, test.argument, groups[0], test.op, test.value)
+        return plan.Union(groups)
 
     # -- scans and expansions ----------------------------------------------------------
 

@@ -101,9 +101,7 @@ def _parse_dimension(cursor: Cursor) -> int:
     literal = parse_integer(cursor, "the vector's dimension")
     dimension = cast("int", literal.value)
     if not 1 <= dimension <= MAX_VECTOR_DIMENSION:
-        cursor.report(
-            literal.span, f"a vector dimension lies between 1 and {MAX_VECTOR_DIMENSION}"
-        )
+        cursor.report(literal.span, f"a vector dimension lies between 1 and {MAX_VECTOR_DIMENSION}")
     cursor.expect(")")
     return dimension
 
@@ -211,7 +209,9 @@ def _parse_order_key(cursor: Cursor) -> ast.Ordering:
 
 
 def _parse_window(cursor: Cursor) -> tuple[ast.Count | None, ast.Count | None]:
-    if not (cursor.token.kind is Kind.IDENT and cursor.peek().kind in (Kind.INTEGER, Kind.VARIABLE)):
+    if not (
+        cursor.token.kind is Kind.IDENT and cursor.peek().kind in (Kind.INTEGER, Kind.VARIABLE)
+    ):
         return None, None
     if cursor.at("offset"):
         cursor.fail(cursor.token.span, "`offset` follows a limit", hint="write `limit N offset M`")

@@ -101,7 +101,7 @@ class Nearest:
 
     variable: str
     node_type: str
-    property: str
+    property_name: str
     dimension: int
     query: ParamRef | Const
     model: str | None = None
@@ -118,7 +118,7 @@ class Bm25:
 
     variable: str
     node_type: str
-    property: str
+    property_name: str
     query: ParamRef | Const
 
 

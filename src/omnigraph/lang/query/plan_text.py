@@ -101,7 +101,9 @@ def _step(step: plan.Step) -> Iterator[str]:
 def _expand(step: plan.Expand) -> str:
     before, after = _ARROWS[step.direction]
     edge = f"${step.edge_variable}:{step.edge_type}" if step.edge_variable else step.edge_type
-    hops = "" if (step.min_hops, step.max_hops) == (1, 1) else f"{{{step.min_hops},{step.max_hops}}}"
+    hops = (
+        "" if (step.min_hops, step.max_hops) == (1, 1) else f"{{{step.min_hops},{step.max_hops}}}"
+    )
     verb = "join" if step.closes else "expand"
     target = _variable(step.target) + ("" if step.closes else f": {step.target_type}")
     where = _where((*step.where, *step.edge_where))
@@ -113,7 +115,7 @@ def _where(predicates: tuple[plan.Predicate, ...]) -> str:
 
 
 def _variable(name: str) -> str:
-    return f"${name}"
+    return "$_" if name.startswith("#") else f"${name}"
 
 
 # -- mutations ---------------------------------------------------------------------

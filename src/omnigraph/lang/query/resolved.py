@@ -53,14 +53,25 @@ class OptionalBlock:
 class NestedTest:
     """A nested block that keeps or drops rows and binds nothing outside."""
 
-    kind: Literal["not", "exists", "any", "aggregate"]
+    kind: Literal["not", "exists", "any"]
     groups: tuple[Block, ...]
     uses: frozenset[str]
     """Outer variables the block looks at."""
-    function: plan.AggregateName | None = None
-    argument: plan.Property | None = None
-    op: plan.CompareOp | None = None
-    value: plan.Scalarish | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class AggregateTest:
+    """A nested block whose aggregate is compared with a value."""
+
+    block: Block
+    uses: frozenset[str]
+    function: plan.AggregateName
+    argument: plan.Property | None
+    op: plan.CompareOp
+    value: plan.Scalarish
+
+
+Test = NestedTest | AggregateTest
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,4 +80,4 @@ class Block:
 
     parts: tuple[Segment | OptionalBlock, ...]
     predicates: tuple[plan.Predicate, ...]
-    tests: tuple[NestedTest, ...]
+    tests: tuple[Test, ...]

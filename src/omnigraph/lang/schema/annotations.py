@@ -31,14 +31,26 @@ _ONCE = frozenset(
 )
 """Annotations that may stand once in one place; of others, a repetition is harmless."""
 
+BODY_FORMS = {
+    "key": "`@key(a, …)`",
+    "unique": "`@unique(a, …)`",
+    "index": "`@index(a, …)`",
+    "range": "`@range(a, low..high)`",
+    "check": '`@check(a, "pattern")`',
+}
+"""How the constraints of a body are written."""
+
 _PROPERTY_ONLY = frozenset({"default", "embed", "index", "key", "unique"})
+_BODY_ONLY = frozenset({"range", "check"})
 
 
 def check_header(annotations: Iterable[Annotation], owner: Owner, reporter: Reporter) -> None:
     """Check the annotations of a node or edge type."""
     for annotation in _each_once(annotations, reporter):
         name = annotation.name
-        if name in _PROPERTY_ONLY:
+        if name in _BODY_ONLY:
+            _refuse_bare(reporter, annotation)
+        elif name in _PROPERTY_ONLY:
             _refuse(reporter, annotation, f"`@{name}` belongs on a property, not on the {owner}")
         elif name in ("description", "instruction"):
             _needs_text(reporter, annotation)
@@ -52,7 +64,9 @@ def check_property(property_: Property, owner: Owner, reporter: Reporter) -> Non
     """Check the annotations of one property."""
     for annotation in _each_once(property_.annotations, reporter):
         name = annotation.name
-        if name in ("key", "embed") and owner == "edge":
+        if name in _BODY_ONLY:
+            _refuse_bare(reporter, annotation)
+        elif name in ("key", "embed") and owner == "edge":
             _refuse(reporter, annotation, f"edge properties take no `@{name}`")
         elif name in ("merge", "instruction"):
             _refuse(reporter, annotation, f"`@{name}` belongs on a node or an edge, not a property")
@@ -83,6 +97,15 @@ def _refuse(
     reporter: Reporter, annotation: Annotation, message: str, *, hint: str | None = None
 ) -> None:
     reporter.report(annotation.span, message, phase=Phase.PARSE, hint=hint)
+
+
+def _refuse_bare(reporter: Reporter, annotation: Annotation) -> None:
+    """Without arguments these would be opaque notes, which nobody can have meant."""
+    _refuse(
+        reporter,
+        annotation,
+        f"`@{annotation.name}` needs its arguments: {BODY_FORMS[annotation.name]}",
+    )
 
 
 def _needs_text(reporter: Reporter, annotation: Annotation) -> bool:
@@ -122,7 +145,7 @@ def _check_key(annotation: Annotation, property_: Property, reporter: Reporter) 
 
 
 def _required(property_: Property) -> str:
-    return str(property_.type.as_nullable(nullable=False))
+    return str(property_.type.without_null)
 
 
 def _check_unique(annotation: Annotation, property_: Property, reporter: Reporter) -> None:

@@ -132,9 +132,7 @@ class Catalog:
     def _incident(self) -> dict[str, tuple[EdgeType, ...]]:
         return {
             node: tuple(
-                edge
-                for _, edge in sorted(self.edges.items())
-                if node in (edge.source, edge.target)
+                edge for _, edge in sorted(self.edges.items()) if node in (edge.source, edge.target)
             )
             for node in self.nodes
         }

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from omnigraph.lang.cursor import shorten
 from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean
-from omnigraph.lang.schema.annotations import Owner
+from omnigraph.lang.schema.annotations import BODY_FORMS, Owner
 from omnigraph.lang.schema.effective import annotation_named
 from omnigraph.lang.schema.literals import number_value
 from omnigraph.lang.schema.syntax import Argument, Bounds, Constraint, Property
@@ -19,14 +19,6 @@ from omnigraph.lang.source import Span
 
 EDGE_COLUMNS = ("src", "dst")
 """The structural columns a constraint of an edge may name."""
-
-_SHAPES = {
-    "key": "`@key(a, …)`",
-    "unique": "`@unique(a, …)`",
-    "index": "`@index(a, …)`",
-    "range": "`@range(a, low..high)`",
-    "check": '`@check(a, "pattern")`',
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +58,7 @@ def _refuse(reporter: Reporter, span: Span, message: str, *, hint: str | None = 
 def _check_members(constraint: Constraint, scope: Scope, reporter: Reporter) -> None:
     if not constraint.arguments:
         message = f"`@{constraint.name}` names no property"
-        _refuse(reporter, constraint.span, message, hint=f"write {_SHAPES[constraint.name]}")
+        _refuse(reporter, constraint.span, message, hint=f"write {BODY_FORMS[constraint.name]}")
     for argument in constraint.arguments:
         property_ = _named(argument, constraint, scope, reporter)
         if property_ is not None:
@@ -119,14 +111,14 @@ def _first(constraint: Constraint, scope: Scope, reporter: Reporter) -> Property
     """The property a `@range` or `@check` is about."""
     if not constraint.arguments:
         message = f"`@{constraint.name}` names no property"
-        _refuse(reporter, constraint.span, message, hint=f"write {_SHAPES[constraint.name]}")
+        _refuse(reporter, constraint.span, message, hint=f"write {BODY_FORMS[constraint.name]}")
         return None
     return _named(constraint.arguments[0], constraint, scope, reporter)
 
 
 def _too_many(constraint: Constraint, reporter: Reporter) -> None:
     for argument in constraint.arguments[2:]:
-        message = f"`@{constraint.name}` takes two arguments: {_SHAPES[constraint.name]}"
+        message = f"`@{constraint.name}` takes two arguments: {BODY_FORMS[constraint.name]}"
         _refuse(reporter, argument.span, message)
 
 
@@ -140,7 +132,7 @@ def _check_range(constraint: Constraint, scope: Scope, reporter: Reporter) -> No
     bounds = constraint.arguments[1] if len(constraint.arguments) > 1 else None
     if not isinstance(bounds, Bounds):
         span = constraint.span if bounds is None else bounds.span
-        _refuse(reporter, span, "`@range` needs bounds", hint=f"write {_SHAPES['range']}")
+        _refuse(reporter, span, "`@range` needs bounds", hint=f"write {BODY_FORMS['range']}")
         return
     _check_bounds(bounds, reporter)
     _too_many(constraint, reporter)
@@ -173,7 +165,7 @@ def _check_pattern(constraint: Constraint, scope: Scope, reporter: Reporter) -> 
     if not isinstance(pattern, Argument) or pattern.kind != "string":
         span = constraint.span if pattern is None else pattern.span
         message = "`@check` needs a pattern in quotes"
-        _refuse(reporter, span, message, hint=f"write {_SHAPES['check']}")
+        _refuse(reporter, span, message, hint=f"write {BODY_FORMS['check']}")
         return
     _too_many(constraint, reporter)
 

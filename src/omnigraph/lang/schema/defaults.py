@@ -17,7 +17,7 @@ from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar, ValueT
 
 def default_misfit(argument: Argument, value_type: ValueType) -> str | None:
     """Why a written default does not fit a type, or None when it does."""
-    wanted = value_type.as_nullable(nullable=False)
+    wanted = value_type.without_null
     if not value_type.is_plain:
         return f"a property of type {wanted} takes no default"
     if argument.kind not in _literal_kinds(value_type.scalar):
@@ -47,7 +47,7 @@ def decode_default(text: str, value_type: ValueType) -> DefaultValue:
     elif scalar is Scalar.DATETIME:
         parse_datetime(text)
     elif value_type.enum_values is not None and text not in value_type.enum_values:
-        raise ValueError(f"`{shown}` is not among {value_type.as_nullable(nullable=False)}")
+        raise ValueError(f"`{shown}` is not among {value_type.without_null}")
     return text
 
 

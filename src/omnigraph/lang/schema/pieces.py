@@ -55,7 +55,7 @@ def parse_type(cursor: Cursor) -> ValueType:
         core = ValueType(Scalar.VECTOR, dimension=_dimension(cursor))
     else:
         core = ValueType(_base(cursor, "a type"))
-    return core.as_nullable() if cursor.accept("?") else core
+    return core.or_null() if cursor.accept("?") else core
 
 
 def _base(cursor: Cursor, noun: str) -> Scalar:

@@ -6,7 +6,7 @@ the property is a float; nothing else is converted.
 
 from __future__ import annotations
 
-from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.scope import Checker
@@ -57,7 +57,7 @@ def report_missing(
     checker: Checker, name: ast.Name, type_: NodeType | EdgeType, extra: tuple[str, ...]
 ) -> None:
     """Report a property that a mutation names and the type does not have."""
-    hint = did_you_mean(name.text, [*type_.properties, *extra])
+    hint = name_hint(name.text, [*type_.properties, *extra])
     checker.error(
         name.span,
         f"{type_.kind} type {type_.name} has no property `{name.text}`",
@@ -73,7 +73,7 @@ def declared_param(checker: Checker, variable: ast.Variable) -> plan.ParamRef | 
             variable.span,
             f"${variable.name} is not a declared parameter",
             "T14",
-            hint=did_you_mean(variable.name, checker.params, prefix="$"),
+            hint=name_hint(variable.name, checker.params, prefix="$"),
         )
         return None
     type_ = checker.params[variable.name]

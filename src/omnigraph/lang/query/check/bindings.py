@@ -5,7 +5,7 @@ Owns the rules T2 and T3 for them and turns each into a predicate.
 
 from __future__ import annotations
 
-from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan, resolved
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.operands import resolve_variable
@@ -28,9 +28,7 @@ def check_matches(
         value = _value(scope, condition, type_)
         if value is None:
             continue
-        left = plan.Property(
-            node.name, condition.property.text, type_.as_nullable(type_.nullable or nullable)
-        )
+        left = plan.Property(node.name, condition.property.text, type_.or_null(when=nullable))
         if type_.is_list:
             predicates.append(plan.Contains(left, value))
         else:
@@ -49,7 +47,7 @@ def _property_type(scope: Scope, node_type: str, name: ast.Name) -> ValueType | 
             name.span,
             f"node type {node_type} has no property `{name.text}`",
             "T2",
-            hint=did_you_mean(name.text, properties),
+            hint=name_hint(name.text, properties),
         )
         return None
     if definition.type.is_blob:
@@ -61,9 +59,7 @@ def _property_type(scope: Scope, node_type: str, name: ast.Name) -> ValueType | 
     return definition.type
 
 
-def _value(
-    scope: Scope, condition: ast.PropertyMatch, type_: ValueType
-) -> plan.Scalarish | None:
+def _value(scope: Scope, condition: ast.PropertyMatch, type_: ValueType) -> plan.Scalarish | None:
     checker = scope.checker
     name, value = condition.property.text, condition.value
     wanted = type_.element() if type_.is_list else type_

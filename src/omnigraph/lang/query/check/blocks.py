@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan, resolved
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.bindings import check_matches
@@ -18,7 +18,7 @@ from omnigraph.lang.query.check.predicates import FilterClause, comparison, reso
 from omnigraph.lang.query.check.scope import Bound, NodeBinding, Scope
 from omnigraph.lang.query.check.traversals import TraversalChecker
 from omnigraph.lang.source import Span
-from omnigraph.lang.types import NUMERIC
+from omnigraph.lang.types import NUMERIC, ValueType
 
 TestClause = ast.Not | ast.Exists | ast.AnyOf | ast.Counted
 
@@ -36,7 +36,7 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Block
         else:
             pending.append(clause)
     parts.append(_check_segment(scope, pending, predicates))
-    tests: list[resolved.NestedTest] = []
+    tests: list[resolved.Test] = []
     for clause in clauses:
         if isinstance(clause, FilterClause):
             predicate = resolve_filter(scope, clause)
@@ -83,7 +83,9 @@ def _declare(scope: Scope, binding: ast.Binding) -> resolved.NodeVariable | None
     bound = scope.find(variable.name)
     if bound is None:
         if variable.name in checker.params:
-            checker.error(variable.span, f"${variable.name} is a parameter; name the node otherwise")
+            checker.error(
+                variable.span, f"${variable.name} is a parameter; name the node otherwise"
+            )
         scope.declare(NodeBinding(variable.name, node_type))
     elif not _may_rebind(scope, bound, binding):
         return None
@@ -116,7 +118,7 @@ def _report_unknown_type(scope: Scope, name: ast.Name) -> None:
     elif name.text in catalog.edges:
         message, hint = f"{name.text} is an edge type; only node types can be bound", None
     else:
-        message, hint = f"unknown node type {name.text}", did_you_mean(name.text, catalog.nodes)
+        message, hint = f"unknown node type {name.text}", name_hint(name.text, catalog.nodes)
     scope.checker.error(name.span, message, "T1", hint=hint)
 
 
@@ -131,7 +133,7 @@ def _check_optional(scope: Scope, clause: ast.Optional) -> resolved.OptionalBloc
 # -- what tests rows ---------------------------------------------------------------
 
 
-def _check_test(scope: Scope, clause: TestClause) -> resolved.NestedTest | None:
+def _check_test(scope: Scope, clause: TestClause) -> resolved.Test | None:
     match clause:
         case ast.Not(clauses):
             return _plain_test(scope, "not", clauses, clause.span)
@@ -178,7 +180,7 @@ def _any_test(scope: Scope, clause: ast.AnyOf) -> resolved.NestedTest:
     return resolved.NestedTest("any", tuple(blocks), frozenset(uses))
 
 
-def _counted_test(scope: Scope, clause: ast.Counted) -> resolved.NestedTest | None:
+def _counted_test(scope: Scope, clause: ast.Counted) -> resolved.AggregateTest | None:
     checker = scope.checker
     inner, block = _inner_block(scope, clause.clauses, clause.span, f"`{clause.aggregate} {{ … }}`")
     argument = None
@@ -204,21 +206,14 @@ def _counted_test(scope: Scope, clause: ast.Counted) -> resolved.NestedTest | No
     probe = plan.ParamRef(clause.aggregate, result)
     if comparison(checker, clause.value.span, probe, clause.op, value) is None:
         return None
-    return resolved.NestedTest(
-        "aggregate",
-        (block,),
-        frozenset(inner.used_outer),
-        clause.aggregate,
-        argument,
-        clause.op,
-        value,
-    )
+    uses = frozenset(inner.used_outer)
+    return resolved.AggregateTest(block, uses, clause.aggregate, argument, clause.op, value)
 
 
-def aggregate_type(function: ast.AggregateName, argument: plan.ValueType) -> plan.ValueType | None:
+def aggregate_type(function: ast.AggregateName, argument: ValueType) -> ValueType | None:
     """The type of an aggregate of a scalar, or None when there is no such aggregate (T8)."""
     if function == "count":
         return plan.COUNT_TYPE
     if function in ("sum", "avg"):
         return plan.FLOAT_TYPE if argument.scalar in NUMERIC and not argument.is_list else None
-    return argument.as_nullable() if argument.is_plain else None
+    return argument.or_null() if argument.is_plain else None

@@ -6,7 +6,7 @@ and the rule that one query either adds and changes or removes.
 
 from __future__ import annotations
 
-from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.assignments import check_assignments
@@ -25,16 +25,22 @@ def check_mutation(checker: Checker, mutation: ast.Mutation) -> tuple[plan.State
         type_ = _target(checker, statement)
         if type_ is None:
             continue
-        match statement:
-            case ast.Insert():
-                checked = _insert(checker, statement, type_)
-            case ast.Update():
-                checked = _update(checker, statement, type_)
-            case ast.Delete():
-                checked = _delete(checker, statement, type_)
+        checked = _statement(checker, statement, type_)
         if checked is not None:
             statements.append(checked)
     return tuple(statements)
+
+
+def _statement(
+    checker: Checker, statement: ast.Statement, type_: NodeType | EdgeType
+) -> plan.Statement | None:
+    match statement:
+        case ast.Insert():
+            return _insert(checker, statement, type_)
+        case ast.Update():
+            return _update(checker, statement, type_)
+        case ast.Delete():
+            return _delete(checker, statement, type_)
 
 
 def _check_mixing(checker: Checker, mutation: ast.Mutation) -> None:
@@ -63,7 +69,7 @@ def _target(checker: Checker, statement: ast.Statement) -> NodeType | EdgeType |
         return edge if mentioned & {*ENDPOINTS, ast.SRC, ast.DST} else node
     found = node or edge
     if found is None:
-        hint = did_you_mean(name.text, [*catalog.nodes, *catalog.edges])
+        hint = name_hint(name.text, [*catalog.nodes, *catalog.edges])
         if name.text in catalog.interfaces:
             hint = "an interface has no rows of its own"
         checker.error(name.span, f"unknown type {name.text}", "T10", hint=hint)
@@ -119,9 +125,7 @@ def _update(
                     "endpoints are immutable: delete and insert",
                     "T11",
                 )
-        endpoints = ENDPOINTS
     else:
-        endpoints = ()
         for assignment in statement.assignments:
             name = assignment.property
             if name.text in type_.key:
@@ -129,6 +133,7 @@ def _update(
                     name.span,
                     f"cannot update @key property '{name.text}' — delete and re-insert instead",
                 )
+    endpoints = ENDPOINTS if isinstance(type_, EdgeType) else ()
     assigned = check_assignments(checker, statement, type_, endpoints)
     where = check_where(checker, statement.where, type_)
     if isinstance(type_, EdgeType):

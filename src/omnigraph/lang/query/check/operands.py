@@ -6,7 +6,7 @@ stands is for the caller to say.
 
 from __future__ import annotations
 
-from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope
@@ -32,7 +32,7 @@ def resolve_operand(scope: Scope, expr: ast.Expr) -> Operand | None:
             if name == "null":
                 checker.error(expr.span, "nothing equals null", "T7", hint="write `is null`")
             else:
-                hint = did_you_mean(name, scope.names(), prefix="$")
+                hint = name_hint(name, scope.names(), prefix="$")
                 checker.error(expr.span, f"`{name}` is no value here", "T7", hint=hint)
             return None
         case ast.Aggregate():
@@ -79,7 +79,9 @@ def resolve_param(scope: Scope, variable: ast.Variable) -> plan.ParamRef | None:
     return plan.ParamRef(variable.name, type_) if type_ is not None else None
 
 
-def resolve_access(scope: Scope, access: ast.Access, *, unbound_code: str = "T6") -> plan.Property | None:
+def resolve_access(
+    scope: Scope, access: ast.Access, *, unbound_code: str = "T6"
+) -> plan.Property | None:
     """`$variable.property` of a node or an edge."""
     checker = scope.checker
     variable, name = access.variable, access.property
@@ -90,19 +92,18 @@ def resolve_access(scope: Scope, access: ast.Access, *, unbound_code: str = "T6"
         else:
             scope.unbound(variable, unbound_code)
         return None
-    if bound.type is None:
-        return None
     type_ = property_type(checker, bound, name)
     if type_ is None:
         return None
-    return plan.Property(bound.name, name.text, type_.as_nullable(type_.nullable or bound.nullable))
+    return plan.Property(bound.name, name.text, type_.or_null(when=bound.nullable))
 
 
 def property_type(
     checker: Checker, bound: NodeBinding | EdgeBinding, name: ast.Name
 ) -> ValueType | None:
-    """The type of a property or structural column, or None after reporting T6."""
-    assert bound.type is not None
+    """The type of a property or structural column; None when there is no such thing (T6)."""
+    if bound.type is None:
+        return None
     is_edge = isinstance(bound, EdgeBinding)
     if name.text.startswith("@"):
         if name.text == ast.ID or is_edge:
@@ -113,8 +114,8 @@ def property_type(
     if definition is not None:
         return definition.type
     kind = "edge" if is_edge else "node"
-    hint = did_you_mean(name.text, bound.type.properties)
-    if hint is None and name.text == "id":
+    hint = name_hint(name.text, bound.type.properties)
+    if name.text == "id":
         hint = "the id is `@id`"
     checker.error(
         name.span, f"{kind} type {bound.type.name} has no property `{name.text}`", "T6", hint=hint

@@ -98,15 +98,11 @@ def membership(
         )
         return None
     if not isinstance(choices, plan.ParamRef | plan.Const) or not choices.type.is_list:
-        checker.error(
-            span, f"the right side of `in` is a list, found {describe(choices)}", "T7"
-        )
+        checker.error(span, f"the right side of `in` is a list, found {describe(choices)}", "T7")
         return None
     empty = choices == plan.Const((), choices.type)
     if not empty and not compatible(left.type, choices.type.element()):
-        checker.error(
-            span, f"cannot look for {describe(left)} in {describe(choices)}", "T7"
-        )
+        checker.error(span, f"cannot look for {describe(left)} in {describe(choices)}", "T7")
         return None
     return plan.InList(left, choices)
 

@@ -45,9 +45,7 @@ def check_read(checker: Checker, read: ast.Read) -> CheckedRead:
     limit = _row_count(scope, read.limit)
     offset = _row_count(scope, read.offset)
     variables = tuple(scope.own)
-    return CheckedRead(
-        block, columns, read.distinct, ranking, order, limit, offset, variables
-    )
+    return CheckedRead(block, columns, read.distinct, ranking, order, limit, offset, variables)
 
 
 class _Ordering:

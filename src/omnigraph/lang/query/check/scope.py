@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean
+from omnigraph.lang.diagnostics import Phase, Reporter, name_hint
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.source import Span
@@ -89,7 +89,8 @@ class Scope:
 
     def names(self) -> set[str]:
         """Every name that `$` may stand before here, parameters included."""
-        return {bound.name for bound in self.visible()} | set(self.checker.params)
+        bound = {bound.name for bound in self.visible() if not bound.name.startswith("#")}
+        return bound | set(self.checker.params)
 
     def unbound(self, variable: ast.Variable, code: str | None = None) -> None:
         """Report a variable that nothing binds."""
@@ -97,5 +98,5 @@ class Scope:
             variable.span,
             f"variable ${variable.name} is not bound",
             code,
-            hint=did_you_mean(variable.name, self.names(), prefix="$"),
+            hint=name_hint(variable.name, self.names(), prefix="$"),
         )

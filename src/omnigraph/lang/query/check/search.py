@@ -138,9 +138,7 @@ def _nearest(scope: Scope, call: ast.Nearest) -> plan.Nearest | None:
     if query is None:
         return None
     model = definition.embedding.model if definition.embedding is not None else None
-    return plan.Nearest(
-        bound.name, bound.type.name, definition.name, dimension, query, model
-    )
+    return plan.Nearest(bound.name, bound.type.name, definition.name, dimension, query, model)
 
 
 def _vector_query(

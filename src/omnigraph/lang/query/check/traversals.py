@@ -6,8 +6,8 @@ a type, so the order in which they are written does not matter.
 
 from __future__ import annotations
 
-from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.diagnostics import name_hint
+from omnigraph.lang.query import resolved
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
@@ -52,9 +52,7 @@ class TraversalChecker:
             self._declare_edge(traversal, None)
             return None
         inward = self._is_inward(edge, left, right)
-        left_type, right_type = (
-            (edge.target, edge.source) if inward else (edge.source, edge.target)
-        )
+        left_type, right_type = (edge.target, edge.source) if inward else (edge.source, edge.target)
         fits = self._fit(traversal.left, left, left_type, edge)
         fits = self._fit(traversal.right, right, right_type, edge) and fits
         left_name = self._declare(traversal.left, self.catalog.nodes.get(left_type))
@@ -80,7 +78,7 @@ class TraversalChecker:
         edge = self.catalog.find_edge(name.text)
         if edge is None:
             spelt = {known[0].lower() + known[1:] for known in self.catalog.edges}
-            hint = did_you_mean(name.text, spelt)
+            hint = name_hint(name.text, spelt)
             self.checker.error(name.span, f"unknown edge `{name.text}`", "T4", hint=hint)
         return edge
 
@@ -126,7 +124,9 @@ class TraversalChecker:
             or variable.name in self.checker.params
             or self.scope.find(variable.name) is not None
         ):
-            error(variable.span, f"${variable.name} is in use already; name the edge otherwise", "T23")
+            error(
+                variable.span, f"${variable.name} is in use already; name the edge otherwise", "T23"
+            )
             return False
         return True
 
@@ -184,7 +184,7 @@ class TraversalChecker:
                 "T5",
             )
             return False
-        return bound is None or not isinstance(bound, NodeBinding) or bound.type is not None
+        return bound is None or bound.type is not None
 
     def _declare(self, variable: ast.Variable, node_type: NodeType | None) -> str:
         """Bind an end that is not bound yet; the name lowering knows it by."""

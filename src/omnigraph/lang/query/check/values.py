@@ -97,7 +97,7 @@ def fit_literal(
     if storing and target.scalar in FLOATS and not target.is_list:
         return plan.Const(float(cast("float", const.value)), target)
     if storing and (target.scalar in FLOATS or target.is_vector):
-        values = tuple(float(cast("float", item)) for item in cast("tuple[float, ...]", const.value))
+        values = tuple(float(item) for item in cast("tuple[float, ...]", const.value))
         return plan.Const(values, target)
     return plan.Const(const.value, target if storing else const.type)
 
@@ -112,14 +112,14 @@ def _misfit(const: plan.Const, target: ValueType, *, storing: bool) -> str | Non
     if const.type.is_list and target.is_list and not values:
         return None
     if not compatible(const.type, target):
-        return f"expected {target.as_nullable(False)}, found {const.type}"
+        return f"expected {target.without_null}, found {const.type}"
     if target.enum_values is not None:
         wrong = [value for value in values if value not in target.enum_values]
         if wrong:
             return f"{wrong[0]!r} is not one of {', '.join(target.enum_values)}"
     if storing and target.scalar in INTEGER_RANGE:
         if const.type.scalar in FLOATS:
-            return f"expected {target.as_nullable(False)}, found {const.type}"
+            return f"expected {target.without_null}, found {const.type}"
         low, high = INTEGER_RANGE[target.scalar]
         if any(not low <= cast("int", value) <= high for value in values):
             return f"out of range for {target.scalar}"
@@ -128,7 +128,7 @@ def _misfit(const: plan.Const, target: ValueType, *, storing: bool) -> str | Non
 
 def _vector_misfit(const: plan.Const, target: ValueType) -> str | None:
     if not isinstance(const.value, tuple) or (const.value and const.type.scalar not in NUMERIC):
-        return f"expected {target.as_nullable(False)}, found {const.type}"
+        return f"expected {target.without_null}, found {const.type}"
     if len(const.value) != target.dimension:
         return f"expected {target.dimension} numbers, found {len(const.value)}"
     return None

@@ -32,9 +32,7 @@ def check_where(
     return tuple(predicates)
 
 
-def _column(
-    checker: Checker, name: ast.Name, type_: NodeType | EdgeType
-) -> plan.Property | None:
+def _column(checker: Checker, name: ast.Name, type_: NodeType | EdgeType) -> plan.Property | None:
     if name.text == ast.ID:
         return plan.Property(plan.ROW, ast.ID, plan.TEXT)
     if isinstance(type_, EdgeType) and name.text in _EDGE_COLUMNS:
@@ -50,9 +48,7 @@ def _column(
     return plan.Property(plan.ROW, name.text, definition.type)
 
 
-def _predicate(
-    checker: Checker, atom: ast.Atom, column: plan.Property
-) -> plan.Predicate | None:
+def _predicate(checker: Checker, atom: ast.Atom, column: plan.Property) -> plan.Predicate | None:
     match atom:
         case ast.IsNull(_, negated):
             return plan.IsNull(column, negated)
@@ -73,9 +69,7 @@ def _predicate(
             return comparison(checker, span, column, atom.op, value)
 
 
-def _value(
-    checker: Checker, atom: ast.Compare, column: plan.Property
-) -> plan.Scalarish | None:
+def _value(checker: Checker, atom: ast.Compare, column: plan.Property) -> plan.Scalarish | None:
     value = atom.value
     match value:
         case ast.Now():

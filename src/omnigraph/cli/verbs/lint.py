@@ -1,0 +1,79 @@
+"""`omnigraph lint`: check a schema, and queries against it, offline.
+
+Owns how a lint report is shown. The rules live in `omnigraph.lang`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import click
+
+from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.output import write_json, write_text
+from omnigraph.cli.source_files import read_source
+from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.lint_report import LintReport
+from omnigraph.lang.query.lint import lint_queries
+from omnigraph.lang.schema.lint import lint_schema
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("lint", cls=VerbCommand)
+@click.option("--schema", type=_FILE, required=True, help="The schema, a .pg file.")
+@click.option("--query", type=_FILE, help="The queries, a .gq file.")
+@json_option
+def command(*, schema: Path, query: Path | None, as_json: bool) -> int:
+    """Check a schema, and queries against it, without running them.
+
+    Prints every mistake with its place. Exits with 1 if there is one.
+    """
+    source = read_source(schema)
+    queries = read_source(query) if query is not None else None
+    catalog, report = lint_schema(source)
+    if catalog is not None and queries is not None:
+        report = lint_queries(queries, catalog)
+    if as_json:
+        write_json(
+            report.to_json(
+                schema_source={"kind": "file", "path": str(schema)},
+                query_path=str(query) if query is not None else None,
+            )
+        )
+    else:
+        write_text("\n".join(_lines(report)))
+    return 0 if report.ok else 1
+
+
+def _lines(report: LintReport) -> Iterator[str]:
+    in_results = {found for result in report.results for found in result.diagnostics}
+    for diagnostic in report.diagnostics:
+        if diagnostic not in in_results:
+            yield from _error(diagnostic.summary, diagnostic)
+    for result in report.results:
+        if not result.diagnostics:
+            yield f"OK    query `{result.name}` ({result.kind})"
+        for diagnostic in result.diagnostics:
+            yield from _error(f"query `{result.name}`: {diagnostic.summary}", diagnostic)
+        for warning in result.warnings:
+            yield f"WARN  {warning}"
+    for finding in report.findings:
+        if finding.severity == "warning":
+            yield f"WARN  {finding.code}: {finding.message}"
+    yield f"INFO  Lint complete: {_counts(report)}"
+
+
+def _error(heading: str, diagnostic: Diagnostic) -> Iterator[str]:
+    yield f"ERROR {heading}"
+    yield diagnostic.frame()
+
+
+def _counts(report: LintReport) -> str:
+    counted = [
+        (len(report.results), "query", "queries"),
+        (len(report.diagnostics), "error", "errors"),
+        (report.warnings, "warning", "warnings"),
+    ]
+    return ", ".join(f"{count} {one if count == 1 else many}" for count, one, many in counted)

@@ -1,0 +1,108 @@
+"""Lint of query files: everything that can be said about one without running it.
+
+Owns the lint rules that are no type errors: names declared twice (L101),
+properties no update ever sets (L201), mutations without parameters. Never
+raises for what is wrong in the text: that is what the report is for.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from omnigraph.lang.diagnostics import Diagnostic, Reporter
+from omnigraph.lang.lint_report import Finding, LintReport, QueryResult
+from omnigraph.lang.query import plan
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.compile import CompiledQuery, check_query
+from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.schema.catalog import Catalog, NodeType
+from omnigraph.lang.source import Source
+
+
+def lint_queries(source: Source, catalog: Catalog) -> LintReport:
+    """Check every query of a file against a catalog."""
+    reporter = Reporter(source)
+    file = parse_queries(source, reporter)
+    compiled: list[CompiledQuery] = []
+    results: list[QueryResult] = []
+    for query in file.queries:
+        result, diagnostics = check_query(source, query, catalog)
+        results.append(_query_result(query, result, diagnostics))
+        if result is not None:
+            compiled.append(result)
+    if reporter:
+        found = (*reporter.diagnostics, *(d for result in results for d in result.diagnostics))
+        return LintReport(
+            (),
+            tuple(Finding("error", "Q000", found.summary) for found in reporter.diagnostics),
+            tuple(sorted(found, key=lambda diagnostic: diagnostic.span)),
+        )
+    findings = [*_repeated_names(file), *_never_set(compiled, catalog)]
+    return LintReport(
+        tuple(results),
+        tuple(sorted(findings, key=lambda finding: finding.order)),
+        tuple(diagnostic for result in results for diagnostic in result.diagnostics),
+    )
+
+
+def _query_result(
+    query: ast.Query, compiled: CompiledQuery | None, diagnostics: tuple[Diagnostic, ...]
+) -> QueryResult:
+    is_read = isinstance(query.body, ast.Read)
+    warnings: tuple[str, ...] = ()
+    if not is_read and not query.params:
+        warnings = (
+            f"mutation `{query.name.text}` declares no parameters: it does the same every time",
+        )
+    return QueryResult(
+        query.name.text,
+        "read" if is_read else "mutation",
+        diagnostics,
+        warnings,
+        compiled.operation if compiled is not None else None,
+    )
+
+
+def _repeated_names(file: ast.QueryFile) -> Iterable[Finding]:
+    seen: set[str] = set()
+    for query in file.queries:
+        name = query.name.text
+        if name in seen:
+            yield Finding(
+                "warning",
+                "L101",
+                f"query `{name}` is declared more than once; only the first can be run",
+                query_names=(name,),
+            )
+        seen.add(name)
+
+
+def _never_set(compiled: list[CompiledQuery], catalog: Catalog) -> Iterable[Finding]:
+    """L201: nullable properties that no update of their type ever sets."""
+    updates: dict[str, dict[str, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for query in compiled:
+        if isinstance(query.plan, plan.MutationPlan):
+            for statement in query.plan.statements:
+                if isinstance(statement, plan.UpdateNodes):
+                    assigned = {assignment.property for assignment in statement.assignments}
+                    updates[statement.node_type][query.name] |= assigned
+    for type_name, by_query in updates.items():
+        assigned = set().union(*by_query.values())
+        names = tuple(sorted(by_query))
+        for name in _updatable(catalog.nodes[type_name]):
+            if name not in assigned:
+                yield Finding(
+                    "warning",
+                    "L201",
+                    f"property `{name}` of {type_name} is set by no update query",
+                    type_name,
+                    name,
+                    names,
+                )
+
+
+def _updatable(node_type: NodeType) -> Iterable[str]:
+    for name, definition in node_type.properties.items():
+        if definition.type.nullable and name not in node_type.key and definition.embedding is None:
+            yield name

@@ -1,0 +1,197 @@
+"""Parameters: from JSON (or Python) values to values of their declared types.
+
+Owns coercion and its messages. Values come out as str, int, float, bool, date,
+aware datetime, tuples of those, or None. Never guesses: what is not stated to
+be accepted is an error that names the parameter.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, date, datetime
+from math import isfinite
+from typing import Any, Literal, NoReturn
+
+from omnigraph.errors import ParamError
+from omnigraph.lang.temporal import parse_date, parse_datetime
+from omnigraph.lang.types import INTEGER_RANGE, Scalar, ValueType
+
+Mode = Literal["standard", "javascript"]
+ParamScalar = str | int | float | bool | date | datetime
+ParamValue = ParamScalar | None | tuple[ParamScalar, ...]
+
+MAX_SAFE_INTEGER = 2**53 - 1
+"""The largest integer a JavaScript number holds exactly."""
+ENGINE_MAX = 2**63 - 1
+_DECIMAL_DIGITS = 40
+
+
+def coerce_params(
+    declared: Mapping[str, ValueType], given: object, *, mode: Mode = "standard"
+) -> dict[str, ParamValue]:
+    """The value of every parameter that has one.
+
+    A nullable parameter that is not given is null. A missing required one is left
+    out: it is an error only where it is used. Undeclared names are typed by what
+    they hold, so that a caller may pass more than one query needs.
+    """
+    if given is None:
+        given = {}
+    if not isinstance(given, Mapping):
+        raise ParamError("params must be a JSON object", details={"found": type(given).__name__})
+    values: dict[str, ParamValue] = {}
+    for name, value in given.items():
+        if not isinstance(name, str):
+            raise ParamError("params must be a JSON object with text keys")
+        type_ = declared.get(name)
+        values[name] = (
+            _Coercion(name, mode).infer(value)
+            if type_ is None
+            else _Coercion(name, mode).coerce(value, type_)
+        )
+    for name, type_ in declared.items():
+        if type_.nullable:
+            values.setdefault(name, None)
+    return values
+
+
+def require(values: Mapping[str, ParamValue], name: str) -> ParamValue:
+    """The value of a parameter that is about to be used."""
+    if name not in values:
+        raise ParamError(f"parameter '{name}' not provided", details={"param": name})
+    return values[name]
+
+
+class _Coercion:
+    """Coerces the value of one parameter."""
+
+    def __init__(self, name: str, mode: Mode) -> None:
+        self.name = name
+        self.mode = mode
+
+    def fail(self, message: str) -> NoReturn:
+        raise ParamError(f"param '{self.name}': {message}", details={"param": self.name})
+
+    def coerce(self, value: object, type_: ValueType) -> ParamValue:
+        """A value as its declared type."""
+        if value is None:
+            if type_.nullable:
+                return None
+            self.fail(f"null is not a value of {type_}")
+        if type_.is_vector:
+            return self._vector(value, type_)
+        if type_.is_list:
+            return self._list(value, type_)
+        return self._scalar(value, type_.scalar)
+
+    def _list(self, value: object, type_: ValueType) -> tuple[ParamScalar, ...]:
+        if not isinstance(value, list | tuple):
+            self.fail(f"expected an array for {type_}, found {_json_name(value)}")
+        return tuple(self._element(item, index, type_) for index, item in enumerate(value))
+
+    def _element(self, item: object, index: int, type_: ValueType) -> ParamScalar:
+        if item is None:
+            self.fail(f"element {index} is null; lists hold no nulls")
+        return self._scalar(item, type_.scalar)
+
+    def _vector(self, value: object, type_: ValueType) -> tuple[ParamScalar, ...]:
+        if not isinstance(value, list | tuple):
+            self.fail(f"expected an array for {type_}, found {_json_name(value)}")
+        if len(value) != type_.dimension:
+            self.fail(f"expected {type_.dimension} numbers, found {len(value)}")
+        return tuple(self._float(item, Scalar.F64) for item in value)
+
+    def _scalar(self, value: object, scalar: Scalar) -> ParamScalar:
+        if scalar in INTEGER_RANGE:
+            return self._integer(value, scalar)
+        if scalar in (Scalar.F32, Scalar.F64):
+            return self._float(value, scalar)
+        if scalar is Scalar.BOOL:
+            if isinstance(value, bool):
+                return value
+            self.fail(f"expected true or false, found {_json_name(value)}")
+        if scalar in (Scalar.DATE, Scalar.DATETIME):
+            return self._temporal(value, scalar)
+        if isinstance(value, str):
+            return value
+        self.fail(f"expected a string for {scalar}, found {_json_name(value)}")
+
+    def _integer(self, value: object, scalar: Scalar) -> int:
+        number = self._whole_number(value, scalar)
+        low, high = INTEGER_RANGE[scalar]
+        if scalar is Scalar.U64 and ENGINE_MAX < number <= high:
+            self.fail(f"{number} exceeds current engine range (at most {ENGINE_MAX})")
+        if not low <= number <= high:
+            self.fail(f"{number} is out of range for {scalar}")
+        return number
+
+    def _whole_number(self, value: object, scalar: Scalar) -> int:
+        javascript = self.mode == "javascript"
+        if isinstance(value, str):
+            digits = value.removeprefix("-")
+            if digits.isascii() and digits.isdigit() and len(digits) <= _DECIMAL_DIGITS:
+                return int(value)
+            self.fail(f"'{value[:60]}' is not a decimal integer")
+        if isinstance(value, float) and javascript and value.is_integer():
+            value = int(value)
+        if isinstance(value, bool) or not isinstance(value, int):
+            self.fail(f"expected an integer for {scalar}, found {_json_name(value)}")
+        if javascript and abs(value) > MAX_SAFE_INTEGER:
+            self.fail(f"{value} is not exact as a JavaScript number; pass it as a string")
+        return value
+
+    def _float(self, value: object, scalar: Scalar) -> float:
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            self.fail(f"expected a number for {scalar}, found {_json_name(value)}")
+        try:
+            number = float(value)
+        except OverflowError:
+            self.fail(f"the number is too large for {scalar}")
+        if not isfinite(number):
+            self.fail(f"{number} is not a finite number")
+        return number
+
+    def _temporal(self, value: object, scalar: Scalar) -> date | datetime:
+        if scalar is Scalar.DATE and isinstance(value, date) and not isinstance(value, datetime):
+            return value
+        if scalar is Scalar.DATETIME and isinstance(value, datetime):
+            if value.tzinfo is None:
+                self.fail("a datetime needs a time zone")
+            return value.astimezone(UTC)
+        if not isinstance(value, str):
+            self.fail(f"expected a string for {scalar}, found {_json_name(value)}")
+        try:
+            return parse_date(value) if scalar is Scalar.DATE else parse_datetime(value)
+        except ValueError as invalid:
+            self.fail(str(invalid))
+
+    def infer(self, value: Any) -> ParamValue:
+        """The value of an undeclared parameter, by what it holds."""
+        if value is None or isinstance(value, str | bool | int | float | date):
+            return value
+        if isinstance(value, list | tuple):
+            items = tuple(self.infer(item) for item in value)
+            if any(isinstance(item, tuple) or item is None for item in items):
+                self.fail("an array holds plain values")
+            return tuple(item for item in items if item is not None and not isinstance(item, tuple))
+        self.fail(f"{_json_name(value)} is not a parameter value")
+
+
+def _json_name(value: object) -> str:
+    match value:
+        case None:
+            return "null"
+        case bool():
+            return "a boolean"
+        case int():
+            return "an integer"
+        case float():
+            return "a float"
+        case str():
+            return "a string"
+        case list() | tuple():
+            return "an array"
+        case Mapping():
+            return "an object"
+        case _:
+            return type(value).__name__
