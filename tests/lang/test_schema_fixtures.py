@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import pytest
 
 from omnigraph.errors import LanguageError, OmniGraphError, SchemaChangeRefused
 from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.schema.catalog import EdgeType, EntityKind, NodeType
 from omnigraph.lang.schema.compile import (
     CompiledSchema,
     check_schema_source,
@@ -27,12 +29,11 @@ from omnigraph.lang.schema.compile import (
 )
 from omnigraph.lang.schema.encoding import compact
 from omnigraph.lang.schema.identity import table_path
-from omnigraph.lang.schema.ir import SchemaIR
+from omnigraph.lang.schema.ir import IRInterface, IRNode, SchemaIR
 from omnigraph.lang.schema.ir_reader import ir_from_json
 from omnigraph.lang.schema.keys import canonical_scalar, keyed_node_id
 from omnigraph.lang.schema.migration import plan_migration
 from omnigraph.lang.schema.state import check_state, state_from_json, state_of
-from omnigraph.lang.source import Source
 from omnigraph.lang.temporal import parse_date, parse_datetime
 from omnigraph.lang.types import Scalar
 from tests.lang.bless import bless
@@ -219,10 +220,9 @@ def identity_text(ir: SchemaIR) -> str:
     found = [f"next {ir.next_identity_id}"]
     for each in ir.types():
         line = f"{each.kind} {each.name} {each.type_id}"
-        if each.kind != "interface":
-            incarnation = getattr(each, "table_incarnation_id")  # noqa: B009
-            kind = "node" if each.kind == "node" else "edge"
-            line += f" {table_path(kind, each.type_id, incarnation)}"
+        if not isinstance(each, IRInterface):
+            kind: EntityKind = "node" if isinstance(each, IRNode) else "edge"
+            line += f" {table_path(kind, each.type_id, each.table_incarnation_id)}"
         found.append(line)
         found += [f"  {p.name} {p.property_id}" for p in each.properties]
     return "".join(f"{line}\n" for line in found)
@@ -233,10 +233,10 @@ def catalog_text(compiled: CompiledSchema) -> str:
     catalog = compiled.catalog
     assert catalog.schema_hash == compiled.ir.schema_ir_hash
     found: list[str] = [f"interface {name}" for name in catalog.interfaces]
-    for each in (*catalog.nodes.values(), *catalog.edges.values()):
+    types: list[NodeType | EdgeType] = [*catalog.nodes.values(), *catalog.edges.values()]
+    for each in types:
         facts = [f"{each.kind} {each.name}"]
-        for name in type(each).__dataclass_fields__:
-            value = getattr(each, name)
+        for name, value in ((f.name, getattr(each, f.name)) for f in fields(each)):
             if name not in ("name", "properties", "type_id", "incarnation") and value:
                 facts.append(f"{name}={value}")
         found.append(" ".join(facts))

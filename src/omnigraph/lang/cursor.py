@@ -6,17 +6,19 @@ follow is the parser's business.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
-from typing import NoReturn
+from typing import NamedTuple, NoReturn
 
 from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean, nearest_name
-from omnigraph.lang.source import Span
-from omnigraph.lang.tokens import Kind, Token, lexical_complaint
+from omnigraph.lang.source import Source, Span
+from omnigraph.lang.tokens import Kind, Token, lexical_complaint, scan
 
 MAX_NESTING = 64
 """How deep blocks and calls may nest; deeper text is refused before the stack is at risk."""
 
+_BRACES = {"{": 1, "}": -1}
 _ESCAPES = {'"': '"', "\\": "\\", "n": "\n", "r": "\r", "t": "\t"}
 
 _NOUNS = {
@@ -37,22 +39,35 @@ class NestingFailure(SyntaxFailure):
     """The text nests too deep: nothing after it is worth parsing."""
 
 
-class Cursor:
-    """Walks one token list and reports to one reporter."""
+class Mark(NamedTuple):
+    """A point of the text a parser may want to return to the level of."""
 
-    def __init__(self, tokens: list[Token], reporter: Reporter) -> None:
-        self.tokens = tokens
+    consumed: int
+    braces: int
+
+
+class Cursor:
+    """Walks the tokens of one text and reports to one reporter."""
+
+    def __init__(self, source: Source, reporter: Reporter) -> None:
         self.reporter = reporter
         self.index = 0
-        self.token = tokens[0]
+        """How many tokens have been consumed."""
+        self._tokens = scan(source)
+        self.token = next(self._tokens)
+        self._ahead: deque[Token] = deque()
+        self._previous_end = 0
+        self._braces = 0
         self._depth = 0
 
     # -- looking ---------------------------------------------------------------
 
     def peek(self, ahead: int = 1) -> Token:
         """The token so many places after the current one; END past the end."""
-        index = self.index + ahead
-        return self.tokens[index] if index < len(self.tokens) else self.tokens[-1]
+        while len(self._ahead) < ahead:
+            last = self._ahead[-1] if self._ahead else self.token
+            self._ahead.append(last if last.kind is Kind.END else next(self._tokens))
+        return self._ahead[ahead - 1]
 
     def at(self, text: str) -> bool:
         """Whether the current token is this word or punctuation."""
@@ -65,11 +80,11 @@ class Cursor:
 
     def previous_end(self) -> int:
         """Where the last consumed token ended."""
-        return self.tokens[self.index - 1].end if self.index else 0
+        return self._previous_end
 
     def span_from(self, start: int) -> Span:
         """From an offset to the end of the last consumed token."""
-        return Span(start, max(start, self.previous_end()))
+        return Span(start, max(start, self._previous_end))
 
     # -- consuming -------------------------------------------------------------
 
@@ -78,7 +93,10 @@ class Cursor:
         token = self.token
         if token.kind is not Kind.END:
             self.index += 1
-            self.token = self.tokens[self.index]
+            self._previous_end = token.end
+            self.token = self._ahead.popleft() if self._ahead else next(self._tokens)
+            if token.kind is Kind.PUNCT:
+                self._braces += _BRACES.get(token.text, 0)
         return token
 
     def accept(self, text: str) -> bool:
@@ -177,38 +195,29 @@ class Cursor:
 
     # -- going on --------------------------------------------------------------
 
-    def skip_until(self, resumes: Callable[[], bool], *, since: int | None = None) -> None:
+    def mark(self) -> Mark:
+        """Where a construct begins, for `skip_until` to come back to its level."""
+        return Mark(self.index, self._braces)
+
+    def skip_until(self, resumes: Callable[[], bool], *, since: Mark | None = None) -> None:
         """Skip to where parsing can resume, passing over whole `{…}` blocks on the way.
 
-        ``since`` is the index at which the failed construct began: blocks it opened
+        ``since`` is the mark at which the failed construct began: blocks it opened
         and did not close are left first, and at least one token is passed. Stops
         before a `}` that closes the enclosing block.
         """
-        depth = 0
-        if since is not None:
-            for token in self.tokens[since : self.index]:
-                if token.text == "{":
-                    depth += 1
-                elif token.text == "}":
-                    depth -= 1
-            depth = max(depth, 0)
-            if self.index == since and not self.at("}"):
-                self.advance()
+        level = self._braces if since is None else min(since.braces, self._braces)
+        if since is not None and self.index == since.consumed and not self.at("}"):
+            self.advance()
         while not self.at_end():
-            if depth == 0 and (self.at("}") or resumes()):
+            if self._braces <= level and (self.at("}") or resumes()):
                 return
-            if self.at("{"):
-                depth += 1
-            elif self.at("}"):
-                depth -= 1
             self.advance()
 
     def starts_line(self) -> bool:
         """Whether the current token is the first of its line."""
-        if self.index == 0:
-            return True
-        before = self.tokens[self.index - 1].end
-        return "\n" in self.reporter.source.text[before : self.token.start]
+        between = self.reporter.source.text[self._previous_end : self.token.start]
+        return self.index == 0 or "\n" in between
 
 
 def shorten(text: str) -> str:

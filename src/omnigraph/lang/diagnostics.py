@@ -21,6 +21,10 @@ MAX_DIAGNOSTICS = 100
 MAX_LISTED = 6
 """How many known names a hint may list when none is near."""
 
+MAX_GUESSED_LENGTH = 100
+MAX_GUESSES = 2000
+"""Beyond these a misspelled name gets no suggestion: looking for one would take too long."""
+
 
 class Phase(StrEnum):
     """Which rule book was broken."""
@@ -165,6 +169,9 @@ def nearest_name(name: str, known: Iterable[str]) -> str | None:
     from difflib import get_close_matches
 
     by_folded = {candidate.casefold(): candidate for candidate in sorted(known)}
+    # The comparison is quadratic in the length of a name and linear in their number.
+    if len(name) > MAX_GUESSED_LENGTH or len(by_folded) > MAX_GUESSES:
+        return None
     close = get_close_matches(name.casefold(), by_folded, n=1, cutoff=0.6)
     return by_folded[close[0]] if close else None
 

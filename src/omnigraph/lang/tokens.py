@@ -8,6 +8,7 @@ that the parser reports in its place.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -96,22 +97,27 @@ _KIND_OF_GROUP = {
 }
 
 
-def tokenize(source: Source) -> Tokens:
-    """Split a text into tokens and comments."""
-    tokens: list[Token] = []
-    comments: list[Comment] = []
-    add = tokens.append
+def scan(source: Source, comments: list[Comment] | None = None) -> Iterator[Token]:
+    """The tokens of a text one by one, END last; comments go into the list, if one is given.
+
+    Tokens are not kept: a parser that drops them as it goes needs memory for its tree only.
+    """
     for match in _LEXICON.finditer(source.text):
         group = match.lastgroup or "error"
         if group == "space":
             continue
-        if group == "comment":
+        if group != "comment":
+            yield Token(_KIND_OF_GROUP[group], match.group(), match.start(), match.end())
+        elif comments is not None:
             comments.append(Comment(match.group(), match.start(), match.end()))
-            continue
-        add(Token(_KIND_OF_GROUP[group], match.group(), match.start(), match.end()))
     end = len(source.text)
-    add(Token(Kind.END, "", end, end))
-    return Tokens(tokens, comments)
+    yield Token(Kind.END, "", end, end)
+
+
+def tokenize(source: Source) -> Tokens:
+    """All tokens and comments of a text at once."""
+    comments: list[Comment] = []
+    return Tokens(list(scan(source, comments)), comments)
 
 
 def lexical_complaint(token: Token) -> str:

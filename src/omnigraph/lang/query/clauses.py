@@ -50,14 +50,14 @@ def parse_items(
     while not cursor.at("}"):
         if cursor.at_end() or at_query(cursor):
             cursor.fail_expected(f"{noun} or `}}`")
-        start = cursor.index
+        mark = cursor.mark()
         try:
             items.append(parse())
         except NestingFailure:
             raise
         except SyntaxFailure:
             broken = True
-            cursor.skip_until(cursor.starts_line, since=start)
+            cursor.skip_until(cursor.starts_line, since=mark)
     if required and not items and not broken:
         cursor.fail_expected(noun)
     cursor.expect("}")

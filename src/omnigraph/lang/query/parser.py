@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
+from omnigraph.lang.collector import collection_paused
 from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
@@ -21,7 +22,7 @@ from omnigraph.lang.query.expressions import (
     parse_variable,
 )
 from omnigraph.lang.source import Source
-from omnigraph.lang.tokens import Kind, tokenize
+from omnigraph.lang.tokens import Kind
 from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
 
 _STATEMENTS = ("insert", "update", "delete")
@@ -31,7 +32,12 @@ _NOTES = ("description", "instruction")
 
 def parse_queries(source: Source, reporter: Reporter) -> ast.QueryFile:
     """The queries of a file that parse; what does not is reported."""
-    cursor = Cursor(tokenize(source).tokens, reporter)
+    with collection_paused(len(source.text)):
+        return _parse_file(source, reporter)
+
+
+def _parse_file(source: Source, reporter: Reporter) -> ast.QueryFile:
+    cursor = Cursor(source, reporter)
     queries: list[ast.Query] = []
     while not cursor.at_end() and not reporter.full:
         start = cursor.index
@@ -237,12 +243,12 @@ def _parse_statements(cursor: Cursor) -> tuple[ast.Statement, ...]:
     statements: list[ast.Statement] = []
     broken = False
     while not (cursor.at("}") or cursor.at_end() or at_query(cursor)):
-        start = cursor.index
+        mark = cursor.mark()
         try:
             statements.append(_parse_statement(cursor))
         except SyntaxFailure:
             broken = True
-            cursor.skip_until(lambda: cursor.token.text in _STATEMENTS, since=start)
+            cursor.skip_until(lambda: cursor.token.text in _STATEMENTS, since=mark)
     if broken:
         cursor.accept("}")
         raise SyntaxFailure

@@ -125,7 +125,8 @@ class _Checker:
         if name.text in _STORAGE_NAMES:
             self.parse_error(name.span, f"`{name}` is a reserved name of the storage")
         elif name.text == "id" or (owner == "edge" and name.text in ("src", "dst")):
-            message = f"`{name}` is a column every {owner} has; it cannot be declared"
+            table = "edge" if owner == "edge" else "node"
+            message = f"`{name}` is a column every {table} has; it cannot be declared"
             self.parse_error(name.span, message)
         elif owner == "edge" and name.text in ("from", "to"):
             message = f"`{name}` names an endpoint of the edge; it cannot be a property"

@@ -116,6 +116,15 @@ def _first(constraint: Constraint, scope: Scope, reporter: Reporter) -> Property
     return _named(constraint.arguments[0], constraint, scope, reporter)
 
 
+def _starts_with_name(constraint: Constraint) -> bool:
+    """Whether the arguments begin as they should, so that the next one can be judged."""
+    match constraint.arguments:
+        case (Argument("name"), *_):
+            return True
+        case _:
+            return False
+
+
 def _too_many(constraint: Constraint, reporter: Reporter) -> None:
     for argument in constraint.arguments[2:]:
         message = f"`@{constraint.name}` takes two arguments: {BODY_FORMS[constraint.name]}"
@@ -127,7 +136,7 @@ def _check_range(constraint: Constraint, scope: Scope, reporter: Reporter) -> No
     if property_ is not None and not property_.type.is_numeric:
         message = f"`@range` needs a number; `{shorten(property_.name.text)}` is {property_.type}"
         _refuse(reporter, constraint.arguments[0].span, message)
-    if not constraint.arguments:
+    if not _starts_with_name(constraint):
         return
     bounds = constraint.arguments[1] if len(constraint.arguments) > 1 else None
     if not isinstance(bounds, Bounds):
@@ -159,7 +168,7 @@ def _check_pattern(constraint: Constraint, scope: Scope, reporter: Reporter) -> 
     if property_ is not None and not property_.type.is_text:
         message = f"`@check` needs a String; `{shorten(property_.name.text)}` is {property_.type}"
         _refuse(reporter, constraint.arguments[0].span, message)
-    if not constraint.arguments:
+    if not _starts_with_name(constraint):
         return
     pattern = constraint.arguments[1] if len(constraint.arguments) > 1 else None
     if not isinstance(pattern, Argument) or pattern.kind != "string":

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import struct
 
+from omnigraph.lang.cursor import shorten
 from omnigraph.lang.schema.catalog import Scalar as DefaultValue
 from omnigraph.lang.schema.literals import float_value, integer_value
 from omnigraph.lang.schema.syntax import Argument
@@ -21,8 +22,9 @@ def default_misfit(argument: Argument, value_type: ValueType) -> str | None:
     if not value_type.is_plain:
         return f"a property of type {wanted} takes no default"
     if argument.kind not in _literal_kinds(value_type.scalar):
+        shown = f'"{argument.text}"' if argument.kind == "string" else argument.text
         hint = "; write it in quotes" if value_type.scalar is Scalar.STRING else ""
-        return f"the default of a {_noun(value_type)} cannot be `{argument.text[:40]}`{hint}"
+        return f"expected a default of type {wanted}, found `{shorten(shown)}`{hint}"
     try:
         decode_default(argument.text, value_type)
     except ValueError as error:
@@ -33,7 +35,7 @@ def default_misfit(argument: Argument, value_type: ValueType) -> str | None:
 def decode_default(text: str, value_type: ValueType) -> DefaultValue:
     """The value a stored default stands for; ValueError when it does not fit the type."""
     scalar = value_type.scalar
-    shown = text if len(text) <= 40 else f"{text[:39]}…"
+    shown = shorten(text)
     if scalar in INTEGERS:
         return _integer(text, shown, scalar)
     if scalar in FLOATS:
@@ -81,9 +83,3 @@ def _literal_kinds(scalar: Scalar) -> tuple[str, ...]:
     if scalar is Scalar.STRING:
         return ("string", "name")
     return ("string",)
-
-
-def _noun(value_type: ValueType) -> str:
-    if value_type.enum_values is not None:
-        return "property with an enum"
-    return f"{value_type.scalar.value} property"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from omnigraph.lang.collector import collection_paused
 from omnigraph.lang.cursor import Cursor, SyntaxFailure, shorten
 from omnigraph.lang.diagnostics import Phase, Reporter, nearest_name
 from omnigraph.lang.schema.pieces import (
@@ -31,7 +32,7 @@ from omnigraph.lang.schema.syntax import (
     Schema,
 )
 from omnigraph.lang.source import Source, Span
-from omnigraph.lang.tokens import Kind, Token, tokenize
+from omnigraph.lang.tokens import Kind, Token
 
 KEYWORDS = ("interface", "node", "edge")
 
@@ -75,8 +76,9 @@ def parse(source: Source, reporter: Reporter) -> Parsed:
         span = Span(error.start, error.start + 1)
         reporter.report(span, "the text is not valid Unicode here", phase=Phase.PARSE)
         return Parsed(Schema(), complete=False)
-    parser = _Parser(Cursor(tokenize(source).tokens, reporter))
-    return Parsed(parser.schema(), parser.complete, frozenset(parser.broken))
+    with collection_paused(len(source.text)):
+        parser = _Parser(Cursor(source, reporter))
+        return Parsed(parser.schema(), parser.complete, frozenset(parser.broken))
 
 
 class _Parser:
@@ -115,7 +117,7 @@ class _Parser:
         """The word that opens a declaration; an evident misspelling is reported and read on."""
         cursor = self.cursor
         token = cursor.token
-        if token.kind is not Kind.IDENT:
+        if token.kind is not Kind.IDENT and token.text.lower() not in KEYWORDS:
             cursor.fail_expected("`interface`, `node` or `edge`")
         if token.text in KEYWORDS:
             return cursor.advance().text
@@ -153,14 +155,22 @@ class _Parser:
         name = self.type_name("the name of the node type")
         annotations = self.header_annotations("a node")
         implements: list[Name] = []
-        if cursor.at("implements"):
-            cursor.advance()
+        if self.at_implements():
+            cursor.keyword("implements")
             implements.append(self.type_name("the name of an interface"))
             while cursor.accept(","):
                 implements.append(self.type_name("the name of an interface"))
         self.refuse_annotations("annotations come before `implements`")
         members = self.body("node", name)
         return Node(name, annotations, tuple(implements), members, cursor.span_from(start))
+
+    def at_implements(self) -> bool:
+        """Whether `implements`, or a misspelling of it before a name, is next."""
+        cursor = self.cursor
+        if cursor.token.kind is not Kind.IDENT or cursor.at("implements"):
+            return cursor.at("implements")
+        following = cursor.peek().kind is Kind.TYPE
+        return following and nearest_name(cursor.token.text, ("implements",)) is not None
 
     def edge(self, start: int) -> Edge:
         cursor = self.cursor
