@@ -108,7 +108,7 @@ def python_of_size(size: int) -> str:
 
 
 def _growth(name: str, parse: Callable[[str], None], large: str, small: str) -> Ratio:
-    times = interleaved(partial(parse, large), partial(parse, small), runs=3)
+    times = interleaved(partial(parse, large), partial(parse, small), runs=7, pick=min)
     return Ratio(f"{name} parse 1 MB / 100 kB", *times, GROWTH_LIMIT)
 
 

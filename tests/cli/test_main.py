@@ -86,7 +86,7 @@ def test_a_misspelt_verb_gets_a_suggestion(run: Run) -> None:
     ("error", "code", "message"),
     [
         (errors.NotFound("no such branch"), 1, "error: no such branch\n"),
-        (errors.ParseError("short", report="a.gq:1:1: long"), 1, "error: a.gq:1:1: long\n"),
+        (errors.ParseError("short", report="a.gq:1:1: long"), 1, "a.gq:1:1: long\n"),
         (errors.PreconditionFailed("head moved"), 4, "error: head moved\n"),
         (FileNotFoundError(2, "No such file", "x"), 1, "error: [Errno 2] No such file: 'x'\n"),
         (click.FileError("x", "unreadable"), 1, "error: Could not open file 'x': unreadable\n"),

@@ -404,9 +404,13 @@ _statements = _either(
     st.builds(gq.Delete, _targets, _where),
 )
 _bodies = _either(_reads, st.builds(gq.Mutation, _several(_statements, least=1)))
+_unknown_types = st.builds(gq.Name, _but(_type_names, *BASE_NAMES, "Vector"))
 # All parameter names are declared, for a filter on a parameter reads differently without.
 _params = st.tuples(
-    *(st.builds(gq.Param, st.just(name), _param_types) for name in ("p", "p_1", "param", "pIn"))
+    *(
+        st.builds(gq.Param, st.just(name), _either(_param_types, _unknown_types))
+        for name in ("p", "p_1", "param", "pIn")
+    )
 )
 _queries = _opaque(st.builds(gq.Query, _gq_names, _params, _bodies, _maybe(texts), _maybe(texts)))
 query_files = st.builds(gq.QueryFile, _several(_queries, most=2))

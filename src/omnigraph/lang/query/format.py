@@ -27,7 +27,7 @@ from omnigraph.lang.query.spelling import (
 )
 from omnigraph.lang.source import Source, Span
 
-_Part = TypeVar("_Part", ast.Param, ast.Projection, ast.Ordering)
+_Part = TypeVar("_Part", ast.Projection, ast.Ordering)
 
 
 def format_queries(source: Source) -> str:
@@ -55,16 +55,26 @@ def _query(query: ast.Query, page: Page) -> Item:
     (body,) = page.regions(query.span, "{", 1)
     start = f"query {query.name.text}("
     end = f"){_notes(query)} {{"
-    line = f"{start}{', '.join(map(spell_param, query.params))}{end}"
+    written = [_param(param, page) for param in query.params]
+    line = f"{start}{', '.join(written)}{end}"
     header: tuple[str | Group, ...] = (line,)
     if query.params and (len(line) > WIDTH or page.commented(params)):
-        header = (start, Group(_leaves(query.params, spell_param), params, ","), end)
+        leaves = map(Item, (param.span for param in query.params), written)
+        header = (start, Group(tuple(leaves), params, ","), end)
     items = (
         _read(query.body, body, page)
         if isinstance(query.body, ast.Read)
         else tuple(_statement(statement, page) for statement in query.body.statements)
     )
     return Item(query.span, None, (*header, Group(items, body), "}"))
+
+
+def _param(param: ast.Param, page: Page) -> str:
+    words = page.words(param.span)
+    if words and isinstance(param.type, ast.Name):
+        # Of a type that does not exist the tree keeps the name without its brackets and `?`.
+        return f"${param.name}: {''.join(words[2:])}"
+    return spell_param(param)
 
 
 def _notes(query: ast.Query) -> str:

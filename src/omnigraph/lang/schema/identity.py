@@ -148,7 +148,9 @@ class _Resolver:
                 if former not in self.types:
                     self.unknown_type(kind, hint)
                 elif former in desired or former in claimed:
-                    self.error(hint, f"claims a {kind} type that is already taken")
+                    self.error(
+                        hint, f"claims the {kind} type `{shorten(hint.former)}`, which is taken"
+                    )
                 else:
                     claimed.add(former)
                     matches[kind, found.name] = self.types[former]
@@ -157,7 +159,7 @@ class _Resolver:
     def unknown_type(self, kind: TypeKind, hint: RenameHint) -> None:
         others = sorted(self.kinds_of.get(hint.former, ()))
         if others:
-            self.error(hint, f"crosses kinds: it names the {others[0]}, not a {kind} type")
+            self.error(hint, f"crosses kinds, from {others[0]} to {kind}")
             return
         near = (name for known, name in self.types if known == kind)
         self.error(hint, f"names no accepted {kind} type", near=near)
@@ -197,7 +199,7 @@ class _Resolver:
         if self.initial:
             self.note("inert_initialization_rename_hint", entity, hint)
         elif hint.former in known:
-            self.error(hint, "claims a property that is already taken")
+            self.error(hint, f"claims the property `{shorten(hint.former)}`, which is taken")
         elif owner is None:
             self.error(hint, "stands on a property of a new type, which has no former names")
         elif hint.former in self.owners_of:

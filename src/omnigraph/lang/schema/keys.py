@@ -105,7 +105,10 @@ def _shortest_f32(stored: float) -> str:
             if low < Fraction(candidate) < high or (closed and Fraction(candidate) in (low, high))
         ]
         if fitting:
-            best = min(fitting, key=lambda candidate: abs(candidate - exact))
+            # Of two that are equally near the even one counts, as for float64.
+            best = min(
+                fitting, key=lambda found: (abs(found - exact), found.as_tuple().digits[-1] % 2)
+            )
             return f"-{best}" if stored < 0 else str(best)
     raise AssertionError("nine digits identify every float32")
 
