@@ -54,7 +54,7 @@ def test_five_different_mistakes_give_five_diagnostics_with_carets(
     assert sum(1 for line in result.out.splitlines() if " | " in line and "^" in line) == 5
     for place, suggestion in [
         ("1:25", "`Reader`"),
-        ("2:34", "`borrowed`"),
+        ("2:35", "`borrowed`"),
         ("3:46", "`name`"),
         ("4:48", "`$reader`"),
         ("5:34", "`return`"),

@@ -1,12 +1,13 @@
 """What the product offers to users, read from the product itself.
 
-Owns the finding of verbs, options, error codes, environment variables and
-configuration keys. Must never read the documentation.
+Owns the finding of verbs, options, error codes, codes of diagnostics,
+environment variables and configuration keys. Must never read the documentation.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +16,10 @@ import click
 from omnigraph.errors import OmniGraphError
 
 _ENVIRON_METHODS = {"get", "pop", "setdefault"}
+
+TYPE_CODE = re.compile(r"T[0-9]+")
+LINT_CODE = re.compile(r"[LQ][0-9]{3}")
+MIGRATION_CODE = re.compile(r"OG-[A-Z]{2}-[0-9]{3}")
 
 
 def commands(root: click.Group) -> dict[str, list[str]]:
@@ -29,6 +34,18 @@ def error_codes(root: type[OmniGraphError] = OmniGraphError) -> dict[str, str]:
         if subclass.__module__.startswith("omnigraph."):
             found |= error_codes(subclass)
     return found
+
+
+def codes(package: Path, pattern: re.Pattern[str]) -> set[str]:
+    """The string literals of the modules below a directory that are codes of one sort."""
+    return {
+        node.value
+        for path in sorted(package.rglob("*.py"))
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant)
+        and isinstance(node.value, str)
+        and pattern.fullmatch(node.value)
+    }
 
 
 def environment_variables(source: str) -> set[str]:

@@ -1,8 +1,8 @@
 """The code blocks of a documentation page, and which of them belong together.
 
 Owns how a fence is read. A block says by its info string what it is: `pg` and
-`gq` are sound and canonical, `{ .pg .error }` and `{ .gq .error }` are refused,
-`{ .pg .next }` is the next version of the schema before it.
+`gq` are sound and canonical; `{ .gq .error }` is refused, `{ .gq .loose }` is
+sound but not canonical yet, `{ .pg .next }` is the next version of a schema.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>.*
 _ATTRIBUTES = re.compile(r"\{((?: \.[a-z]+)+) \}")
 
 LANGUAGES = ("pg", "gq")
-KNOWN = {"pg": ("", "error", "next"), "gq": ("", "error")}
+ROLES = {"pg": ("", "error", "loose", "next"), "gq": ("", "error", "loose")}
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """One fenced block; ``line`` is that of its fence, ``role`` is empty for a sound example."""
+    """One fenced block; ``line`` is that of its fence."""
 
     page: str
     line: int
@@ -42,7 +42,7 @@ class Block:
 
     @property
     def role(self) -> str:
-        """What the fence says besides the language."""
+        """What the fence says besides the language; nothing for a sound, canonical example."""
         return " ".join(self.words[1:])
 
     @property
@@ -86,7 +86,7 @@ def examples_of(blocks: list[Block]) -> list[Example]:
     """The examples of a page; a sound schema counts until the next one."""
     found: list[Example] = []
     schema: Block | None = None
-    for block, following in zip(blocks, [*blocks[1:], None], strict=True):
+    for block, following in zip(blocks, [*blocks, None][1:], strict=True):
         if block.language in LANGUAGES:
             found.append(Example(block, schema, following))
         if block.language == "pg" and not block.role:

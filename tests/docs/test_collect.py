@@ -8,6 +8,10 @@ import click
 import pytest
 
 from tests.docs.collect import (
+    LINT_CODE,
+    MIGRATION_CODE,
+    TYPE_CODE,
+    codes,
     commands,
     config_keys,
     config_modules,
@@ -60,6 +64,16 @@ def test_commands_and_options() -> None:
     found = commands(root)
     assert list(found) == ["", "a", "a b"]
     assert set(found["a b"]) == {"-x", "--ex", "--no-ex", "--help"}
+
+
+def test_codes(tmp_path: Path) -> None:
+    (tmp_path / "inner").mkdir()
+    outer, inner = tmp_path / "a.py", tmp_path / "inner" / "b.py"
+    outer.write_text('"""Owns T1."""\nerror("T7" if hops else "T15")\n', encoding="utf-8")
+    inner.write_text('refuse("OG-MF-103", code="T7")  # T99\nwarn("L201")\n', encoding="utf-8")
+    assert codes(tmp_path, TYPE_CODE) == {"T7", "T15"}
+    assert codes(tmp_path, MIGRATION_CODE) == {"OG-MF-103"}
+    assert codes(tmp_path, LINT_CODE) == {"L201"}
 
 
 def test_error_codes() -> None:

@@ -9,6 +9,10 @@ import pytest
 
 from omnigraph.cli.main import cli
 from tests.docs.collect import (
+    LINT_CODE,
+    MIGRATION_CODE,
+    TYPE_CODE,
+    codes,
     commands,
     config_keys,
     config_modules,
@@ -57,6 +61,27 @@ def test_every_command_and_option(words: str) -> None:
 def test_every_error_class_and_code(name: str, code: str) -> None:
     documented = {part.rpartition(".")[2] for part in in_backticks(page("errors.md"))}
     assert {name, code} <= documented, "missing in docs/user/errors.md"
+
+
+def table_rows(name: str, pattern: re.Pattern[str]) -> set[str]:
+    """The codes that have a row of their own in a table of a page."""
+    rows = re.findall(r"^\| `([^`]+)` \|", page(name), re.MULTILINE)
+    return {code for code in rows if pattern.fullmatch(code)}
+
+
+def test_every_type_code_has_its_row_and_every_row_its_code() -> None:
+    assert table_rows("query-errors.md", TYPE_CODE) == codes(PACKAGE / "lang", TYPE_CODE)
+
+
+def test_every_lint_code_has_its_row_and_every_row_its_code() -> None:
+    assert table_rows("query-errors.md", LINT_CODE) == codes(PACKAGE / "lang", LINT_CODE)
+
+
+def test_every_schema_change_code() -> None:
+    mentioned = {
+        word for word in in_backticks(page("schema-changes.md")) if MIGRATION_CODE.fullmatch(word)
+    }
+    assert mentioned == codes(PACKAGE / "lang", MIGRATION_CODE)
 
 
 def test_every_environment_variable() -> None:

@@ -17,7 +17,7 @@ from omnigraph.lang.schema.compile import check_schema_source, compile_schema
 from omnigraph.lang.schema.format import format_schema
 from omnigraph.lang.schema.migration import plan_migration
 from omnigraph.lang.source import Source
-from tests.docs.examples import KNOWN, Block, Example, blocks_of, examples_of, load_examples
+from tests.docs.examples import ROLES, Block, Example, blocks_of, examples_of, load_examples
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = load_examples(DOCS)
@@ -40,6 +40,10 @@ def catalog(example: Example) -> Catalog:
     return compile_schema(source(example.schema)).catalog
 
 
+def canonical(block: Block) -> str:
+    return (format_schema if block.language == "pg" else format_queries)(source(block))
+
+
 def diagnostics(example: Example) -> tuple[Diagnostic, ...]:
     if example.block.language == "pg":
         return check_schema_source(source(example.block))
@@ -48,22 +52,27 @@ def diagnostics(example: Example) -> tuple[Diagnostic, ...]:
 
 @pytest.mark.parametrize("example", named(EXAMPLES))
 def test_the_fence_is_understood(example: Example) -> None:
-    assert example.block.role in KNOWN[example.block.language]
+    assert example.block.role in ROLES[example.block.language]
 
 
-@pytest.mark.parametrize("example", select("pg", "") + select("gq", ""))
+@pytest.mark.parametrize(
+    "example", named([e for e in EXAMPLES if e.block.role in ("", "loose", "next")])
+)
 def test_sound_examples_pass(example: Example) -> None:
     assert render_all(diagnostics(example)) == ""
 
 
-@pytest.mark.parametrize("example", select("pg", "") + select("pg", "next"))
-def test_schemas_are_canonical(example: Example) -> None:
-    assert format_schema(source(example.block)) == example.block.text
+@pytest.mark.parametrize("example", named([e for e in EXAMPLES if e.block.role in ("", "next")]))
+def test_examples_are_canonical(example: Example) -> None:
+    assert canonical(example.block) == example.block.text
 
 
-@pytest.mark.parametrize("example", select("gq", ""))
-def test_queries_are_canonical(example: Example) -> None:
-    assert format_queries(source(example.block)) == example.block.text
+@pytest.mark.parametrize("example", named([e for e in EXAMPLES if e.block.role == "loose"]))
+def test_loose_examples_are_formatted_as_shown(example: Example) -> None:
+    shown = example.following
+    assert shown is not None
+    assert shown.info == example.block.language
+    assert shown.text == canonical(example.block)
 
 
 @pytest.mark.parametrize("example", select("pg", "error") + select("gq", "error"))

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any, TypeVar
 
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.lang.query import syntax as gq
@@ -437,3 +438,25 @@ _blanks = st.sampled_from((" ", "  ", "\t", "\n", "\n\n", "\n \t\n\n", "\r\n", "
 _pieces = st.one_of(_blanks, _block_comments, st.tuples(_line_comments, _line_ends).map("".join))
 gaps = _opaque(st.lists(st.one_of(st.just(""), _pieces), max_size=3).map("".join))
 """Blanks and comments, whole: no line comment runs into what follows."""
+
+
+# -- drawing -----------------------------------------------------------------------
+
+whole_trees = settings(
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
+)
+"""Settings for properties of whole trees, which take their time to draw."""
+
+
+def examples(strategy: st.SearchStrategy[T], count: int) -> list[T]:
+    """Some values of a strategy, the same ones every time."""
+    values: list[T] = []
+
+    @settings(whole_trees, max_examples=count, derandomize=True, database=None)
+    @given(strategy)
+    def collect(value: T) -> None:
+        values.append(value)
+
+    collect()
+    return values

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 from hypothesis import given
@@ -12,20 +14,22 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import ParseError
 from omnigraph.lang.diagnostics import Reporter
+from omnigraph.lang.query import syntax as query_syntax
 from omnigraph.lang.query.format import format_queries, print_queries
 from omnigraph.lang.query.parser import parse_queries
 from omnigraph.lang.query.syntax import QueryFile
+from omnigraph.lang.schema import syntax as schema_syntax
 from omnigraph.lang.schema.format import format_schema, print_schema
 from omnigraph.lang.schema.parser import parse_schema
 from omnigraph.lang.schema.syntax import Schema
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind, tokenize
 from tests.lang.fixture_file import Case, load_cases
-from tests.lang.strategies import gaps, query_files, schemas
+from tests.lang.strategies import examples, gaps, query_files, schemas, whole_trees
 
 FIXTURES = sorted((Path(__file__).parent / "fixtures" / "format").glob("*.txt"))
 CASES = [case for path in FIXTURES for case in load_cases(path)]
-FORMATTERS: dict[str, Callable[[Source], str]] = {".pg": format_schema, ".gq": format_queries}
+FORMATTERS: dict[str, Callable[[Source], str]] = {"pg": format_schema, "gq": format_queries}
 
 
 def read_schema(text: str) -> Schema:
@@ -83,9 +87,19 @@ def has_no_loose_ends(text: str) -> bool:
     return not outside and "\r" not in text and (not text or text.endswith("\n"))
 
 
+def language_of(case: Case) -> str:
+    """Fixture files are called after the language of their cases."""
+    return Path(case.file).stem.split("_")[0]
+
+
+def formatter_of(case: Case) -> Callable[[Source], str]:
+    return FORMATTERS[language_of(case)]
+
+
 # -- properties --------------------------------------------------------------------
 
 
+@whole_trees
 @given(schemas)
 def test_a_printed_schema_reads_back_as_itself(tree: Schema) -> None:
     text = print_schema(tree)
@@ -93,6 +107,7 @@ def test_a_printed_schema_reads_back_as_itself(tree: Schema) -> None:
     assert format_schema(Source(text)) == text
 
 
+@whole_trees
 @given(query_files)
 def test_printed_queries_read_back_as_themselves(tree: QueryFile) -> None:
     text = print_queries(tree)
@@ -100,6 +115,7 @@ def test_printed_queries_read_back_as_themselves(tree: QueryFile) -> None:
     assert format_queries(Source(text)) == text
 
 
+@whole_trees
 @given(schemas, st.data())
 def test_formatting_a_schema_keeps_tree_and_comments(tree: Schema, data: st.DataObject) -> None:
     text = loosened(print_schema(tree), data.draw)
@@ -110,6 +126,7 @@ def test_formatting_a_schema_keeps_tree_and_comments(tree: Schema, data: st.Data
     assert has_no_loose_ends(formatted)
 
 
+@whole_trees
 @given(query_files, st.data())
 def test_formatting_queries_keeps_tree_and_comments(tree: QueryFile, data: st.DataObject) -> None:
     text = loosened(print_queries(tree), data.draw)
@@ -120,12 +137,33 @@ def test_formatting_queries_keeps_tree_and_comments(tree: QueryFile, data: st.Da
     assert has_no_loose_ends(formatted)
 
 
+def classes_in(value: object) -> set[type]:
+    """The classes of a tree's nodes."""
+    if isinstance(value, tuple):
+        return {found for element in value for found in classes_in(element)}
+    if not is_dataclass(value):
+        return set()
+    inside = (getattr(value, part.name) for part in fields(value))
+    return {type(value), *(found for part in inside for found in classes_in(part))}
+
+
+@pytest.mark.parametrize(
+    ("module", "trees"), [(schema_syntax, schemas), (query_syntax, query_files)], ids=["pg", "gq"]
+)
+def test_the_strategies_draw_every_class_of_syntax(
+    module: ModuleType, trees: st.SearchStrategy[object]
+) -> None:
+    drawn = {found for tree in examples(trees, 400) for found in classes_in(tree)}
+    declared = {value for value in vars(module).values() if isinstance(value, type)}
+    assert {found for found in declared if found.__module__ == module.__name__} <= drawn
+
+
 # -- cases -------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.name}")
 def test_case(case: Case) -> None:
-    formatter = FORMATTERS[f".{Path(case.file).stem.split('_')[0]}"]
+    formatter = formatter_of(case)
     before, after = case.sections["before"], case.sections["after"]
     assert formatter(Source(before)) == after
     assert formatter(Source(after)) == after
@@ -133,7 +171,7 @@ def test_case(case: Case) -> None:
 
 def test_there_are_cases_for_both_languages() -> None:
     assert len(CASES) >= 40
-    assert {Path(case.file).stem.split("_")[0] for case in CASES} == {"pg", "gq"}
+    assert {language_of(case) for case in CASES} == {"pg", "gq"}
 
 
 @pytest.mark.parametrize("formatter", FORMATTERS.values(), ids=FORMATTERS)
@@ -142,6 +180,14 @@ def test_an_empty_text_formats_to_an_empty_text(
     formatter: Callable[[Source], str], text: str
 ) -> None:
     assert formatter(Source(text)) == ""
+
+
+@pytest.mark.parametrize("line_end", ["\r\n", "\r"])
+@pytest.mark.parametrize("case", CASES, ids=lambda case: f"{case.file}: {case.name}")
+def test_line_ends_make_no_difference(case: Case, line_end: str) -> None:
+    formatter = formatter_of(case)
+    after = case.sections["after"]
+    assert formatter(Source(after.replace("\n", line_end))) == after
 
 
 @pytest.mark.parametrize("formatter", FORMATTERS.values(), ids=FORMATTERS)

@@ -8,8 +8,6 @@ from pathlib import Path
 from random import Random
 
 import pytest
-from hypothesis import HealthCheck, given, settings
-from hypothesis import strategies as st
 
 from omnigraph.errors import LanguageError, OmniGraphError, ParseError
 from omnigraph.lang.diagnostics import as_error
@@ -22,7 +20,7 @@ from omnigraph.lang.schema.format import format_schema, print_schema
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind, tokenize
 from tests.lang.fixture_file import load_cases
-from tests.lang.strategies import query_files, schemas
+from tests.lang.strategies import examples, query_files, schemas
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SHARES = 10
@@ -51,25 +49,6 @@ def pieces_of(text: str) -> list[str]:
     return pieces
 
 
-def generated(strategy: st.SearchStrategy[str]) -> list[str]:
-    """Some texts of a strategy, the same ones every time."""
-    texts: list[str] = []
-
-    @settings(
-        max_examples=60,
-        derandomize=True,
-        database=None,
-        deadline=None,
-        suppress_health_check=list(HealthCheck),
-    )
-    @given(strategy)
-    def collect(text: str) -> None:
-        texts.append(text)
-
-    collect()
-    return texts
-
-
 def usable(texts: Iterable[str]) -> list[str]:
     return [text for text in texts if 0 < len(text) <= LONGEST]
 
@@ -92,14 +71,14 @@ def schema_texts() -> list[str]:
     parts = parted("seeds.pg")
     pairs = ["\n".join(parts[start : start + 2]) for start in range(len(parts))]
     sensible = [*parts, *pairs] * 4
-    return usable([*sensible, *fixture_texts("pg"), *generated(schemas.map(print_schema))])
+    return usable([*sensible, *fixture_texts("pg"), *examples(schemas.map(print_schema), 60)])
 
 
 @cache
 def query_texts() -> list[str]:
     # Queries that make sense come often, or hardly any mutant would get past the type checker.
     parts = parted("seeds.gq") * 10
-    return usable([*parts, *fixture_texts("gq"), *generated(query_files.map(print_queries))])
+    return usable([*parts, *fixture_texts("gq"), *examples(query_files.map(print_queries), 60)])
 
 
 @cache

@@ -156,9 +156,9 @@ def spell(value: plan.Output) -> str:
     """An expression of a plan."""
     match value:
         case plan.Property(variable, name, _):
-            return f"${variable}.{name}"
+            return f"{_variable(variable)}.{name}"
         case plan.NodeRef(variable):
-            return f"${variable}"
+            return _variable(variable)
         case plan.ParamRef(name, type_):
             return f"${name}:{type_}"
         case plan.Const(constant):

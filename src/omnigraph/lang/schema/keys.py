@@ -106,11 +106,18 @@ def _shortest_f32(stored: float) -> str:
         ]
         if fitting:
             # Of two that are equally near the even one counts, as for float64.
-            best = min(
-                fitting, key=lambda found: (abs(found - exact), found.as_tuple().digits[-1] % 2)
-            )
+            best = min(fitting, key=lambda found: (_distance(found, exact), _last_digit(found) % 2))
             return f"-{best}" if stored < 0 else str(best)
     raise AssertionError("nine digits identify every float32")
+
+
+def _distance(left: Decimal, right: Decimal) -> Fraction:
+    # Exact: the arithmetic of Decimal rounds as the caller's context says.
+    return abs(Fraction(left) - Fraction(right))
+
+
+def _last_digit(number: Decimal) -> int:
+    return number.as_tuple().digits[-1]
 
 
 def _rounding_interval(positive: float) -> tuple[Fraction, Fraction, bool]:

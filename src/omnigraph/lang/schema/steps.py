@@ -6,8 +6,8 @@ change needs (migration.py) and never applies one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import ClassVar, Literal
+from dataclasses import dataclass, field, fields
+from typing import Any, ClassVar, Literal
 
 from omnigraph.errors import SchemaChangeRefused
 from omnigraph.lang.schema.encoding import Json, Note, type_to_json
@@ -54,100 +54,91 @@ MIGRATION_CODES: dict[str, MigrationCode] = {
 
 
 @dataclass(frozen=True, slots=True)
-class AddType:
+class _Tagged:
+    """A step as a JSON object: its kind, then its fields in order.
+
+    A field whose JSON name is no Python name, or whose value is no JSON, says so in
+    its metadata.
+    """
+
+    kind: ClassVar[str]
+
+    def to_json(self) -> Json:
+        """The step as a tagged object; fields that are None are left out."""
+        document: Json = {"kind": self.kind}
+        for entry in fields(self):
+            value = getattr(self, entry.name)
+            if value is not None:
+                encode = entry.metadata.get("encode", _plain)
+                document[entry.metadata.get("name", entry.name)] = encode(value)
+        return document
+
+
+def _plain(value: str | tuple[str, ...]) -> Any:
+    return list(value) if isinstance(value, tuple) else value
+
+
+def _notes_to_json(notes: tuple[Note, ...]) -> list[Json]:
+    return [note.to_json() for note in notes]
+
+
+def _index_to_json(members: tuple[str, ...]) -> Json:
+    return {"Index": list(members)}
+
+
+@dataclass(frozen=True, slots=True)
+class AddType(_Tagged):
     """A new type."""
 
     kind: ClassVar[str] = "add_type"
     type_kind: TypeKind
     name: str
 
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {"kind": self.kind, "type_kind": self.type_kind, "name": self.name}
-
 
 @dataclass(frozen=True, slots=True)
-class RenameType:
+class RenameType(_Tagged):
     """A type under a new name."""
 
     kind: ClassVar[str] = "rename_type"
     type_kind: TypeKind
-    former: str
-    name: str
-
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "from": self.former,
-            "to": self.name,
-        }
+    former: str = field(metadata={"name": "from"})
+    name: str = field(metadata={"name": "to"})
 
 
 @dataclass(frozen=True, slots=True)
-class AddProperty:
+class AddProperty(_Tagged):
     """A new property, filled with its default or null."""
 
     kind: ClassVar[str] = "add_property"
     type_kind: TypeKind
     type_name: str
     property_name: str
-    property_type: ValueType
-
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "property_name": self.property_name,
-            "property_type": type_to_json(self.property_type),
-        }
+    property_type: ValueType = field(metadata={"encode": type_to_json})
 
 
 @dataclass(frozen=True, slots=True)
-class RenameProperty:
+class RenameProperty(_Tagged):
     """A property under a new name."""
 
     kind: ClassVar[str] = "rename_property"
     type_kind: TypeKind
     type_name: str
-    former: str
-    name: str
-
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "from": self.former,
-            "to": self.name,
-        }
+    former: str = field(metadata={"name": "from"})
+    name: str = field(metadata={"name": "to"})
 
 
 @dataclass(frozen=True, slots=True)
-class AddIndex:
+class AddIndex(_Tagged):
     """New index intent over some members."""
 
     kind: ClassVar[str] = "add_constraint"
     type_kind: TypeKind
     type_name: str
-    members: tuple[str, ...]
-
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "constraint": {"Index": list(self.members)},
-        }
+    members: tuple[str, ...] = field(metadata={"name": "constraint", "encode": _index_to_json})
 
 
 @dataclass(frozen=True, slots=True)
-class ExtendEnum:
+class ExtendEnum(_Tagged):
     """More values for an enum."""
 
     kind: ClassVar[str] = "extend_enum"
@@ -156,59 +147,30 @@ class ExtendEnum:
     property_name: str
     added_values: tuple[str, ...]
 
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "property_name": self.property_name,
-            "added_values": list(self.added_values),
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class UpdateTypeMetadata:
+class UpdateTypeMetadata(_Tagged):
     """Another description or instruction of a type."""
 
     kind: ClassVar[str] = "update_type_metadata"
     type_kind: TypeKind
     name: str
-    annotations: tuple[Note, ...]
-
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "name": self.name,
-            "annotations": [note.to_json() for note in self.annotations],
-        }
+    annotations: tuple[Note, ...] = field(metadata={"encode": _notes_to_json})
 
 
 @dataclass(frozen=True, slots=True)
-class UpdatePropertyMetadata:
+class UpdatePropertyMetadata(_Tagged):
     """Another description of a property."""
 
     kind: ClassVar[str] = "update_property_metadata"
     type_kind: TypeKind
     type_name: str
     property_name: str
-    annotations: tuple[Note, ...]
-
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "property_name": self.property_name,
-            "annotations": [note.to_json() for note in self.annotations],
-        }
+    annotations: tuple[Note, ...] = field(metadata={"encode": _notes_to_json})
 
 
 @dataclass(frozen=True, slots=True)
-class DropType:
+class DropType(_Tagged):
     """A type that goes; ``hard`` also gives up its history."""
 
     kind: ClassVar[str] = "drop_type"
@@ -216,18 +178,9 @@ class DropType:
     name: str
     mode: DropMode
 
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "name": self.name,
-            "mode": self.mode,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class DropProperty:
+class DropProperty(_Tagged):
     """A property that goes; ``hard`` also gives up its history."""
 
     kind: ClassVar[str] = "drop_property"
@@ -236,32 +189,15 @@ class DropProperty:
     property_name: str
     mode: DropMode
 
-    def to_json(self) -> Json:
-        """The step as a tagged object."""
-        return {
-            "kind": self.kind,
-            "type_kind": self.type_kind,
-            "type_name": self.type_name,
-            "property_name": self.property_name,
-            "mode": self.mode,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class UnsupportedChange:
+class UnsupportedChange(_Tagged):
     """A change nobody can apply; it refuses the whole plan."""
 
     kind: ClassVar[str] = "unsupported_change"
     entity: str
     reason: str
     code: str | None = None
-
-    def to_json(self) -> Json:
-        """The step as a tagged object; the code only where there is one."""
-        document: Json = {"kind": self.kind, "entity": self.entity, "reason": self.reason}
-        if self.code is not None:
-            document["code"] = self.code
-        return document
 
     @property
     def message(self) -> str:

@@ -173,7 +173,7 @@ class TraversalChecker:
                 variable.span,
                 f"${variable.name} is a parameter; {edge.name} connects nodes",
                 "T5",
-                hint=f"bind a node first: `$x: {wanted} {{ @id: ${variable.name} }}`",
+                hint=f"bind a node first: `$node: {wanted} {{ @id: ${variable.name} }}`",
             )
             return False
         if found is not None and found.name != wanted:
