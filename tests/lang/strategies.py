@@ -272,14 +272,7 @@ _hops = st.builds(gq.Hops, _naturals, _maybe(_naturals))
 _edge_words = st.builds(gq.Name, _but(_idents, "not"))
 _traversals = st.one_of(
     st.builds(gq.Traversal, _variables, _edge_words, st.one_of(_variables, _parameters)),
-    st.builds(
-        gq.Traversal,
-        _variables,
-        # With bounds these words cannot be told from the operators.
-        st.builds(gq.Name, _but(_idents, "not", *_WORD_OPS)),
-        _variables,
-        hops=_hops,
-    ),
+    st.builds(gq.Traversal, _variables, _edge_words, _variables, hops=_hops),
     st.builds(
         gq.Traversal,
         st.one_of(_variables, _parameters),

@@ -153,7 +153,7 @@ def classes_in(value: object) -> set[type]:
 def test_the_strategies_draw_every_class_of_syntax(
     module: ModuleType, trees: st.SearchStrategy[object]
 ) -> None:
-    drawn = {found for tree in examples(trees, 400) for found in classes_in(tree)}
+    drawn = {found for tree in examples(trees, 150) for found in classes_in(tree)}
     declared = {value for value in vars(module).values() if isinstance(value, type)}
     assert {found for found in declared if found.__module__ == module.__name__} <= drawn
 

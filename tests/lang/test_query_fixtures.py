@@ -14,8 +14,9 @@ import pytest
 
 from omnigraph.errors import ParamError
 from omnigraph.lang.diagnostics import Diagnostic, Reporter
+from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.compile import CompiledQuery, check_query, compile_query
-from omnigraph.lang.query.lint import LintReport, lint_queries
+from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.query.params import Mode, coerce_params
 from omnigraph.lang.query.parser import parse_queries
 from omnigraph.lang.query.plan_text import render_plan
@@ -33,9 +34,7 @@ SCHEMAS = {
     for case in cases
     if case.name == "schema"
 }
-CASES = [
-    (path, case) for path, cases in FILES.items() for case in cases if case.name != "schema"
-]
+CASES = [(path, case) for path, cases in FILES.items() for case in cases if case.name != "schema"]
 INPUTS = ("schema", "query", "declare", "given", "mode")
 EMPTY_SCHEMA = "node Thing { name: String @key }\n"
 
@@ -102,9 +101,7 @@ def operations_text(queries: list[CompiledQuery]) -> str:
 
 
 def lint_text(report: LintReport) -> str:
-    document = report.to_json(
-        schema_source={"kind": "file", "path": "s.pg"}, query_path="q.gq"
-    )
+    document = report.to_json(schema_source={"kind": "file", "path": "s.pg"}, query_path="q.gq")
     del document["diagnostics"]
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 

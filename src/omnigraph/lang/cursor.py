@@ -150,7 +150,7 @@ class Cursor:
                 start = token.start + 1 + slash
                 self.report(
                     Span(start, start + 2),
-                    f"unsupported escape sequence: \\{escaped}",
+                    f"unsupported escape sequence: \\{shorten(escaped)}",
                     hint='only \\" \\\\ \\n \\r \\t are escapes',
                 )
                 decoded = escaped
@@ -177,7 +177,9 @@ class Cursor:
             self.fail(token.span, lexical_complaint(token))
         span = token.span if token.kind is not Kind.END else Span(token.start, token.start)
         found = "the end of the text" if token.kind is Kind.END else f"`{shorten(token.text)}`"
-        hint = did_you_mean(token.text, known) if token.kind is Kind.IDENT and known else None
+        hint = None
+        if token.kind is Kind.IDENT and token.text not in known:
+            hint = did_you_mean(token.text, known)
         self.fail(span, f"expected {expected}, found {found}", hint=hint)
 
     @contextmanager
@@ -217,7 +219,7 @@ class Cursor:
     def starts_line(self) -> bool:
         """Whether the current token is the first of its line."""
         between = self.reporter.source.text[self._previous_end : self.token.start]
-        return self.index == 0 or "\n" in between
+        return self.index == 0 or "\n" in between or "\r" in between
 
 
 def shorten(text: str) -> str:

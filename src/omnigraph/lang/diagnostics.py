@@ -18,6 +18,8 @@ MAX_DIAGNOSTICS = 100
 """A text this broken gets no further messages: more would help nobody."""
 
 
+MAX_LINE = 200
+"""How much of a long source line is shown around a mistake."""
 MAX_LISTED = 6
 """How many known names a hint may list when none is near."""
 
@@ -77,10 +79,11 @@ class Diagnostic:
         line, column = self.position
         # A tab before the caret would shift it by an unknowable width.
         text = self.source.line(line).replace("\t", " ")
-        width = max(1, min(self.span.end - self.span.start, len(text) - column + 1))
+        text, before = _excerpt(text, column - 1)
+        width = max(1, min(self.span.end - self.span.start, len(text) - before))
         number = str(line)
         gutter = " " * len(number)
-        caret = " " * (column - 1) + "^" * width
+        caret = " " * before + "^" * width
         hint = f" {self.hint}" if self.hint else ""
         return (
             f"{gutter}--> {self.source.name}:{line}:{column}\n"
@@ -103,6 +106,19 @@ class Diagnostic:
             "message": self.summary,
             "hint": self.hint,
         }
+
+
+def _excerpt(text: str, before: int) -> tuple[str, int]:
+    """A line as it is shown, cut around the mistake if it is long, and what stands before it."""
+    if len(text) <= MAX_LINE:
+        return text, before
+    start = max(0, min(before - MAX_LINE // 2, len(text) - MAX_LINE))
+    shown = text[start : start + MAX_LINE]
+    if start > 0:
+        shown = f"…{shown[1:]}"
+    if start + MAX_LINE < len(text):
+        shown = f"{shown[:-1]}…"
+    return shown, before - start
 
 
 def render_all(diagnostics: Iterable[Diagnostic]) -> str:

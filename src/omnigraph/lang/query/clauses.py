@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import TypeVar, cast
 
 from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
+from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.expressions import (
     parse_aggregate,
@@ -25,7 +26,14 @@ from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import Kind
 
 WORD_OPERATORS = ("contains", "starts_with")
+BLOCK_WORDS = ("not", "exists", "optional", "any")
 _FILTER_WORDS = (*WORD_OPERATORS, "is", "in")
+_STRAY_WORDS = {
+    "and": "leave it out: all clauses of a block hold together",
+    "or": "write `any { … } or { … }`",
+    **{word: f"write `{word} {{ … }}`" for word in BLOCK_WORDS if word != "any"},
+    "any": "write `any { … } or { … }`",
+}
 
 Block = tuple[ast.Clause, ...]
 Item = TypeVar("Item")
@@ -48,6 +56,9 @@ def parse_items(
     items: list[Item] = []
     broken = False
     while not cursor.at("}"):
+        if broken and cursor.at_end():
+            # What closes the block may well be part of what could not be read.
+            raise SyntaxFailure
         if cursor.at_end() or at_query(cursor):
             cursor.fail_expected(f"{noun} or `}}`")
         mark = cursor.mark()
@@ -99,8 +110,8 @@ def _parse_block_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
     word = cursor.token
     if word.text in ast.AGGREGATES:
         return _parse_counted(cursor, None, params)
-    if word.text not in ("not", "exists", "optional", "any"):
-        cursor.fail_expected("a clause", known=("not", "exists", "optional", "any", "count"))
+    if word.text not in BLOCK_WORDS:
+        cursor.fail_expected("a clause", known=(*BLOCK_WORDS, "count"))
     cursor.advance()
     if word.text == "any":
         return _parse_any(cursor, word.start, params)
@@ -120,7 +131,7 @@ def _parse_any(cursor: Cursor, start: int, params: frozenset[str]) -> ast.AnyOf:
         group_start = cursor.token.start
         groups.append(parse_block(cursor, params))
         spans.append(cursor.span_from(group_start))
-        if not (cursor.at("or") and cursor.peek().text == "{"):
+        if not cursor.at("or"):
             break
         cursor.advance()
     if len(groups) < 2:
@@ -203,7 +214,9 @@ def _traversal_follows(cursor: Cursor, params: frozenset[str]) -> bool:
         return not (after.text == "null" or (after.text == "not" and cursor.peek(3).text == "null"))
     if word.text == "in":
         return after.text != "[" and not is_param
-    return not (word.text in WORD_OPERATORS and (is_param or after.kind is not Kind.VARIABLE))
+    if word.text in WORD_OPERATORS:
+        return not is_param and (after.kind is Kind.VARIABLE or after.text == "{")
+    return True
 
 
 def _parse_traversal(cursor: Cursor) -> ast.Traversal:
@@ -226,9 +239,15 @@ def _parse_traversal(cursor: Cursor) -> ast.Traversal:
 
 def _parse_edge_word(cursor: Cursor) -> ast.Name:
     token = cursor.token
-    if token.kind is Kind.TYPE and cursor.peek().kind is not Kind.VARIABLE:
-        cursor.fail_expected("an edge, or `:` before a node type")
     if token.kind is Kind.TYPE:
+        after = cursor.peek()
+        is_edge = (
+            after.kind is Kind.VARIABLE
+            or after.text == ">"
+            or (after.text == "{" and cursor.peek(2).kind is Kind.INTEGER)
+        )
+        if not is_edge:
+            cursor.fail_expected("an edge, or `:` before a node type")
         lowered = token.text[0].lower() + token.text[1:]
         cursor.fail(
             token.span,
@@ -281,6 +300,9 @@ def _parse_filter(cursor: Cursor, left: ast.Expr) -> ast.Clause:
         return ast.Filter(left, cast("ast.FilterOp", op), right, cursor.span_from(start))
     if isinstance(left, ast.TextCall):
         return ast.TextPredicate(left, left.span)
+    if isinstance(left, ast.Alias):
+        hint = _STRAY_WORDS.get(left.name) or did_you_mean(left.name, BLOCK_WORDS)
+        cursor.fail(left.span, f"`{left.name}` does not begin a clause", hint=hint)
     if isinstance(left, ast.Variable):
         cursor.fail_expected("an edge or an operator after the variable", known=_FILTER_WORDS)
     cursor.fail_expected("an operator", known=_FILTER_WORDS)

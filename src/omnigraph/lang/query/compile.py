@@ -140,16 +140,16 @@ def _declare_params(reporter: Reporter, query: ast.Query) -> dict[str, ValueType
     """Parameters by name; None for one whose type is unknown."""
     params: dict[str, ValueType | None] = {}
     for param in query.params:
-        message = hint = None
+        span, message, hint = param.span, None, None
         if param.name == RESERVED_PARAM:
             message = f"parameter name ${param.name} is reserved"
         elif param.name in params:
             message = f"parameter ${param.name} is declared twice"
         elif isinstance(param.type, ast.Name):
+            span = param.type.span
             message = f"unknown parameter type {param.type.text}"
             hint = did_you_mean(param.type.text, [*BASE_NAMES, "Vector"])
         if message is not None:
-            span = param.type.span if hint and isinstance(param.type, ast.Name) else param.span
             reporter.report(span, message, phase=Phase.TYPE, hint=hint)
         params[param.name] = param.type if isinstance(param.type, ValueType) else None
     return params

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from math import isfinite
 from typing import cast
 
-from omnigraph.lang.cursor import Cursor
+from omnigraph.lang.cursor import Cursor, shorten
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.source import Span
@@ -136,6 +136,12 @@ def parse_integer(cursor: Cursor, noun: str) -> ast.Literal:
 
 def _number(cursor: Cursor, token: Token, *, negative: bool, start: int) -> ast.Literal:
     span = Span(start, token.end)
+    if cursor.token.start == token.end and cursor.token.kind in (Kind.IDENT, Kind.TYPE):
+        cursor.fail(
+            cursor.token.span,
+            f"a number ends before `{shorten(cursor.token.text)}`",
+            hint="numbers are digits, or digits.digits",
+        )
     sign = -1 if negative else 1
     if token.kind is Kind.FLOAT:
         number = sign * float(token.text)

@@ -35,7 +35,7 @@ def lint_queries(source: Source, catalog: Catalog) -> LintReport:
         found = (*reporter.diagnostics, *(d for result in results for d in result.diagnostics))
         return LintReport(
             (),
-            tuple(Finding("error", "Q000", found.summary) for found in reporter.diagnostics),
+            (Finding("error", "Q000", reporter.diagnostics[0].summary),),
             tuple(sorted(found, key=lambda diagnostic: diagnostic.span)),
         )
     findings = [*_repeated_names(file), *_never_set(compiled, catalog)]

@@ -7,7 +7,7 @@ errors: what reaches it has been checked.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from omnigraph.lang.query import plan, resolved
@@ -53,15 +53,21 @@ def _rank(block: resolved.Block, ranking: plan.Ranking | None) -> plan.Rank | No
         plan.Candidates(
             arm.variable,
             arm.node_type,
-            tuple(
-                predicate
-                for predicate in block.predicates
-                if plan.variables_of(predicate) == {arm.variable}
-            ),
+            tuple(_predicates_on(block, arm.variable)),
         )
         for arm in arms
     )
     return plan.Rank(ranking, candidates)
+
+
+def _predicates_on(block: resolved.Block, variable: str) -> Iterator[plan.Predicate]:
+    """The predicates on one variable alone, those of the optional block it stems from included."""
+    for part in block.parts:
+        if isinstance(part, resolved.OptionalBlock) and variable in part.introduces:
+            yield from _predicates_on(part.block, variable)
+    for predicate in block.predicates:
+        if plan.variables_of(predicate) == {variable}:
+            yield predicate
 
 
 def _fold_filters(block: resolved.Block) -> resolved.Block:

@@ -23,6 +23,8 @@ ParamValue = ParamScalar | None | tuple[ParamScalar, ...]
 MAX_SAFE_INTEGER = 2**53 - 1
 """The largest integer a JavaScript number holds exactly."""
 ENGINE_MAX = 2**63 - 1
+F32_OVERFLOW = (2 - 2**-24) * 2.0**127
+"""From here on a number rounds to infinity at 32 bits."""
 _DECIMAL_DIGITS = 40
 
 
@@ -149,6 +151,8 @@ class _Coercion:
             self.fail(f"the number is too large for {scalar}")
         if not isfinite(number):
             self.fail(f"{number} is not a finite number")
+        if scalar is Scalar.F32 and abs(number) >= F32_OVERFLOW:
+            self.fail(f"{number} is out of range for F32")
         return number
 
     def _temporal(self, value: object, scalar: Scalar) -> date | datetime:

@@ -91,7 +91,9 @@ def _parse_params(cursor: Cursor) -> tuple[ast.Param, ...]:
 
 def _parse_param_type(cursor: Cursor) -> ValueType | ast.Name:
     is_list = cursor.accept("[")
-    token = cursor.expect_kind(Kind.TYPE, "a parameter type")
+    if cursor.token.kind is not Kind.TYPE:
+        cursor.fail_expected("a parameter type", known=(*BASE_NAMES, "Vector"))
+    token = cursor.advance()
     known = token.text in BASE_NAMES or (token.text == "Vector" and not is_list)
     dimension = _parse_dimension(cursor) if token.text == "Vector" and known else None
     if is_list:
@@ -133,7 +135,7 @@ def _parse_notes(cursor: Cursor) -> tuple[str | None, str | None]:
 
 
 def _parse_body(cursor: Cursor, params: frozenset[str]) -> ast.Read | ast.Mutation:
-    if cursor.token.text in _STATEMENTS and cursor.peek().kind is Kind.TYPE:
+    if cursor.token.text in _STATEMENTS:
         statements = _parse_statements(cursor)
         cursor.expect("}", instead="`insert`, `update`, `delete` or `}`")
         return ast.Mutation(statements)
@@ -161,14 +163,14 @@ def _parse_read(cursor: Cursor, params: frozenset[str]) -> ast.Read:
         if cursor.token.kind is not Kind.IDENT or cursor.peek().text not in ("{", "distinct"):
             raise
     cursor.keyword("return")
-    distinct = cursor.at("distinct") and cursor.accept("distinct")
+    distinct = cursor.token.kind is Kind.IDENT and bool(cursor.keyword("distinct"))
     try:
         projections = parse_items(cursor, lambda: _parse_projection(cursor), noun="a projection")
     except SyntaxFailure:
         broken = True
         if not (cursor.at("order") or cursor.at("limit") or cursor.at("}")):
             raise
-    if cursor.token.kind is Kind.IDENT and cursor.peek().text == "{":
+    if cursor.at("order") or (cursor.token.kind is Kind.IDENT and cursor.peek().text == "{"):
         cursor.keyword("order")
         ordering = _parse_ordering(cursor)
     limit, offset = _parse_window(cursor)
@@ -215,7 +217,7 @@ def _parse_order_key(cursor: Cursor) -> ast.Ordering:
 
 
 def _parse_window(cursor: Cursor) -> tuple[ast.Count | None, ast.Count | None]:
-    if not (
+    if not cursor.at("limit") and not (
         cursor.token.kind is Kind.IDENT and cursor.peek().kind in (Kind.INTEGER, Kind.VARIABLE)
     ):
         return None, None
@@ -224,6 +226,8 @@ def _parse_window(cursor: Cursor) -> tuple[ast.Count | None, ast.Count | None]:
     cursor.keyword("limit")
     limit = _parse_count(cursor)
     offset = None
+    if cursor.at("order"):
+        cursor.fail(cursor.token.span, "`order` stands before `limit`")
     if cursor.token.kind is Kind.IDENT:
         cursor.keyword("offset")
         offset = _parse_count(cursor)

@@ -58,6 +58,8 @@ def report_missing(
 ) -> None:
     """Report a property that a mutation names and the type does not have."""
     hint = name_hint(name.text, [*type_.properties, *extra])
+    if name.text == "id":
+        hint = "the id is `@id`, and only `where` may name it"
     checker.error(
         name.span,
         f"{type_.kind} type {type_.name} has no property `{name.text}`",

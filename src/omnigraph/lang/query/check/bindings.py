@@ -74,8 +74,11 @@ def _value(scope: Scope, condition: ast.PropertyMatch, type_: ValueType) -> plan
             if operand is None:
                 return None
             if isinstance(operand, plan.NodeRef) or not compatible(operand.type, wanted):
+                verb = "contains" if type_.is_list else "is"
                 checker.error(
-                    value.span, f"`{name}` is {wanted}, ${value.name} is {describe(operand)}", "T7"
+                    value.span,
+                    f"`{name}` {verb} {wanted}, ${value.name} is {describe(operand)}",
+                    "T7",
                 )
                 return None
             return operand

@@ -22,7 +22,6 @@ class CheckedColumns:
     """The columns of a result; ``complete`` is false when one of them was faulty."""
 
     columns: tuple[plan.Column, ...]
-    aliased: frozenset[str]
     aggregated: bool
     complete: bool
 
@@ -53,8 +52,7 @@ def check_columns(scope: Scope, projections: tuple[ast.Projection, ...]) -> Chec
         columns.append(plan.Column(name, value))
         if aggregated and not isinstance(value, plan.Aggregate):
             _check_group_key(scope, item.expr)
-    aliased = frozenset(item.alias.text for item in projections if item.alias is not None)
-    return CheckedColumns(tuple(columns), aliased, aggregated, len(columns) == len(projections))
+    return CheckedColumns(tuple(columns), aggregated, len(columns) == len(projections))
 
 
 def default_name(expr: ast.Expr) -> str:
@@ -126,7 +124,8 @@ def _aggregate(scope: Scope, expr: ast.Aggregate) -> plan.Aggregate | None:
         )
         return None
     if isinstance(argument_expr, ast.Alias):
-        hint = f"did you mean `${argument_expr.name}`?"
+        known = argument_expr.name in scope.names()
+        hint = f"did you mean `${argument_expr.name}`?" if known else None
         scope.checker.error(argument_expr.span, "an aggregate cannot refer to a column", hint=hint)
         return None
     argument = _readable(scope, argument_expr)

@@ -6,7 +6,7 @@ stands is for the caller to say.
 
 from __future__ import annotations
 
-from omnigraph.lang.diagnostics import name_hint
+from omnigraph.lang.diagnostics import did_you_mean, name_hint
 from omnigraph.lang.query import plan
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope
@@ -32,7 +32,8 @@ def resolve_operand(scope: Scope, expr: ast.Expr) -> Operand | None:
             if name == "null":
                 checker.error(expr.span, "nothing equals null", "T7", hint="write `is null`")
             else:
-                hint = name_hint(name, scope.names(), prefix="$")
+                hint = did_you_mean(name, scope.names(), prefix="$")
+                hint = hint or f'a text takes quotes: `"{name}"`'
                 checker.error(expr.span, f"`{name}` is no value here", "T7", hint=hint)
             return None
         case ast.Aggregate():
@@ -79,18 +80,23 @@ def resolve_param(scope: Scope, variable: ast.Variable) -> plan.ParamRef | None:
     return plan.ParamRef(variable.name, type_) if type_ is not None else None
 
 
-def resolve_access(
-    scope: Scope, access: ast.Access, *, unbound_code: str = "T6"
-) -> plan.Property | None:
+def report_unbound(scope: Scope, variable: ast.Variable, code: str) -> None:
+    """Report a variable that has no properties, because nothing binds it to a node or edge."""
+    if variable.name in scope.checker.params:
+        scope.checker.error(variable.span, f"${variable.name} is a parameter, not a node", code)
+    elif variable.name == ast.ANONYMOUS:
+        scope.checker.error(variable.span, "`$_` is anonymous and cannot be looked at", code)
+    else:
+        scope.unbound(variable, code)
+
+
+def resolve_access(scope: Scope, access: ast.Access) -> plan.Property | None:
     """`$variable.property` of a node or an edge."""
     checker = scope.checker
     variable, name = access.variable, access.property
     bound = scope.find(variable.name)
     if bound is None:
-        if variable.name in checker.params:
-            checker.error(variable.span, f"${variable.name} is a parameter, not a node", "T6")
-        else:
-            scope.unbound(variable, unbound_code)
+        report_unbound(scope, variable, "T6")
         return None
     type_ = property_type(checker, bound, name)
     if type_ is None:

@@ -71,7 +71,20 @@ def _scalar(scope: Scope, expr: ast.Expr) -> plan.Scalarish | None:
 
 def _null_test(scope: Scope, clause: ast.NullTest) -> plan.IsNull | None:
     operand: Operand | None = resolve_operand(scope, clause.operand)
-    return plan.IsNull(operand, clause.negated) if operand is not None else None
+    if operand is None:
+        return None
+    if isinstance(operand, plan.NodeRef):
+        if not operand.nullable:
+            scope.checker.error(
+                clause.operand.span,
+                f"${operand.variable} is never null: only a node of `optional` can be",
+                "T7",
+            )
+            return None
+    elif operand.type.is_blob:
+        scope.checker.error(clause.operand.span, "a Blob cannot be filtered on", "T7")
+        return None
+    return plan.IsNull(operand, clause.negated)
 
 
 def _membership(scope: Scope, clause: ast.Membership) -> plan.InList | None:

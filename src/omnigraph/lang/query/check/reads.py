@@ -107,28 +107,34 @@ class _Ordering:
         column = self.columns.named(expr.name)
         if column is None:
             if self.columns.complete:
-                known = [column.name for column in self.columns.columns]
-                hint = did_you_mean(expr.name, known)
+                hint = did_you_mean(expr.name, self._spelt_columns())
                 self.checker.error(
                     expr.span, f"alias '{expr.name}' not found for ordering", hint=hint
                 )
             return None
+        return self._sortable(expr, column)
+
+    def _spelt_columns(self) -> list[str]:
+        """The result columns as order keys would name them."""
+        names = [column.name for column in self.columns.columns]
+        return [f"${name}" if "." in name else name for name in names]
+
+    def _sortable(self, expr: ast.Alias | ast.Access, column: plan.Column) -> str | None:
         value = column.value
         if isinstance(value, plan.NodeRef) or value.type.is_list or value.type.is_vector:
-            self.checker.error(expr.span, f"`{expr.name}` has no order")
+            self.checker.error(expr.span, f"`{column.name}` has no order")
             return None
         return column.name
 
     def _property(self, expr: ast.Access) -> str | plan.Property | None:
         name = default_name(expr)
         column = self.columns.named(name)
-        is_column = column is not None and name not in self.columns.aliased
         if self.columns.aggregated or self.read.distinct:
-            if not is_column:
-                if self.columns.complete:
-                    self._only_columns(expr)
-                return None
-            return name
+            if column is not None:
+                return self._sortable(expr, column)
+            if self.columns.complete:
+                self._only_columns(expr)
+            return None
         access = resolve_access(self.scope, expr)
         if access is None:
             return None
@@ -174,6 +180,9 @@ def _row_count(scope: Scope, count: ast.Count | None) -> plan.RowCount | None:
         return None
     if isinstance(count, ast.Literal):
         return int(count.value) if isinstance(count.value, int) else None
+    if scope.find(count.name) is not None:
+        scope.checker.error(count.span, f"a number of rows is an integer, ${count.name} is bound")
+        return None
     param = resolve_param(scope, count)
     if param is None:
         return None

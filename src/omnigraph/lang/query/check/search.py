@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.query import syntax as ast
-from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
+from omnigraph.lang.query.check.operands import report_unbound, resolve_access, resolve_operand
 from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.query.check.values import constant, describe
 from omnigraph.lang.types import INTEGERS, NUMERIC, Scalar, ValueType
@@ -45,7 +45,7 @@ def resolve_ranking(scope: Scope, call: ast.Ranking) -> plan.Ranking | None:
 def _edits(scope: Scope, call: ast.TextCall) -> plan.ParamRef | plan.Const | None:
     if call.edits is None:
         return plan.Const(DEFAULT_EDITS, _INTEGER)
-    return _integer(scope, call.edits, "the number of edits is an integer", "T19")
+    return _integer(scope, call.edits, "the number of edits is an integer, at least 0", "T19", 0)
 
 
 def _text_subject(
@@ -63,7 +63,10 @@ def _text_subject(
     field = resolve_access(scope, expr)
     if field is None or not isinstance(bound, NodeBinding) or bound.type is None:
         return None
-    if not field.type.is_text or field.name.startswith("@"):
+    if field.name.startswith("@"):
+        checker.error(expr.span, f"`{call}` searches a String property, not an id", code)
+        return None
+    if not field.type.is_text:
         checker.error(
             expr.span, f"`{call}` searches a String property, found {describe(field)}", code
         )
@@ -86,7 +89,7 @@ def _text_query(
 
 
 def _integer(
-    scope: Scope, expr: ast.Expr, message: str, code: str
+    scope: Scope, expr: ast.Expr, message: str, code: str, minimum: int
 ) -> plan.ParamRef | plan.Const | None:
     value = resolve_operand(scope, expr)
     if value is None:
@@ -96,7 +99,9 @@ def _integer(
         and value.type.scalar in INTEGERS
         and not value.type.is_list
     ):
-        return value
+        literal = value.value if isinstance(value, plan.Const) else None
+        if not isinstance(literal, int) or literal >= minimum:
+            return value
     scope.checker.error(expr.span, message, code)
     return None
 
@@ -118,7 +123,7 @@ def _nearest(scope: Scope, call: ast.Nearest) -> plan.Nearest | None:
         checker.error(access.span, f"`nearest` ranks nodes, ${bound.name} is an edge", "T23")
         return None
     if bound is None:
-        scope.unbound(access.variable, "T15")
+        report_unbound(scope, access.variable, "T15")
         return None
     if bound.type is None:
         return None
@@ -200,8 +205,4 @@ def _arm(scope: Scope, expr: ast.Expr) -> plan.Nearest | plan.Bm25 | None:
 def _fusion_k(scope: Scope, expr: ast.Expr | None) -> plan.ParamRef | plan.Const | None:
     if expr is None:
         return plan.Const(DEFAULT_RRF_K, _INTEGER)
-    k = _integer(scope, expr, "the k of `rrf` is a positive integer", "T21")
-    if isinstance(k, plan.Const) and isinstance(k.value, int) and k.value <= 0:
-        scope.checker.error(expr.span, "the k of `rrf` is a positive integer", "T21")
-        return None
-    return k
+    return _integer(scope, expr, "the k of `rrf` is a positive integer", "T21", 1)

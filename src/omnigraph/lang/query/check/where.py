@@ -23,7 +23,7 @@ def check_where(
     """The conditions that are sound, all of which must hold."""
     predicates: list[plan.Predicate] = []
     for atom in atoms:
-        column = _column(checker, atom.property, type_)
+        column = _column(checker, atom.property, type_, presence=isinstance(atom, ast.IsNull))
         if column is None:
             continue
         predicate = _predicate(checker, atom, column)
@@ -32,7 +32,10 @@ def check_where(
     return tuple(predicates)
 
 
-def _column(checker: Checker, name: ast.Name, type_: NodeType | EdgeType) -> plan.Property | None:
+def _column(
+    checker: Checker, name: ast.Name, type_: NodeType | EdgeType, *, presence: bool
+) -> plan.Property | None:
+    """The column a condition looks at; a Blob only where its ``presence`` is all it asks."""
     if name.text == ast.ID:
         return plan.Property(plan.ROW, ast.ID, plan.TEXT)
     if isinstance(type_, EdgeType) and name.text in _EDGE_COLUMNS:
@@ -42,7 +45,7 @@ def _column(checker: Checker, name: ast.Name, type_: NodeType | EdgeType) -> pla
         extra = ("from", "to") if isinstance(type_, EdgeType) else ()
         report_missing(checker, name, type_, extra)
         return None
-    if definition.type.is_blob:
+    if definition.type.is_blob and not presence:
         checker.error(name.span, f"`{name.text}` is a Blob; rows cannot be chosen by it", "T11")
         return None
     return plan.Property(plan.ROW, name.text, definition.type)
