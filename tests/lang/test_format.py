@@ -24,8 +24,9 @@ from omnigraph.lang.schema.parser import parse_schema
 from omnigraph.lang.schema.syntax import Schema
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind, tokenize
+from tests.lang.drawing import examples, gaps, whole_trees
 from tests.lang.fixture_file import Case, load_cases
-from tests.lang.strategies import examples, gaps, query_files, schemas, whole_trees
+from tests.lang.strategies import query_files, schemas
 
 FIXTURES = sorted((Path(__file__).parent / "fixtures" / "format").glob("*.txt"))
 CASES = [case for path in FIXTURES for case in load_cases(path)]

@@ -19,8 +19,9 @@ from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.format import format_schema, print_schema
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind, tokenize
+from tests.lang.drawing import examples
 from tests.lang.fixture_file import load_cases
-from tests.lang.strategies import examples, query_files, schemas
+from tests.lang.strategies import query_files, schemas
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SHARES = 10

@@ -55,7 +55,7 @@ def test_case(path: Path, case: Case, request: pytest.FixtureRequest) -> None:
 def test_the_cases_are_many_and_their_names_differ() -> None:
     names = [(path, case.name) for path, case in CASES]
     assert len(set(names)) == len(names)
-    assert len(names) >= 400
+    assert len(names) >= 1100
 
 
 def outcome(case: Case, default_schema: str) -> dict[str, str]:

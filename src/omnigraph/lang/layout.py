@@ -91,12 +91,6 @@ class Page:
             index += 1
         return found + [NOWHERE] * (count - len(found))
 
-    def words(self, span: Span) -> list[str]:
-        """The tokens that begin in a span, as written."""
-        starts = self._token_starts
-        first, end = bisect_left(starts, span.start), bisect_left(starts, span.end)
-        return [token.text for token in self._tokens[first:end]]
-
     def trimmed(self, span: Span) -> Span:
         """The span from the first token that begins in it to the end of the last one."""
         first = bisect_left(self._token_starts, span.start)

@@ -148,7 +148,7 @@ def _declare_params(reporter: Reporter, query: ast.Query) -> dict[str, ValueType
         elif isinstance(param.type, ast.Name):
             span = param.type.span
             message = f"unknown parameter type {param.type.text}"
-            hint = did_you_mean(param.type.text, [*BASE_NAMES, "Vector"])
+            hint = did_you_mean(param.type.text.strip("[]?"), [*BASE_NAMES, "Vector"])
         if message is not None:
             reporter.report(span, message, phase=Phase.TYPE, hint=hint)
         params[param.name] = param.type if isinstance(param.type, ValueType) else None

@@ -55,7 +55,7 @@ def _query(query: ast.Query, page: Page) -> Item:
     (body,) = page.regions(query.span, "{", 1)
     start = f"query {query.name.text}("
     end = f"){_notes(query)} {{"
-    written = [_param(param, page) for param in query.params]
+    written = [spell_param(param) for param in query.params]
     line = f"{start}{', '.join(written)}{end}"
     header: tuple[str | Group, ...] = (line,)
     if query.params and (len(line) > WIDTH or page.commented(params)):
@@ -67,14 +67,6 @@ def _query(query: ast.Query, page: Page) -> Item:
         else tuple(_statement(statement, page) for statement in query.body.statements)
     )
     return Item(query.span, None, (*header, Group(items, body), "}"))
-
-
-def _param(param: ast.Param, page: Page) -> str:
-    words = page.words(param.span)
-    if words and isinstance(param.type, ast.Name):
-        # Of a type that does not exist the tree keeps the name without its brackets and `?`.
-        return f"${param.name}: {''.join(words[2:])}"
-    return spell_param(param)
 
 
 def _notes(query: ast.Query) -> str:

@@ -100,7 +100,8 @@ def _parse_param_type(cursor: Cursor) -> ValueType | ast.Name:
         cursor.expect("]")
     nullable = cursor.accept("?")
     if not known:
-        return ast.Name(token.text, token.span)
+        spelt = f"[{token.text}]" if is_list else token.text
+        return ast.Name(f"{spelt}?" if nullable else spelt, token.span)
     return ValueType(Scalar(token.text), nullable, is_list, dimension)
 
 

@@ -219,12 +219,15 @@ class _Checker:
                     found.property, property_
                 ):
                     first = found.interfaces[0]
+                    name = shorten(property_.name.text)
+                    # A node that declares the property settles annotations, never the type.
+                    same = canonical_type(found.property.type) == canonical_type(property_.type)
                     self.catalog_error(
                         place[interface.name.text],
                         f"incompatible property semantics: `{shorten(first)}` and "
                         f"`{shorten(interface.name.text)}` disagree about "
-                        f"`{shorten(property_.name.text)}`",
-                        hint=f"declare `{shorten(property_.name.text)}` on the node itself",
+                        f"`{name}`",
+                        hint=f"declare `{name}` on the node itself" if same else None,
                     )
 
     def same_type(self, own: Property, asked: Property, interface: Interface) -> None:

@@ -73,16 +73,12 @@ def _null_test(scope: Scope, clause: ast.NullTest) -> plan.IsNull | None:
     operand: Operand | None = resolve_operand(scope, clause.operand)
     if operand is None:
         return None
-    if isinstance(operand, plan.NodeRef):
-        if not operand.nullable:
-            scope.checker.error(
-                clause.operand.span,
-                f"${operand.variable} is never null: only a node of `optional` can be",
-                "T7",
-            )
-            return None
-    elif operand.type.is_blob:
-        scope.checker.error(clause.operand.span, "a Blob cannot be filtered on", "T7")
+    if isinstance(operand, plan.NodeRef) and not operand.nullable:
+        scope.checker.error(
+            clause.operand.span,
+            f"${operand.variable} is never null: only a node of `optional` can be",
+            "T7",
+        )
         return None
     return plan.IsNull(operand, clause.negated)
 
