@@ -94,12 +94,17 @@ def examples_of(blocks: list[Block]) -> list[Example]:
     return found
 
 
-def load_examples(docs: Path) -> list[Example]:
-    """The examples of every page below a directory."""
+def pages_of(root: Path) -> list[Path]:
+    """The pages whose examples count: the README and everything below `docs/`."""
+    return [root / "README.md", *sorted((root / "docs").rglob("*.md"))]
+
+
+def load_examples(root: Path) -> list[Example]:
+    """The examples of every page of the project."""
     return [
         example
-        for path in sorted(docs.rglob("*.md"))
+        for path in pages_of(root)
         for example in examples_of(
-            blocks_of(path.read_text(encoding="utf-8"), path.relative_to(docs).as_posix())
+            blocks_of(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
         )
     ]

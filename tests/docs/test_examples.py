@@ -17,10 +17,18 @@ from omnigraph.lang.schema.compile import check_schema_source, compile_schema
 from omnigraph.lang.schema.format import format_schema
 from omnigraph.lang.schema.migration import plan_migration
 from omnigraph.lang.source import Source
-from tests.docs.examples import ROLES, Block, Example, blocks_of, examples_of, load_examples
+from tests.docs.examples import (
+    ROLES,
+    Block,
+    Example,
+    blocks_of,
+    examples_of,
+    load_examples,
+    pages_of,
+)
 
-DOCS = Path(__file__).parents[2] / "docs"
-EXAMPLES = load_examples(DOCS)
+ROOT = Path(__file__).parents[2]
+EXAMPLES = load_examples(ROOT)
 
 
 def named(examples: list[Example]) -> list[object]:
@@ -134,7 +142,7 @@ def test_an_open_block_is_refused() -> None:
 
 def test_no_fence_of_our_languages_is_overlooked() -> None:
     """A misspelt info string would make an example that nothing runs."""
-    for path in sorted(DOCS.rglob("*.md")):
+    for path in pages_of(ROOT):
         for block in blocks_of(path.read_text(encoding="utf-8"), path.name):
             mentions = {"pg", "gq"} & set(block.info.replace(".", " ").split())
             assert not mentions or block.language in mentions, block.place
