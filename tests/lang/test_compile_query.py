@@ -107,7 +107,8 @@ def test_a_mutation_is_required_to_be_a_mutation(catalog: Catalog) -> None:
 
 
 def test_parameters_and_notes_are_kept(catalog: Catalog) -> None:
-    text = 'query q($n: [I32]?) @description("what") @instruction("how") { match { $p: Person } return { $n } }'
+    notes = '@description("what") @instruction("how")'
+    text = f"query q($n: [I32]?) {notes} {{ match {{ $p: Person }} return {{ $n }} }}"
     query = compile_query(text, catalog)
     assert query.params == {"n": ValueType(Scalar.I32, nullable=True, is_list=True)}
     assert (query.description, query.instruction) == ("what", "how")
@@ -115,7 +116,7 @@ def test_parameters_and_notes_are_kept(catalog: Catalog) -> None:
 
 def test_a_missing_parameter_fails_where_it_is_used(catalog: Catalog) -> None:
     values = coerce_params(compile_query(WRITE, catalog).params, None)
-    with pytest.raises(ParamError, match="^parameter 'n' not provided$"):
+    with pytest.raises(ParamError, match=r"^parameter 'n' not provided$"):
         require(values, "n")
 
 
@@ -161,19 +162,35 @@ def test_a_type_error_without_a_code_has_a_stable_one(catalog: Catalog) -> None:
 # -- plans ---------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        READ,
-        WRITE,
-        "query q($n: I32) { match { $p: Person { age: $n } $p knows{1,2} $x optional { $x knows $y }"
-        ' any { $x.age in [1, 2] } or { search($x.bio, "a") } not { $p knows $_ }'
-        " count { $p knows $z } > 1 } return distinct { $p.name as n } order { n } limit $n }",
-        'query q() { match { $m: Memo } return { $m.code, nearest($m.v, "a") as d }'
-        ' order { nearest($m.v, "a") } limit 3 }',
-        'query q() { delete Person where name in ["a"] and age is not null }',
-    ],
-)
+EVERY_STEP = """
+query q($n: I32) {
+  match {
+    $p: Person { age: $n }
+    $p knows{1,2} $x
+    optional { $x knows $y }
+    any { $x.age in [1, 2] } or { search($x.bio, "a") }
+    not { $p knows $_ }
+    exists { $x knows $_ }
+    any { $p knows $z } or { $p.age is null }
+    count { $p knows $z } > 1
+  }
+  return distinct { $p.name as n }
+  order { n }
+  limit $n
+}
+"""
+RANKED = """
+query q() {
+  match { $m: Memo }
+  return { $m.code, nearest($m.v, "a") as d }
+  order { nearest($m.v, "a") }
+  limit 3
+}
+"""
+DELETE = 'query q() { delete Person where name in ["a"] and age is not null }'
+
+
+@pytest.mark.parametrize("text", [READ, WRITE, EVERY_STEP, RANKED, DELETE])
 def test_plans_are_hashable_frozen_data(catalog: Catalog, text: str) -> None:
     query = compile_query(text, catalog)
     again = compile_query(f"{text} ", catalog)
@@ -186,10 +203,7 @@ def test_plans_are_hashable_frozen_data(catalog: Catalog, text: str) -> None:
 
 
 def test_a_ranking_knows_the_model_of_its_vectors(catalog: Catalog) -> None:
-    text = (
-        'query q() { match { $m: Memo } return { $m.code } order { nearest($m.v, "a") } limit 3 }'
-    )
-    rank = compile_query(text, catalog).require_read().rank
+    rank = compile_query(RANKED, catalog).require_read().rank
     assert rank is not None
     assert isinstance(rank.ranking, plan.Nearest)
     assert (rank.ranking.model, rank.ranking.dimension, rank.ranking.query_is_text) == (

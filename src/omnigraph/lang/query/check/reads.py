@@ -181,7 +181,9 @@ def _row_count(scope: Scope, count: ast.Count | None) -> plan.RowCount | None:
     if isinstance(count, ast.Literal):
         return int(count.value) if isinstance(count.value, int) else None
     if scope.find(count.name) is not None:
-        scope.checker.error(count.span, f"a number of rows is an integer, ${count.name} is bound")
+        scope.checker.error(
+            count.span, f"a number of rows is an integer, ${count.name} is bound in `match`"
+        )
         return None
     param = resolve_param(scope, count)
     if param is None:
