@@ -57,8 +57,10 @@ $(PINS_STAMP): requirements/pins.txt $(BUILD_STAMP)
 demo: venv ## show what OmniGraph can do today
 	$(BIN)/python demo/demo.py
 
-test: venv ## the whole test suite, with coverage
-	$(BIN)/python -m pytest -n 2 --cov=omnigraph --cov-report=term
+# Tracing would make the long generated tests several times longer and tell nothing new.
+test: venv ## the whole test suite; coverage of the quick tests is reported
+	$(BIN)/python -m pytest -n 2 -m slow
+	$(BIN)/python -m pytest -n 2 -m "not slow" --cov=omnigraph --cov-report=term
 
 check: venv ## formatting, lint, types, layers and the quick tests
 	$(BIN)/ruff format --check .
