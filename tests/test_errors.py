@@ -116,6 +116,13 @@ def test_a_merge_shows_the_first_conflicts_and_keeps_all(count: int, tail: str) 
 
 
 def test_the_public_names_are_true() -> None:
-    assert sorted(omnigraph.__all__) == ["OmniGraphError", "__version__", "errors"]
+    assert sorted(omnigraph.__all__) == [
+        "Graph",
+        "OmniGraphError",
+        "__version__",
+        "errors",
+        "init",
+        "open",
+    ]
     for name in omnigraph.__all__:
         assert hasattr(omnigraph, name)

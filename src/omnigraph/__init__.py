@@ -1,11 +1,33 @@
 """OmniGraph: a lakehouse graph database.
 
 Owns the public names. Importing it stays cheap: nothing here may pull in
-Arrow, Lance, Spark or the command line.
+Arrow, Lance, Spark or the command line; the graph comes when it is asked for.
 """
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
 
 from omnigraph import errors
 from omnigraph.errors import OmniGraphError
 from omnigraph.version import __version__
 
-__all__ = ["OmniGraphError", "__version__", "errors"]
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph, init, open  # noqa: A004 - `omnigraph.open` is the name
+else:
+    # Hidden from type checkers, to which it would mean that every name exists.
+    def __getattr__(name: str) -> Any:
+        if name not in _OF_GRAPH:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        from omnigraph import graph
+
+        return getattr(graph, name)
+
+
+__all__ = ["Graph", "OmniGraphError", "__version__", "errors", "init", "open"]
+
+_OF_GRAPH = {"Graph", "init", "open"}
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_OF_GRAPH})

@@ -29,6 +29,17 @@ def test_help_imports_nothing_heavy_and_no_verb() -> None:
     assert not [name for name in loaded if name.startswith("omnigraph.cli.verbs.")]
 
 
+def test_the_help_of_a_verb_opens_no_engine() -> None:
+    for verb in ("init", "snapshot", "commit", "branch", "schema"):
+        script = (
+            f"import sys; from omnigraph.cli.main import main; main(['{verb}', '--help']);"
+            "print(*sys.modules, sep='\\n', file=sys.stderr)"
+        )
+        loaded = set(start(sys.executable, "-c", script).stderr.split())
+        assert f"omnigraph.cli.verbs.{verb}" in loaded
+        assert loaded.isdisjoint({*HEAVY, "omnigraph.graph"})
+
+
 def test_importing_the_package_is_cheap() -> None:
     ran = start(sys.executable, "-c", "import omnigraph, sys; print(*sys.modules, sep='\\n')")
     assert set(ran.stdout.split()).isdisjoint({*HEAVY, "click", "omnigraph.cli"})

@@ -108,3 +108,15 @@ def load_examples(root: Path) -> list[Example]:
             blocks_of(path.read_text(encoding="utf-8"), path.relative_to(root).as_posix())
         )
     ]
+
+
+def transcripts(block: Block) -> list[tuple[str, str]]:
+    """The commands of a console block, each with what it prints."""
+    found: list[tuple[str, str]] = []
+    for line in block.text.splitlines(keepends=True):
+        if line.startswith("$ "):
+            found.append((line.removeprefix("$ "), ""))
+        elif found:
+            command, output = found.pop()
+            found.append((command, output + line))
+    return found

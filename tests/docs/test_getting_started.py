@@ -8,22 +8,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.cli.main import main
-from tests.docs.examples import Block, blocks_of
+from tests.docs.examples import blocks_of, transcripts
 
 PAGE = Path(__file__).parents[2] / "docs" / "user" / "getting-started.md"
 BLOCKS = blocks_of(PAGE.read_text(encoding="utf-8"), PAGE.name)
-
-
-def transcripts(block: Block) -> list[tuple[str, str]]:
-    """The commands of a console block, each with what it prints."""
-    found: list[tuple[str, str]] = []
-    for line in block.text.splitlines(keepends=True):
-        if line.startswith("$ "):
-            found.append((line.removeprefix("$ "), ""))
-        elif found:
-            command, output = found.pop()
-            found.append((command, output + line))
-    return found
 
 
 def test_the_commands_print_what_is_shown(

@@ -43,6 +43,8 @@ class VerbCommand(click.Command):
         own: list[click.Parameter] = []
         shared: list[click.Parameter] = []
         for param in self.get_params(ctx):
+            if not isinstance(param, click.Option):
+                continue  # the usage line has the arguments
             if not isinstance(param, GlobalOption):
                 own.append(param)
             elif param.flag is None or param.flag in takes:
@@ -51,14 +53,41 @@ class VerbCommand(click.Command):
         _write_options(ctx, formatter, "Global options", shared)
 
 
-class LazyGroup(click.Group):
+class VerbGroup(click.Group):
+    """A verb of two words: its commands share the first one and the global options.
+
+    ``aliases`` are further spellings of the second word, understood but not listed.
+    """
+
+    def __init__(self, *args: Any, aliases: Mapping[str, str] | None = None, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.aliases = aliases or {}
+        self.params = [*self.params, *global_options()]
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
+        """The commands in the order they were declared."""
+        return list(self.commands)
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """As click does, after replacing another spelling by the command's own."""
+        return super().resolve_command(ctx, [self.aliases.get(args[0], args[0]), *args[1:]])
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the options a group has itself, then its commands."""
+        own = [param for param in self.get_params(ctx) if not isinstance(param, GlobalOption)]
+        _write_options(ctx, formatter, "Options", own)
+        self.format_commands(ctx, formatter)
+
+
+class LazyGroup(VerbGroup):
     """The root: verbs listed by name and help, imported one at a time."""
 
     def __init__(self, *args: Any, package: str, verbs: Mapping[str, str], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.package = package
         self.verbs = verbs
-        self.params = [*self.params, *global_options()]
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002 - click's signature
         """The verbs in the order of the registry."""

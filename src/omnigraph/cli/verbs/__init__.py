@@ -1,7 +1,8 @@
 """The verbs, by name and one-line help; each lives in the module of its name.
 
 Owns the list. Must not import the modules: `omnigraph --help` prints from here.
-A verb's module exposes it as `command`, and its help starts with this line.
+A verb's module exposes it as `command`, and its help starts with this line; a
+verb of two words is a group there.
 """
 
 from __future__ import annotations
@@ -9,6 +10,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 VERBS: Mapping[str, str] = {
+    "init": "Make a new, empty graph.",
+    "snapshot": "Show what a branch holds: every type, its version and its size.",
+    "commit": "Look at the commits of a graph.",
+    "branch": "List, create and delete branches.",
+    "schema": "Look at the schema of a graph.",
     "lint": "Check a schema, and queries against it, without running them.",
     "fmt": "Rewrite .pg and .gq files in the canonical layout.",
     "version": "Print the version of the program and of its storage format.",

@@ -1,0 +1,74 @@
+"""The schema contract: the manifest's entry, and its copies in the graph root.
+
+Owns both spellings of the accepted schema. The manifest is the authority; the
+files are copies for people and tools, rewritten when they lag.
+"""
+
+from __future__ import annotations
+
+from ulid import ULID
+
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.catalog_build import catalog_from_ir
+from omnigraph.lang.schema.compile import CompiledSchema, compile_schema, shape_of_source
+from omnigraph.lang.schema.ir_reader import ir_from_json
+from omnigraph.lang.schema.state import SchemaState, check_state
+from omnigraph.lang.source import Source
+from omnigraph.manifest.entries import SchemaContract
+from omnigraph.storage.objects import ControlObjects
+
+SOURCE_NAME = "_schema.pg"
+IR_NAME = "_schema.ir.json"
+STATE_NAME = "__schema_state.json"
+COPY_NAMES = (SOURCE_NAME, IR_NAME, STATE_NAME)
+
+
+def first_schema(source: Source) -> CompiledSchema:
+    """A schema for a new graph, in an identity domain of its own."""
+    return compile_schema(source, domain=str(ULID()))
+
+
+def contract_of(schema: CompiledSchema) -> SchemaContract:
+    """The manifest's entry for a compiled schema."""
+    return SchemaContract(
+        schema.source.text,
+        schema.ir.render(),
+        schema.shape.schema_shape_hash,
+        schema.ir.schema_ir_hash,
+        schema.ir.schema_identity_domain,
+    )
+
+
+def accepted_catalog(contract: SchemaContract) -> Catalog:
+    """The catalog of a manifest entry; refuses one whose parts do not fit together."""
+    ir = ir_from_json(contract.ir)
+    shape = shape_of_source(Source(contract.source, SOURCE_NAME), stored=True)
+    check_state(_state_of(contract), ir, shape)
+    return catalog_from_ir(ir)
+
+
+def _state_of(contract: SchemaContract) -> SchemaState:
+    return SchemaState(contract.shape_hash, contract.ir_hash, contract.identity_domain)
+
+
+def copies_of(contract: SchemaContract) -> dict[str, bytes]:
+    """The files of the graph root, by name."""
+    return {
+        SOURCE_NAME: contract.source.encode(),
+        IR_NAME: contract.ir.encode(),
+        STATE_NAME: _state_of(contract).render().encode(),
+    }
+
+
+def lagging_copies(objects: ControlObjects, contract: SchemaContract) -> list[str]:
+    """The copies that are missing or say something else than the manifest."""
+    return [
+        name for name, expected in copies_of(contract).items() if objects.read(name) != expected
+    ]
+
+
+def write_copies(objects: ControlObjects, contract: SchemaContract, names: list[str]) -> None:
+    """Write some copies anew."""
+    copies = copies_of(contract)
+    for name in names:
+        objects.replace(name, copies[name])

@@ -1,0 +1,202 @@
+"""The graph: the one façade that people, the command line and the server use.
+
+Owns the public names and how a branch or a commit becomes one snapshot. Thin:
+every method hands over to the package that knows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Self
+
+from omnigraph.errors import BadRequest, NotFound, StorageError
+from omnigraph.evolve.contract import accepted_catalog, lagging_copies, write_copies
+from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.source import Source
+from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branches import BranchRefs
+from omnigraph.manifest.entries import MAIN, Commit, SchemaContract
+from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
+from omnigraph.manifest.store import Manifest
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.session import open_pin
+
+if TYPE_CHECKING:
+    import lance
+
+
+def init(
+    location: str | Path, schema: str | Path, *, force: bool = False, actor: str | None = None
+) -> Graph:
+    """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text."""
+    root = Location.parse(str(location))
+    create_graph(root, _schema_source(schema), force=force, actor=actor)
+    return open(location, actor=actor)
+
+
+def open(  # noqa: A001 - the word everybody expects: `omnigraph.open`
+    location: str | Path, *, read_only: bool = False, actor: str | None = None
+) -> Graph:
+    """Open a graph; read-only writes nothing and repairs nothing."""
+    root = Location.parse(str(location))
+    graph = Graph(root, Manifest(root), read_only=read_only, actor=actor)
+    graph.prepare()
+    return graph
+
+
+def _schema_source(schema: str | Path) -> Source:
+    text = str(schema)
+    if isinstance(schema, str) and ("{" in text or "\n" in text or not text.strip()):
+        return Source(text, "<schema>")
+    try:
+        return Source(Path(text).read_text(encoding="utf-8-sig"), text)
+    except OSError as error:
+        raise BadRequest(f"cannot read {text}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"{text} is not UTF-8 text (byte {error.start})") from error
+
+
+class Graph:
+    """An opened graph."""
+
+    def __init__(
+        self, location: Location, manifest: Manifest, *, read_only: bool, actor: str | None
+    ) -> None:
+        self.location = location
+        self.read_only = read_only
+        self.actor = actor
+        self.notices: list[str] = []
+        """What opening found and mended."""
+        self.manifest = manifest
+        self.commits = Commits(manifest)
+        self.branches = Branches(self)
+
+    def prepare(self) -> None:
+        """Prove that there is a graph, and mend its derived files unless it is read-only."""
+        try:
+            view = self.manifest.view()
+        except StorageError as error:
+            if error.kind == "not_found":
+                raise NotFound(f"there is no graph at {self.location}") from error
+            raise
+        _catalog(view.state.schema)
+        if self.read_only:
+            return
+        objects = ControlObjects(self.location)
+        objects.probe_create_only()
+        if objects.read(CLAIM_NAME) is not None:
+            release_claim(objects)
+        lagging = lagging_copies(objects, view.state.schema)
+        if lagging:
+            write_copies(objects, view.state.schema, lagging)
+            self.notices.append(f"rewrote {', '.join(lagging)} from the manifest")
+
+    # -- looking ---------------------------------------------------------------------
+
+    @property
+    def schema(self) -> str:
+        """The source of the accepted schema."""
+        return self.manifest.view().state.schema.source
+
+    @property
+    def catalog(self) -> Catalog:
+        """The accepted schema, typed."""
+        return _catalog(self.manifest.view().state.schema)
+
+    def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> Snapshot:
+        """What a branch shows now, or what a commit showed."""
+        if commit is not None:
+            return snapshot_of(self.manifest.view_at(self.manifest.find_commit(commit)).state)
+        return snapshot_of(self.manifest.view(normalise_branch(branch)).state)
+
+    def table(
+        self, type_name: str, *, branch: str = MAIN, snapshot: str | None = None
+    ) -> lance.LanceDataset:
+        """The pinned dataset of a type, for reading with other tools; never write to it.
+
+        Of a node and an edge type of one name the node is meant; write `edge:Name` for
+        the other.
+        """
+        shown = self.snapshot(branch, commit=snapshot)
+        found = _find_table(shown, type_name)
+        return open_pin(self.location.join(found.table.path), found.pin.version)
+
+    def require_writable(self) -> None:
+        """Refuse a change through a graph that was opened to be looked at."""
+        if self.read_only:
+            raise BadRequest(f"{self.location} is open read-only: open it again to write")
+
+    # -- the end ---------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of what is held; safe to forget."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.location}>"
+
+
+@lru_cache(maxsize=16)
+def _catalog(schema: SchemaContract) -> Catalog:
+    return accepted_catalog(schema)
+
+
+def _find_table(snapshot: Snapshot, name: str) -> SnapshotTable:
+    tables: Mapping[str, SnapshotTable] = snapshot.tables
+    for key in (name, f"node:{name}", f"edge:{name}"):
+        if key in tables:
+            return tables[key]
+    raise NotFound(f"there is no type {name} at commit {snapshot.commit_id}")
+
+
+@dataclass(frozen=True, slots=True)
+class Commits:
+    """The commits of a graph."""
+
+    _manifest: Manifest
+
+    def list(self, branch: str = MAIN, *, actor: str | None = None) -> list[Commit]:
+        """The commits a branch can see, newest first; only those of an actor, if one is given."""
+        found = self._manifest.commits(normalise_branch(branch))
+        return found if actor is None else [commit for commit in found if commit.actor == actor]
+
+    def get(self, commit_id: str) -> Commit:
+        """One commit, on whatever branch it is."""
+        return self._manifest.find_commit(commit_id)
+
+
+@dataclass(frozen=True, slots=True)
+class Branches:
+    """The branches of a graph."""
+
+    _graph: Graph
+
+    def list(self) -> list[str]:
+        """Every branch by name, main included."""
+        return self._refs().list()
+
+    def create(self, name: str, from_branch: str = MAIN, actor: str | None = None) -> str:  # noqa: ARG002 - see below
+        """Fork a branch from the head of another; returns its normal name.
+
+        A branch records nobody; ``actor`` is what a served graph decides by.
+        """
+        self._graph.require_writable()
+        return self._refs().create(name, from_branch)
+
+    def delete(self, name: str, actor: str | None = None) -> str:  # noqa: ARG002 - as for create
+        """Remove a branch; commits that only it had are gone. Returns its normal name."""
+        self._graph.require_writable()
+        return self._refs().delete(name)
+
+    def _refs(self) -> BranchRefs:
+        return BranchRefs(self._graph.manifest)

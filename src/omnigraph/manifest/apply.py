@@ -1,0 +1,142 @@
+"""Applying a publish request to a state: every check, then the next state.
+
+Owns the publish contract as a pure function, so that each attempt runs all of
+it again on what it has just read. Never writes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from omnigraph.errors import Conflict, ReadSetChanged, VersionMismatch
+from omnigraph.manifest.changes import (
+    AdvanceTable,
+    DropTable,
+    PublishRequest,
+    RegisterTable,
+    RenameTable,
+    TableChange,
+)
+from omnigraph.manifest.entries import (
+    MAIN,
+    Commit,
+    Head,
+    TableIdentity,
+    TableVersion,
+    Tombstone,
+)
+from omnigraph.manifest.rows import Entry
+from omnigraph.manifest.state import ManifestState, fold
+
+
+def next_state(state: ManifestState, request: PublishRequest) -> ManifestState:
+    """The state after a publish, or the error that says why it cannot happen."""
+    _check_head(state, request)
+    branch = None if state.branch == MAIN else state.branch
+    entries: list[Entry] = list(state.entries())
+    _check_once_each(request.changes)
+    for change in request.changes:
+        _check_version(state, change)
+        entries.extend(_entries_of(state, change, branch))
+    _check_names(state, request.changes)
+    if request.schema is not None:
+        entries = [entry for entry in entries if entry is not state.schema]
+        entries.append(request.schema)
+    version = state.version + 1
+    commit = Commit(
+        request.commit.id,
+        branch,
+        version,
+        state.head_commit_id,
+        request.commit.merged_parent_id,
+        request.commit.actor,
+        request.commit.created_at,
+        request.commit.metadata,
+    )
+    entries += [commit, Head(state.branch, commit.id, commit.parent_id)]
+    return fold(entries, version=version, branch=state.branch)
+
+
+def _check_head(state: ManifestState, request: PublishRequest) -> None:
+    expected = request.precondition
+    if expected is not None and expected.commit_id != state.head_commit_id:
+        raise ReadSetChanged(
+            f"branch {state.branch} has moved from {expected.commit_id} to {state.head_commit_id}: "
+            "read again and retry",
+            details={
+                "member": f"graph_head:{state.branch}",
+                "expected": expected.commit_id,
+                "actual": state.head_commit_id,
+            },
+        )
+
+
+def _check_version(state: ManifestState, change: TableChange) -> None:
+    if isinstance(change, AdvanceTable | DropTable):
+        actual = state.current_version(change.identity)
+        if actual != change.expected:
+            raise VersionMismatch(
+                type_key=_type_key(state, change.identity), expected=change.expected, actual=actual
+            )
+        if actual == 0:
+            raise Conflict(f"there is no table {change.identity} to change")
+    elif isinstance(change, RegisterTable):
+        if state.current_version(change.table.identity) != 0:
+            raise Conflict(f"{change.table.type_key} is registered already")
+        if change.table.identity in state.versions:
+            raise Conflict(
+                f"table {change.table.identity} was dropped: {change.table.type_key} comes back "
+                "as a new incarnation"
+            )
+    elif state.current_version(change.identity) == 0:
+        raise Conflict(f"there is no table {change.identity} to rename")
+
+
+def _check_once_each(changes: Sequence[TableChange]) -> None:
+    seen: set[tuple[TableIdentity, bool]] = set()
+    for change in changes:
+        identity = _identity(change)
+        key = (identity, isinstance(change, RenameTable))
+        if key in seen:
+            raise Conflict(f"one publish changes table {identity} twice")
+        seen.add(key)
+
+
+def _check_names(state: ManifestState, changes: Sequence[TableChange]) -> None:
+    """Names are compared at the end: two tables may swap theirs in one publish."""
+    names = {table.identity: table.type_key for table, _ in state.live}
+    for change in changes:
+        match change:
+            case RegisterTable(table):
+                names[table.identity] = table.type_key
+            case RenameTable(identity, type_key):
+                names[identity] = type_key
+    for change in changes:
+        if isinstance(change, DropTable):
+            del names[change.identity]
+    owners: dict[str, TableIdentity] = {}
+    for identity, type_key in names.items():
+        if owners.setdefault(type_key, identity) != identity:
+            raise Conflict(f"two tables would be called {type_key}")
+
+
+def _identity(change: TableChange) -> TableIdentity:
+    return change.table.identity if isinstance(change, RegisterTable) else change.identity
+
+
+def _type_key(state: ManifestState, identity: TableIdentity) -> str:
+    table = state.tables.get(identity)
+    return table.type_key if table is not None else str(identity)
+
+
+def _entries_of(state: ManifestState, change: TableChange, branch: str | None) -> list[Entry]:
+    match change:
+        case RegisterTable(table, pin):
+            return [table, TableVersion(table.identity, 1, pin, branch)]
+        case RenameTable(identity, type_key):
+            known = state.tables[identity]
+            return [type(known)(identity, type_key, known.path)]
+        case AdvanceTable(identity, expected, pin):
+            return [TableVersion(identity, expected + 1, pin, branch)]
+        case DropTable(identity, expected):
+            return [Tombstone(identity, expected + 1)]

@@ -1,0 +1,222 @@
+"""Manifest rows: how entries are written to and read from the `__manifest` dataset.
+
+Owns the columns, the object ids and the JSON of the metadata column. A row
+that cannot be read is corruption and is reported as such, never skipped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from omnigraph.errors import StorageError
+from omnigraph.manifest.entries import (
+    Commit,
+    Head,
+    Registration,
+    SchemaContract,
+    TableIdentity,
+    TableVersion,
+    Tombstone,
+)
+from omnigraph.storage.table import TablePin
+
+Entry = Registration | TableVersion | Tombstone | Commit | Head | SchemaContract
+
+FORMAT_KEY = b"omnigraph:internal_schema_version"
+SCHEMA_OBJECT_ID = "schema:accepted"
+
+COLUMNS = pa.schema(
+    [
+        pa.field(
+            "object_id",
+            pa.string(),
+            nullable=False,
+            metadata={b"lance-schema:unenforced-primary-key": b"true"},
+        ),
+        pa.field("object_type", pa.string(), nullable=False),
+        pa.field("location", pa.string()),
+        pa.field("metadata", pa.string()),
+        pa.field("base_objects", pa.list_(pa.string())),
+        pa.field("table_key", pa.string(), nullable=False),
+        pa.field("stable_table_id", pa.uint64()),
+        pa.field("table_incarnation_id", pa.uint64()),
+        pa.field("table_version", pa.uint64()),
+        pa.field("table_branch", pa.string()),
+        pa.field("row_count", pa.uint64()),
+    ]
+)
+
+_Row = dict[str, Any]
+
+
+def object_id(entry: Entry) -> str:
+    """The primary key of an entry's row."""
+    match entry:
+        case Registration(identity):
+            return f"table:{identity}"
+        case TableVersion(identity, version):
+            return f"table_version:{identity}:{version:020d}"
+        case Tombstone(identity, version):
+            return f"table_tombstone:{identity}:{version:020d}"
+        case Commit(id=commit_id):
+            return commit_id
+        case Head(branch):
+            return f"graph_head:{branch}"
+        case SchemaContract():
+            return SCHEMA_OBJECT_ID
+
+
+def to_table(entries: Iterable[Entry]) -> pa.Table:
+    """Entries as rows."""
+    return pa.Table.from_pylist([_encode(entry) for entry in entries], schema=COLUMNS)
+
+
+def from_table(table: pa.Table) -> Iterator[Entry]:
+    """Rows as entries."""
+    for row in table.to_pylist():
+        try:
+            yield _checked(_decode(row), row)
+        except (KeyError, TypeError, ValueError) as error:
+            raise StorageError(
+                f"the manifest holds a row that cannot be read: {row.get('object_id')!r} ({error})",
+                kind="permanent",
+            ) from error
+
+
+def _encode(entry: Entry) -> _Row:
+    row: _Row = {"object_id": object_id(entry), "table_key": ""}
+    match entry:
+        case Registration():
+            row |= {"object_type": "table", "location": entry.path, "table_key": entry.type_key}
+            return row | _identity(entry.identity)
+        case TableVersion():
+            row |= {
+                "object_type": "table_version",
+                "table_version": entry.version,
+                "table_branch": entry.branch,
+                "row_count": entry.pin.row_count,
+                "metadata": _json(
+                    {
+                        "lance_version": entry.pin.version,
+                        "transaction_uuid": entry.pin.transaction_uuid,
+                    }
+                ),
+            }
+            return row | _identity(entry.identity)
+        case Tombstone():
+            row |= {"object_type": "table_tombstone", "table_version": entry.version}
+            return row | _identity(entry.identity)
+        case Commit():
+            return row | {
+                "object_type": "graph_commit",
+                "table_version": entry.manifest_version,
+                "table_branch": entry.branch,
+                "metadata": _json(_commit_metadata(entry)),
+            }
+        case Head():
+            metadata = {"head_commit_id": entry.commit_id, "parent_commit_id": entry.parent_id}
+            return row | {"object_type": "graph_head", "metadata": _json(_given(metadata))}
+        case SchemaContract():
+            return row | {"object_type": "schema", "metadata": _json(_schema_metadata(entry))}
+
+
+def _identity(identity: TableIdentity) -> _Row:
+    return {
+        "stable_table_id": identity.table_id,
+        "table_incarnation_id": identity.incarnation,
+    }
+
+
+def _commit_metadata(commit: Commit) -> dict[str, Any]:
+    known = {
+        "parent_commit_id": commit.parent_id,
+        "merged_parent_commit_id": commit.merged_parent_id,
+        "actor_id": commit.actor,
+        "created_at": commit.created_at,
+        "metadata": dict(commit.metadata) or None,
+    }
+    return _given(known)
+
+
+def _schema_metadata(schema: SchemaContract) -> dict[str, Any]:
+    return {
+        "source": schema.source,
+        "ir": schema.ir,
+        "schema_shape_hash": schema.shape_hash,
+        "schema_ir_hash": schema.ir_hash,
+        "schema_identity_domain": schema.identity_domain,
+    }
+
+
+def _given(members: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in members.items() if value is not None}
+
+
+def _json(value: dict[str, Any]) -> str:
+    return msgspec.json.encode(value).decode()
+
+
+def _decode(row: _Row) -> Entry:
+    metadata: dict[str, Any] = (
+        msgspec.json.decode(row["metadata"], type=dict[str, Any]) if row["metadata"] else {}
+    )
+    match row["object_type"]:
+        case "table":
+            return Registration(_identity_of(row), row["table_key"], _given_column(row, "location"))
+        case "table_version":
+            pin = TablePin(
+                int(metadata["lance_version"]),
+                metadata["transaction_uuid"],
+                _given_column(row, "row_count"),
+            )
+            return TableVersion(_identity_of(row), row["table_version"], pin, row["table_branch"])
+        case "table_tombstone":
+            return Tombstone(_identity_of(row), row["table_version"])
+        case "graph_commit":
+            return _commit(row, metadata)
+        case "graph_head":
+            branch = row["object_id"].removeprefix("graph_head:")
+            return Head(branch, metadata["head_commit_id"], metadata.get("parent_commit_id"))
+        case "schema":
+            return SchemaContract(
+                metadata["source"],
+                metadata["ir"],
+                metadata["schema_shape_hash"],
+                metadata["schema_ir_hash"],
+                metadata["schema_identity_domain"],
+            )
+        case unknown:
+            raise ValueError(f"unknown object type {unknown!r}")
+
+
+def _checked(entry: Entry, row: _Row) -> Entry:
+    if object_id(entry) != row["object_id"]:
+        raise ValueError(f"its content belongs to {object_id(entry)!r}")
+    return entry
+
+
+def _given_column(row: _Row, name: str) -> Any:
+    if row[name] is None:
+        raise ValueError(f"{name} is missing")
+    return row[name]
+
+
+def _commit(row: _Row, metadata: dict[str, Any]) -> Commit:
+    return Commit(
+        row["object_id"],
+        row["table_branch"],
+        _given_column(row, "table_version"),
+        metadata.get("parent_commit_id"),
+        metadata.get("merged_parent_commit_id"),
+        metadata.get("actor_id"),
+        int(metadata["created_at"]),
+        metadata.get("metadata", {}),
+    )
+
+
+def _identity_of(row: _Row) -> TableIdentity:
+    return TableIdentity(row["stable_table_id"], row["table_incarnation_id"])

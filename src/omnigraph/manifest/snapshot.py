@@ -1,0 +1,64 @@
+"""Snapshots: which version of every table one graph commit shows.
+
+Owns the mapping from types to pinned tables. Immutable. Never opens a table and
+never reads the manifest itself (state.py folds rows, store.py reads them).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from omnigraph.errors import NotFound
+from omnigraph.manifest.entries import EntityKind, Registration, SchemaContract, TableIdentity
+from omnigraph.manifest.state import ManifestState
+from omnigraph.storage.table import TablePin
+
+
+@dataclass(frozen=True, slots=True)
+class SnapshotTable:
+    """One table as a snapshot shows it."""
+
+    table: Registration
+    version: int
+    pin: TablePin
+    branch: str | None = None
+
+    @property
+    def identity(self) -> TableIdentity:
+        """Which table it is."""
+        return self.table.identity
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """One consistent view of the whole graph."""
+
+    branch: str
+    manifest_version: int
+    commit_id: str
+    tables: Mapping[str, SnapshotTable]
+    """By type key, such as `node:Person`."""
+    schema: SchemaContract
+
+    def table(self, kind: EntityKind, name: str) -> SnapshotTable:
+        """The table of a type, or NotFound when the type did not exist here."""
+        found = self.tables.get(f"{kind}:{name}")
+        if found is None:
+            raise NotFound(f"there is no {kind} type {name} at commit {self.commit_id}")
+        return found
+
+
+def snapshot_of(state: ManifestState) -> Snapshot:
+    """The snapshot a manifest state shows."""
+    tables = {
+        table.type_key: SnapshotTable(table, version.version, version.pin, version.branch)
+        for table, version in state.live
+    }
+    return Snapshot(
+        state.branch,
+        state.version,
+        state.head_commit_id,
+        dict(sorted(tables.items())),
+        state.schema,
+    )

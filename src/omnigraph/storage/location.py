@@ -1,0 +1,149 @@
+"""Locations: where tables and control objects live, on a local disk or on S3.
+
+Owns the reading of location texts and of the `AWS_*` variables. Must never
+show a secret, and never touches the storage itself.
+"""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal, Self
+from urllib.parse import unquote, urlsplit
+
+from omnigraph.errors import BadRequest
+
+Scheme = Literal["file", "s3"]
+
+
+@dataclass(frozen=True, slots=True)
+class Location:
+    """A directory on a local disk, or a prefix in a bucket.
+
+    ``path`` is absolute for a local directory, and ``bucket/prefix`` for S3.
+    """
+
+    scheme: Scheme
+    path: str
+
+    @classmethod
+    def parse(cls, text: str) -> Self:
+        """Read ``path``, ``file:///path`` or ``s3://bucket/prefix``; anything else is refused."""
+        if not text.strip() or "\0" in text:
+            raise BadRequest(
+                "a location is a path, file:///path or s3://bucket/prefix; it is empty"
+            )
+        scheme, separator, rest = text.partition("://")
+        if not separator:
+            return cls("file", _absolute(text))
+        match scheme.lower():
+            case "file":
+                return cls("file", _file_path(text))
+            case "s3":
+                return cls("s3", _bucket_path(rest, text))
+        raise BadRequest(
+            f"cannot use {_shown(text)!r}: {scheme}:// is not supported, "
+            "use a path, file:///path or s3://bucket/prefix"
+        )
+
+    @property
+    def is_local(self) -> bool:
+        """Whether this is a directory of this machine."""
+        return self.scheme == "file"
+
+    @property
+    def uri(self) -> str:
+        """What Lance opens: a plain path (no escaping needed) or an ``s3://`` address."""
+        return self.path if self.is_local else f"s3://{self.path}"
+
+    @property
+    def bucket(self) -> str | None:
+        """The bucket, for S3."""
+        return None if self.is_local else self.path.partition("/")[0]
+
+    @property
+    def prefix(self) -> str:
+        """What follows the bucket, for S3; may be empty."""
+        return "" if self.is_local else self.path.partition("/")[2]
+
+    @property
+    def storage_options(self) -> dict[str, str]:
+        """Options for Lance and obstore from the environment of now; empty for a local disk."""
+        return {} if self.is_local else s3_options()
+
+    def join(self, *names: str) -> Self:
+        """The location below this one; names may contain ``/`` but never climb out."""
+        parts = [part for name in names for part in name.split("/") if part]
+        if any(part in {".", ".."} or "\0" in part for part in parts):
+            raise BadRequest(f"{'/'.join(names)!r} is not a name below {self}")
+        return type(self)(self.scheme, "/".join([self.path.rstrip("/"), *parts]))
+
+    def __str__(self) -> str:
+        return self.uri
+
+
+def s3_options() -> dict[str, str]:
+    """The `AWS_*` variables in the words of the object-store libraries.
+
+    Keys that are not set are left out, so that the usual chain (profile, web
+    identity, instance role) can supply them.
+    """
+    options: dict[str, str] = {}
+    endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
+    region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
+    if endpoint:
+        options["aws_endpoint"] = endpoint
+        # A server of one's own has no regions; the signature needs one all the same.
+        region = region or "us-east-1"
+    if region:
+        options["aws_region"] = region
+    if access_key := os.environ.get("AWS_ACCESS_KEY_ID"):
+        options["aws_access_key_id"] = access_key
+    if secret := os.environ.get("AWS_SECRET_ACCESS_KEY"):
+        options["aws_secret_access_key"] = secret
+    if token := os.environ.get("AWS_SESSION_TOKEN"):
+        options["aws_session_token"] = token
+    if _is_on(os.environ.get("AWS_ALLOW_HTTP")) or (endpoint or "").startswith("http://"):
+        options["allow_http"] = "true"
+    if _is_on(os.environ.get("AWS_S3_FORCE_PATH_STYLE")):
+        options["aws_virtual_hosted_style_request"] = "false"
+    return options
+
+
+def _is_on(value: str | None) -> bool:
+    return value is not None and value.strip().lower() not in {"", "0", "false"}
+
+
+def _absolute(path: str) -> str:
+    # Not resolved: a symbolic link may be moved on purpose while the graph keeps its name.
+    return os.path.abspath(path)  # noqa: PTH100 - Path.absolute keeps "..", resolve follows links
+
+
+def _file_path(text: str) -> str:
+    parts = urlsplit(text)
+    path = unquote(parts.path)
+    if parts.netloc not in {"", "localhost"} or not Path(path).is_absolute():
+        raise BadRequest(f"cannot use {text!r}: a file URI has an absolute path, file:///path")
+    if parts.query or parts.fragment:
+        raise BadRequest(f"cannot use {text!r}: write ? and # in a file URI as %3F and %23")
+    return _absolute(path)
+
+
+def _bucket_path(rest: str, text: str) -> str:
+    bucket, *names = rest.split("/")
+    if "@" in bucket:
+        raise BadRequest("keys do not belong into a location: set AWS_ACCESS_KEY_ID and the others")
+    if not bucket:
+        raise BadRequest(f"cannot use {text!r}: the bucket is missing, write s3://bucket/prefix")
+    names = [name for name in names if name]
+    if any(name in {".", ".."} for name in names) or any(mark in rest for mark in "?#"):
+        raise BadRequest(f"cannot use {text!r}: ., .., ? and # are not allowed in an S3 location")
+    return "/".join([bucket, *names])
+
+
+def _shown(text: str) -> str:
+    """The text without what may be a password."""
+    scheme, _, rest = text.partition("://")
+    authority, slash, path = rest.partition("/")
+    return f"{scheme}://{authority.rpartition('@')[2]}{slash}{path}"

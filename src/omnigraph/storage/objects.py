@@ -1,0 +1,176 @@
+"""Control objects: small named objects beside the tables, created at most once.
+
+Owns put-if-absent, the one primitive that every location we support has.
+Must never offer a conditional replace: local disks cannot do it.
+"""
+
+from __future__ import annotations
+
+import uuid
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from omnigraph.errors import StorageError
+from omnigraph.storage import faults, meter
+from omnigraph.storage.failures import classify, storage_errors
+from omnigraph.storage.location import Location
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore, S3Config
+
+_PROBE = "__probe"
+
+
+class ControlObjects:
+    """The objects below one location, by name relative to it."""
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        from obstore.store import LocalStore, S3Store
+
+        with storage_errors(f"opening {self.location}"):
+            if self.location.is_local:
+                return LocalStore(self.location.path, mkdir=True)
+            return S3Store(
+                self.location.bucket,
+                prefix=self.location.prefix or None,
+                config=cast("S3Config", self.location.storage_options),
+            )
+
+    def _is_absent(self) -> bool:
+        """Whether there is no directory yet: a reader must find nothing, and not make one."""
+        return self.location.is_local and not Path(self.location.path).is_dir()
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write an object that does not exist yet; False, and no effect, when it does.
+
+        An error leaves the outcome open, and the library repeats a put that the
+        server answered with a failure: put something of the caller's own into
+        ``data`` and compare it after an error or an unexpected False.
+        """
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        self._before_put(name)
+        with storage_errors(f"creating {self._shown(name)}"):
+            try:
+                # One request: a multipart upload cannot be conditional.
+                obstore.put(self._store, name, data, mode="create", use_multipart=False)
+            except (AlreadyExistsError, PreconditionError):
+                return False
+        faults.reach("after_put", name)
+        return True
+
+    def claim(self, name: str, data: bytes) -> bool:
+        """Like `create`, for data that nobody else would write: True whenever it stands there.
+
+        So a repeated claim, and one whose acknowledgement got lost, are won by
+        their owner. An error means that the object is not there, or that even
+        asking failed.
+        """
+        try:
+            if self.create(name, data):
+                return True
+        except StorageError:
+            found = self.read(name)
+            if found is None:
+                raise
+            return found == data
+        return self.read(name) == data
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write an object, whatever was there; readers see the old or the new one, whole."""
+        import obstore
+
+        self._before_put(name)
+        with storage_errors(f"writing {self._shown(name)}"):
+            obstore.put(self._store, name, data, use_multipart=False)
+        faults.reach("after_put", name)
+
+    def read(self, name: str) -> bytes | None:
+        """The content of an object, or None when there is none."""
+        import obstore
+
+        meter.count("get")
+        if self._is_absent():
+            return None
+        with storage_errors(f"reading {self._shown(name)}"):
+            try:
+                return bytes(obstore.get(self._store, name).bytes())
+            except FileNotFoundError as error:
+                if classify(error) != "not_found":
+                    raise  # there is no such bucket
+                return None
+
+    def delete(self, name: str) -> None:
+        """Remove an object; nothing happens when there is none."""
+        import obstore
+
+        meter.count("delete")
+        if self._is_absent():
+            return
+        with storage_errors(f"deleting {self._shown(name)}"):
+            try:
+                obstore.delete(self._store, name)
+            except FileNotFoundError:
+                return
+
+    def list(self, prefix: str = "") -> list[str]:
+        """The names of all objects in a directory and below, sorted.
+
+        ``prefix`` counts in whole path segments: ``a`` finds ``a/b``, never ``ab``.
+        """
+        import obstore
+
+        meter.count("list")
+        if self._is_absent():
+            return []
+        with storage_errors(f"listing {self._shown(prefix)}"):
+            return sorted(
+                found["path"]
+                for chunk in obstore.list(self._store, prefix or None)
+                for found in chunk
+            )
+
+    def probe_create_only(self) -> None:
+        """Refuse a location where a second creator would not be turned away."""
+        name = f"{_PROBE}/{uuid.uuid4().hex}"
+        try:
+            kept = self.create(name, b"first") and not self.create(name, b"second")
+            kept = kept and self.read(name) == b"first"
+        except StorageError as error:
+            if error.kind == "transient":
+                raise
+            raise StorageError(
+                f"{self.location} cannot create objects atomically: {error}", kind="configuration"
+            ) from error
+        finally:
+            self._remove_probe(name)
+        if not kept:
+            raise StorageError(
+                f"{self.location} cannot be used: it lets a second writer replace an object "
+                "that was to be created only once",
+                kind="configuration",
+            )
+
+    def _remove_probe(self, name: str) -> None:
+        try:
+            self.delete(name)
+        except StorageError:
+            return  # the probe itself has the better message
+        if self.location.is_local:
+            try:
+                Path(self.location.path, _PROBE).rmdir()
+            except OSError:
+                return  # another probe is running
+
+    def _before_put(self, name: str) -> None:
+        meter.count("put")
+        faults.reach("before_put", name)
+
+    def _shown(self, name: str) -> str:
+        return f"{self.location}/{name}"

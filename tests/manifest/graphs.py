@@ -1,0 +1,80 @@
+"""A manifest with two tables, and requests to publish to it; used by tests and by their workers."""
+
+from __future__ import annotations
+
+from omnigraph.manifest import rows
+from omnigraph.manifest.changes import (
+    AdvanceTable,
+    CommitIntent,
+    ExactHead,
+    PublishRequest,
+    TableChange,
+)
+from omnigraph.manifest.entries import (
+    MAIN,
+    Commit,
+    Head,
+    Registration,
+    SchemaContract,
+    TableIdentity,
+    TableVersion,
+)
+from omnigraph.manifest.rows import Entry
+from omnigraph.manifest.state import ManifestState, fold
+from omnigraph.manifest.store import Manifest, View
+from omnigraph.storage.headlog import HeadLog
+from omnigraph.storage.location import Location
+from omnigraph.storage.table import TablePin
+
+PERSON = TableIdentity(1, 1)
+KNOWS = TableIdentity(2, 1)
+SCHEMA = SchemaContract("node Person { }", "{}", "shape", "ir", "domain")
+DETACHED = 1 << 63
+
+
+def genesis() -> list[Entry]:
+    """What the first version of a manifest holds."""
+    return [
+        SCHEMA,
+        Registration(PERSON, "node:Person", "nodes/0000000000000001-0000000000000001"),
+        TableVersion(PERSON, 1, TablePin(1, None, 0)),
+        Registration(KNOWS, "edge:Knows", "edges/0000000000000002-0000000000000001"),
+        TableVersion(KNOWS, 1, TablePin(1, None, 0)),
+        Commit("GENESIS", None, 1, None, None, None, 1),
+        Head(MAIN, "GENESIS", None),
+    ]
+
+
+def first_state() -> ManifestState:
+    """The state of the first version."""
+    return fold(genesis(), version=1, branch=MAIN)
+
+
+def make_manifest(root: Location, stamp: str | None = "6") -> Manifest:
+    """A manifest in its first version, written with a format stamp."""
+    metadata = {} if stamp is None else {rows.FORMAT_KEY: stamp.encode()}
+    head = rows.to_table(genesis()).replace_schema_metadata(metadata)
+    HeadLog.create(root.join("__manifest"), head)
+    return Manifest(root)
+
+
+def request(
+    *changes: TableChange, actor: str | None = None, head: ExactHead | None = None
+) -> PublishRequest:
+    """A request with a commit of its own."""
+    return PublishRequest(CommitIntent.mint(actor), changes, precondition=head)
+
+
+def pin(number: int) -> TablePin:
+    """A pin as a detached commit makes it."""
+    return TablePin(DETACHED + number, f"uuid-{number}", number)
+
+
+def advance(manifest: Manifest, branch: str = MAIN, *, number: int | None = None) -> View:
+    """Publish the next version of one table on top of what the manifest has seen last."""
+    known = manifest._views.get(branch) or manifest.view(branch)
+    expected = known.state.current_version(PERSON)
+    return manifest.publish(
+        branch,
+        request(AdvanceTable(PERSON, expected, pin(expected + 1 if number is None else number))),
+    )

@@ -1,0 +1,224 @@
+from __future__ import annotations
+
+from typing import Any
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from lance.query import MatchQuery, PhraseQuery
+
+from omnigraph.errors import StorageError
+from omnigraph.storage import indexes, staging
+from omnigraph.storage.commits import Stamp, stamp_of
+from omnigraph.storage.files import all_files, files_of
+from omnigraph.storage.meter import measure
+from omnigraph.storage.table import Table, TablePin
+from tests.storage.sample import Rows, validate
+
+STAMP = Stamp("00000000-0000-0000-0000-00000000000c", {"class": "maintenance"})
+ALL: list[tuple[str, indexes.IndexKind]] = [
+    ("id", "BTREE"),
+    ("n", "BTREE"),
+    ("text", "INVERTED"),
+    ("vector", "IVF_FLAT"),
+]
+
+
+@pytest.fixture
+def table(empty: Table, rows: Rows) -> Table:
+    table = empty.at(staging.insert(empty, rows(range(20))))
+    return table.at(staging.insert(table, rows(range(20, 30))))
+
+
+def indexed(table: Table) -> Table:
+    for column, kind in ALL:
+        table = table.at(indexes.create_index(table, column, kind))
+    return table
+
+
+def changed(table: Table) -> Table:
+    """`k5` with other values."""
+    found = table.scan(None, pc.field("id") == "k5", with_row_id=True, with_row_address=True)
+    vector = pa.array([[0.0, 9.0, 0.0, 0.0]], found.schema.field("vector").type)
+    for name, value in {
+        "n": pa.array([-1]),
+        "text": pa.array(["new common"]),
+        "vector": vector,
+    }.items():
+        found = found.set_column(found.column_names.index(name), name, value)
+    return table.at(staging.update_rows(table, found))
+
+
+def search(table: Table, query: MatchQuery | PhraseQuery) -> list[str]:
+    found = table.dataset().to_table(
+        columns=["id"], full_text_query=query, disable_scoring_autoprojection=True
+    )
+    return sorted(found["id"].to_pylist())
+
+
+def nearest(table: Table, vector: list[float]) -> str:
+    query: dict[str, Any] = {"column": "vector", "q": vector, "k": 1, "nprobes": 100}
+    found = table.dataset().to_table(
+        columns=["id"], nearest=query, disable_scoring_autoprojection=True
+    )
+    return str(found["id"][0])
+
+
+def assert_changed(table: Table) -> None:
+    """Every sort of index answers with the new values of `k5`, and never with the old ones."""
+    assert table.scan(["id"], pc.field("n") == 5).num_rows == 0
+    assert table.scan(["id"], pc.field("n") == -1)["id"].to_pylist() == ["k5"]
+    assert table.scan(["n"], pc.field("id") == "k5")["n"].to_pylist() == [-1]
+    assert search(table, MatchQuery("word5", "text")) == []
+    assert search(table, MatchQuery("new", "text")) == ["k5"]
+    assert len(search(table, MatchQuery("common", "text"))) == table.pin.row_count
+    assert nearest(table, [5.0, 0.0, 0.0, 1.0]) in {"k4", "k6"}
+    assert nearest(table, [0.0, 9.0, 0.0, 0.0]) == "k5"
+    validate(table)
+
+
+def test_every_kind_answers(table: Table) -> None:
+    table = indexed(table)
+    assert [(index.column, index.uncovered) for index in indexes.indexes_of(table)] == [
+        ("id", frozenset()),
+        ("n", frozenset()),
+        ("text", frozenset()),
+        ("vector", frozenset()),
+    ]
+    plan = table.dataset().scanner(filter=pc.field("id") == "k7").explain_plan()
+    assert "ScalarIndexQuery" in plan
+    assert search(table, MatchQuery("word7", "text")) == ["k7"]
+    assert search(table, PhraseQuery("word7 common", "text")) == ["k7"]
+    assert nearest(table, [7.0, 0.0, 0.0, 1.0]) == "k7"
+    validate(table)
+
+
+def test_an_update_is_seen_through_every_index(table: Table) -> None:
+    table = changed(indexed(table))
+    assert all(index.uncovered for index in indexes.indexes_of(table))
+    assert_changed(table)
+
+
+def test_compaction_and_new_indexes_keep_the_answers(table: Table) -> None:
+    table = changed(indexed(table))
+    assert_changed(table.at(indexes.compact(table)))
+    table = table.at(indexes.compact(table, without_indexes=True))
+    assert len(table.dataset().get_fragments()) == 1
+    assert_changed(table)
+    assert_changed(indexed(table))
+
+
+def test_extending_keeps_the_answers(table: Table) -> None:
+    table = changed(indexed(table))
+    for _ in range(2):
+        for column, kind in ALL:
+            table = table.at(indexes.extend_index(table, column, kind))
+        assert not any(index.uncovered for index in indexes.indexes_of(table))
+        assert_changed(table)
+        table = table.at(indexes.compact(table))
+        assert_changed(table)
+
+
+def test_extending_after_an_insert(table: Table, rows: Rows) -> None:
+    table = indexed(table)
+    table = table.at(staging.insert(table, rows([77])))
+    for column, kind in ALL:
+        table = table.at(indexes.extend_index(table, column, kind))
+    assert not any(index.uncovered for index in indexes.indexes_of(table))
+    assert table.scan(["id"], pc.field("n") == 77)["id"].to_pylist() == ["k77"]
+    assert search(table, MatchQuery("word77", "text")) == ["k77"]
+    assert nearest(table, [77.0, 0.0, 0.0, 1.0]) == "k77"
+
+
+def test_creating_again_replaces(local: Table, rows: Rows) -> None:
+    table = local.at(staging.insert(local, rows(range(5))))
+    once = table.at(indexes.create_index(table, "n", "BTREE", stamp=STAMP))
+    assert stamp_of(once) == STAMP
+    twice = once.at(indexes.create_index(once, "n", "BTREE"))
+    [old], [new] = (table.dataset().describe_indices() for table in (once, twice))
+    assert len(new.segments) == 1
+    assert new.segments[0].uuid != old.segments[0].uuid
+
+
+def test_dropping(local: Table, rows: Rows) -> None:
+    table = local.at(staging.insert(local, rows(range(5))))
+    made = table.at(indexes.create_index(table, "n", "BTREE"))
+    [index] = indexes.indexes_of(made)
+    dropped = made.at(indexes.drop_indexes(made, [index.name]))
+    assert indexes.indexes_of(dropped) == []
+    assert indexes.drop_indexes(dropped, [index.name]) is dropped.pin
+    assert dropped.scan(["id"], pc.field("n") == 3).num_rows == 1
+
+
+def test_nothing_to_do(local: Table) -> None:
+    with measure() as counted:
+        assert indexes.create_index(local, "n", "BTREE") is local.pin
+        assert indexes.compact(local) is local.pin
+    assert counted.puts == 0
+    with pytest.raises(StorageError, match="no column 'm'"):
+        indexes.create_index(local, "m", "BTREE")
+
+
+def test_cosine(local: Table, rows: Rows) -> None:
+    table = local.at(staging.insert(local, rows(range(5))))
+    table = table.at(indexes.create_index(table, "vector", "IVF_FLAT", metric="cosine"))
+    query: dict[str, Any] = {
+        "column": "vector",
+        "q": [8.0, 0.0, 0.0, 2.0],
+        "k": 1,
+        "metric": "cosine",
+    }
+    found = table.dataset().to_table(columns=["id", "_distance"], nearest=query)
+    assert found["id"].to_pylist() == ["k4"]
+
+
+def test_compaction_merges_and_keeps_row_ids(table: Table, rows: Rows) -> None:
+    for number in range(30, 35):
+        table = table.at(staging.insert(table, rows([number])))
+    gone = table.scan([], pc.field("n") < 12, with_row_address=True)["_rowaddr"]
+    table = table.at(staging.delete_addresses(table, gone))
+    before = table.scan(["id"], with_row_id=True).sort_by("id")
+    after = table.at(indexes.compact(table, stamp=STAMP))
+    assert len(after.dataset().get_fragments()) == 1
+    assert after.pin.row_count == 23
+    assert after.scan(["id"], with_row_id=True).sort_by("id").equals(before)
+    assert stamp_of(after) == STAMP
+    assert indexes.compact(after) is after.pin
+    validate(after)
+
+
+def test_compaction_of_an_indexed_table_keeps_its_stamp(local: Table, rows: Rows) -> None:
+    table = local.at(staging.insert(local, rows(range(3))))
+    table = table.at(staging.insert(table, rows(range(3, 6))))
+    table = table.at(indexes.create_index(table, "n", "BTREE"))
+    after = table.at(indexes.compact(table, stamp=STAMP))
+    assert len(after.dataset().get_fragments()) == 1
+    assert stamp_of(after) == STAMP
+
+
+def test_covered_and_uncovered_fragments_are_not_merged(local: Table, rows: Rows) -> None:
+    table = local.at(staging.insert(local, rows(range(3))))
+    table = table.at(indexes.create_index(table, "n", "BTREE"))
+    table = table.at(staging.insert(table, rows(range(3, 6))))
+    assert indexes.compact(table) is table.pin
+    # Another segment does not help: it covers other fragments.
+    table = table.at(indexes.extend_index(table, "n", "BTREE"))
+    assert indexes.compact(table) is table.pin
+    merged = table.at(indexes.compact(table, without_indexes=True, stamp=STAMP))
+    assert len(merged.dataset().get_fragments()) == 1
+    assert indexes.indexes_of(merged) == []
+    assert merged.scan(["id"]).equals(table.scan(["id"]))
+    assert stamp_of(merged) == STAMP
+    assert indexes.compact(merged, without_indexes=True) is merged.pin
+
+
+def test_a_version_that_lance_cannot_explain_has_no_stamp(local: Table, rows: Rows) -> None:
+    """Lance's own compaction of an indexed table, done by somebody from outside."""
+    dataset = lance.write_dataset(rows([1]), local.location.uri, mode="append")
+    dataset = lance.write_dataset(rows([2]), local.location.uri, mode="append")
+    dataset.create_scalar_index("n", "BTREE")
+    dataset.optimize.compact_files()
+    tables = [local.at(TablePin(version, None, 2)) for version in range(2, dataset.version + 1)]
+    assert None in [stamp_of(table) for table in tables]
+    assert all(files_of(table) <= all_files(table) for table in tables)

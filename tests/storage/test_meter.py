@@ -1,0 +1,42 @@
+from __future__ import annotations
+
+import pyarrow.compute as pc
+import pytest
+
+from omnigraph.errors import StorageError
+from omnigraph.storage import faults, staging
+from omnigraph.storage.meter import measure
+from omnigraph.storage.table import Table
+from tests.storage.sample import Rows
+
+
+def test_nothing_is_nothing() -> None:
+    with measure() as counted:
+        pass
+    assert counted.total == 0
+    assert str(counted) == "no request"
+
+
+def test_a_detached_insert_is_three_puts(empty: Table, rows: Rows) -> None:
+    empty.dataset()
+    with measure() as counted:
+        staging.insert(empty, rows(range(3)))
+    assert (counted.puts, counted.total) == (3, 3)
+
+
+def test_reading_puts_nothing(empty: Table, rows: Rows) -> None:
+    table = empty.at(staging.insert(empty, rows(range(3))))
+    with measure() as counted:
+        table.scan(["n"], pc.field("id") == "k1")
+    assert counted.gets > 0
+    assert counted.puts == counted.deletes == counted.lists == 0
+
+
+def test_blocks_may_nest_and_fail(empty: Table, rows: Rows) -> None:
+    with measure() as outer:
+        with measure() as inner:
+            empty.dataset()
+        with faults.armed("after_commit"), pytest.raises(StorageError), measure() as failed:
+            staging.insert(empty, rows([1]))
+    assert failed.total == 3
+    assert outer.total == inner.total + 3

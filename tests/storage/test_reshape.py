@@ -1,0 +1,145 @@
+from __future__ import annotations
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+from lance.schema import LanceSchema
+
+from omnigraph.errors import StorageError
+from omnigraph.storage import field_ids, indexes, reshape, staging
+from omnigraph.storage.commits import Stamp, stamp_of
+from omnigraph.storage.meter import measure
+from omnigraph.storage.table import Table
+from tests.storage.sample import Rows, validate
+
+STAMP = Stamp("00000000-0000-0000-0000-00000000000b", {"class": "schema"})
+NESTED = pa.schema(
+    [
+        pa.field("tags", pa.list_(pa.string())),
+        pa.field("place", pa.struct([("x", pa.float64()), ("y", pa.float64())])),
+    ]
+)
+
+
+@pytest.fixture
+def table(empty: Table, rows: Rows) -> Table:
+    table = empty.at(staging.insert(empty, rows(range(3))))
+    return table.at(staging.insert(table, rows(range(3, 5))))
+
+
+def ids(table: Table) -> dict[str, int]:
+    return {field.name(): field.id() for field in table.dataset().lance_schema.fields()}
+
+
+def test_null_columns_write_no_data(table: Table) -> None:
+    with measure() as counted:
+        after = table.at(reshape.add_columns(table, NESTED, stamp=STAMP))
+    assert counted.puts == 2
+    assert after.pin.row_count == 5
+    assert after.scan(["id", "tags", "place"], pc.field("n") == 4).to_pylist() == [
+        {"id": "k4", "tags": None, "place": None}
+    ]
+    assert stamp_of(after) == STAMP
+    validate(after)
+
+
+def test_computed_columns(table: Table) -> None:
+    def double(batch: pa.RecordBatch) -> pa.RecordBatch:
+        assert batch.schema.names == ["n"]
+        return pa.record_batch([pc.multiply(batch["n"], 2)], ["double"])
+
+    added = pa.schema([pa.field("double", pa.int64())])
+    after = table.at(reshape.add_columns(table, added, compute=double, reading=["n"]))
+    assert after.scan(["double"])["double"].to_pylist() == [0, 2, 4, 6, 8]
+    validate(after)
+
+
+def test_columns_of_an_empty_table(empty: Table, rows: Rows) -> None:
+    table = empty.at(reshape.add_columns(empty, NESTED))
+    table = table.at(reshape.drop_columns(table, ["n"]))
+    table = table.at(reshape.rename_column(table, "text", "words"))
+    assert table.schema.names == ["id", "words", "vector", "tags", "place"]
+    inserted = rows([1]).drop_columns(["n"]).rename_columns(["id", "words", "vector"])
+    table = table.at(staging.insert(table, inserted))
+    assert table.scan(["id", "words"]).to_pylist() == [{"id": "k1", "words": "word1 common"}]
+    validate(table)
+
+
+def test_ids_stay_through_gaps(table: Table) -> None:
+    before = ids(table)
+    table = table.at(reshape.drop_columns(table, ["n", "vector"], STAMP))
+    assert stamp_of(table) == STAMP
+    assert ids(table) == {"id": before["id"], "text": before["text"]}
+    table = table.at(reshape.add_columns(table, NESTED))
+    table = table.at(reshape.rename_column(table, "text", "words", STAMP))
+    added = {name: ids(table)[name] for name in NESTED.names}
+    assert min(added.values()) > max(before.values())
+    assert ids(table)["words"] == before["text"]
+    found = table.scan(["id", "words", "tags"], pc.field("id") == "k4").to_pylist()
+    assert found == [{"id": "k4", "words": "word4 common", "tags": None}]
+    full = pa.table(
+        {
+            "id": ["k4", "k9"],
+            "words": ["a", "b"],
+            "tags": [["x"], []],
+            "place": [{"x": 1.0, "y": 2.0}, None],
+        },
+        schema=table.schema,
+    )
+    table = table.at(staging.upsert(table, full))
+    validate(table)
+    assert table.scan(None, pc.field("id").isin(["k4", "k9"])).sort_by("id").equals(full)
+    [field] = table.dataset().lance_schema.unenforced_primary_key()
+    assert field.name() == "id"
+
+
+def test_a_dropped_column_can_come_back_empty(table: Table) -> None:
+    dropped = table.at(reshape.drop_columns(table, ["n"]))
+    added = pa.schema([pa.field("n", pa.int64())])
+    back = dropped.at(reshape.add_columns(dropped, added))
+    assert back.scan(["n"])["n"].null_count == 5
+    assert table.scan(["n"])["n"].null_count == 0
+
+
+def test_an_index_follows_a_rename_and_goes_with_its_column(local: Table, rows: Rows) -> None:
+    table = local.at(staging.insert(local, rows(range(5))))
+    table = table.at(indexes.create_index(table, "n", "BTREE"))
+    renamed = table.at(reshape.rename_column(table, "n", "number"))
+    [index] = indexes.indexes_of(renamed)
+    assert (index.column, index.uncovered) == ("number", frozenset())
+    assert indexes.extend_index(renamed, "number", "BTREE") is renamed.pin
+    dropped = renamed.at(reshape.drop_columns(renamed, ["number"]))
+    assert indexes.indexes_of(dropped) == []
+
+
+def test_nothing_to_do_and_what_is_refused(local: Table, rows: Rows) -> None:
+    table = local.at(staging.insert(local, rows(range(2))))
+    assert reshape.add_columns(table, pa.schema([])) is table.pin
+    assert reshape.drop_columns(table, []) is table.pin
+    assert reshape.rename_column(table, "n", "n") is table.pin
+    with pytest.raises(StorageError, match="'n' already"):
+        reshape.add_columns(table, pa.schema([("n", pa.int64())]))
+    with pytest.raises(StorageError, match="must allow null"):
+        reshape.add_columns(table, pa.schema([pa.field("m", pa.int64(), nullable=False)]))
+    with pytest.raises(StorageError, match="'text' already"):
+        reshape.rename_column(table, "n", "text")
+    with pytest.raises(StorageError, match="no column 'm'"):
+        reshape.drop_columns(table, ["m"])
+    with pytest.raises(StorageError, match="no column 'm'"):
+        reshape.rename_column(table, "m", "n")
+
+
+def test_schemas_are_edited_exactly() -> None:
+    schema = LanceSchema.from_pyarrow(
+        pa.schema(
+            [pa.field("a" * 200, pa.int64(), metadata={"k": "v"}), *NESTED], metadata={"m": "w"}
+        )
+    )
+    assert field_ids.renamed(schema, "tags", "tags") == schema
+    longer = field_ids.extended(schema, pa.schema([("z", pa.bool_())]), 300)
+    assert longer.fields()[-1].id() == 301
+    assert longer.to_pyarrow().metadata == {b"m": b"w"}
+    assert field_ids.without(longer, ["z"]) == schema
+    assert [field.name() for field in field_ids.without(schema, ["place"]).fields()][1:] == ["tags"]
+    # Only columns of the top level are named.
+    assert field_ids.without(schema, ["x", "item"]) == schema
