@@ -21,7 +21,8 @@ from omnigraph.manifest.entries import (
 )
 from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.state import ManifestState, fold
-from omnigraph.manifest.store import Manifest, View
+from omnigraph.manifest.store import Manifest
+from omnigraph.manifest.view import View
 from omnigraph.storage.headlog import HeadLog
 from omnigraph.storage.location import Location
 from omnigraph.storage.table import TablePin

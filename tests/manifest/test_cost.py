@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.manifest.store import Manifest, View
+from omnigraph.manifest.store import Manifest
+from omnigraph.manifest.view import View
 from omnigraph.storage import session
 from omnigraph.storage.location import Location
 from omnigraph.storage.meter import RequestMeter, measure

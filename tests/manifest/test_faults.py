@@ -6,7 +6,9 @@ import pytest
 
 from omnigraph.errors import Conflict, StorageError
 from omnigraph.manifest.changes import AdvanceTable, PublishRequest
-from omnigraph.manifest.store import ATTEMPTS, Manifest, View
+from omnigraph.manifest.publisher import ATTEMPTS
+from omnigraph.manifest.store import Manifest
+from omnigraph.manifest.view import View
 from omnigraph.storage.faults import Failure, armed
 from omnigraph.storage.headlog import HeadLog, HeadMoved
 from omnigraph.storage.location import Location
@@ -96,7 +98,7 @@ def test_read_back_that_fails_too_leaves_a_doubt(
         raise StorageError(f"cannot read {branch}", kind="transient")
 
     with monkeypatch.context() as patch:
-        patch.setattr(Manifest, "_load", fail)
+        patch.setattr(Manifest, "load", fail)
         with armed("after_commit"), pytest.raises(StorageError) as caught:
             manifest.publish("main", asked)
     assert caught.value.details["outcome"] == "unknown"

@@ -342,3 +342,10 @@ def test_missing_manifest(root: Location) -> None:
     with pytest.raises(StorageError) as caught:
         Manifest(root).view()
     assert caught.value.kind == "not_found"
+
+
+def test_a_manifest_that_was_emptied(manifest: Manifest) -> None:
+    lance.dataset(manifest.location.uri).delete("true")
+    with pytest.raises(StorageError, match="emptied") as caught:
+        manifest.view()
+    assert caught.value.kind == "permanent"

@@ -140,7 +140,7 @@ def _claim(objects: ControlObjects) -> bytes:
     claim = msgspec.json.encode(
         {"claim_id": str(ULID()), "created_at": datetime.now(UTC).isoformat(timespec="seconds")}
     )
-    if not objects.create(CLAIM_NAME, claim) and objects.read(CLAIM_NAME) != claim:
+    if not objects.claim(CLAIM_NAME, claim):
         raise Conflict(f"{objects.location} has just been claimed by another init")
     return claim
 

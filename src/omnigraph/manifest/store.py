@@ -1,56 +1,27 @@
-"""The manifest of one graph: reading its states and publishing to it.
+"""The manifest of one graph: reading its states, and the way in for publishing.
 
-Owns the compare-and-swap and its bounded retry: every attempt reads, checks
-and writes anew. Keeps the newest state of each branch it has seen, and proves
-it fresh with one version probe.
+Owns what is known of each branch: keeps the newest state it has seen, and
+proves it fresh with one version probe. What a publish does is publisher.py.
 """
 
 from __future__ import annotations
 
-import random
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass
 from threading import Lock
-from typing import Literal
 
-import pyarrow as pa
-
-from omnigraph.errors import (
-    BranchNotFound,
-    Conflict,
-    NotFound,
-    OmniGraphError,
-    ReadSetChanged,
-    StorageError,
-    StorageKind,
-)
-from omnigraph.manifest.apply import next_state
+from omnigraph.errors import BranchNotFound, NotFound, StorageError
 from omnigraph.manifest.branch_names import native_name
 from omnigraph.manifest.changes import PublishRequest
 from omnigraph.manifest.entries import MAIN, Commit
-from omnigraph.manifest.rows import Entry, from_table, to_table
-from omnigraph.manifest.sealing import seal
+from omnigraph.manifest.publisher import Publisher
+from omnigraph.manifest.rows import from_table
 from omnigraph.manifest.stamp import check_stamp
-from omnigraph.manifest.state import ManifestState, fold
-from omnigraph.storage.headlog import BranchRef, HeadLog, HeadMoved
+from omnigraph.manifest.state import fold
+from omnigraph.manifest.view import View, history
+from omnigraph.storage.headlog import BranchRef, HeadLog
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 
-ATTEMPTS = 6
-RETRIED: frozenset[StorageKind] = frozenset({"transient", "unknown"})
-"""The failures that another attempt may cure."""
 MANIFEST_NAME = "__manifest"
-
-
-@dataclass(frozen=True, slots=True)
-class View:
-    """One state of a branch together with the storage version it was read from."""
-
-    log: HeadLog
-    state: ManifestState
-    identifier: str | None
-    """Tells a branch from a later one of the same name; None for main."""
 
 
 class Manifest:
@@ -69,12 +40,12 @@ class Manifest:
         known = self._views.get(branch)
         if known is not None and self._is_fresh(known):
             return known
-        return self._load(branch)
+        return self.load(branch)
 
     def view_at(self, commit: Commit) -> View:
         """The state a commit published."""
         branch = commit.branch or MAIN
-        identifier = self._identifier(branch)
+        identifier = self.identifier(branch)
         try:
             log = HeadLog.open(self.location, native_name(branch), commit.manifest_version)
         except StorageError as error:
@@ -88,15 +59,16 @@ class Manifest:
 
     def _is_fresh(self, view: View) -> bool:
         branch = view.state.branch
-        if self._identifier(branch) != view.identifier:
+        if self.identifier(branch) != view.identifier:
             return False
         return view.log.latest_version() == view.log.version
 
-    def _load(self, branch: str) -> View:
-        identifier = self._identifier(branch)
+    def load(self, branch: str) -> View:
+        """The newest state of a branch, read anew."""
+        identifier = self.identifier(branch)
         log = HeadLog.open(self.location, native_name(branch))
         view = self._read(log, branch, identifier)
-        self._remember(view)
+        self.remember(view)
         return view
 
     def _read(self, log: HeadLog, branch: str, identifier: str | None) -> View:
@@ -104,7 +76,8 @@ class Manifest:
         state = fold(from_table(log.head()), version=log.version, branch=branch)
         return View(log, state, identifier)
 
-    def _remember(self, view: View) -> None:
+    def remember(self, view: View) -> None:
+        """Keep a state unless a newer one of the same branch is known."""
         with self._lock:
             known = self._views.get(view.state.branch)
             same = known is not None and known.identifier == view.identifier
@@ -116,7 +89,7 @@ class Manifest:
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The commits reachable on a branch, newest first."""
         view = self.view(branch)
-        commits = [entry for entry in self._history(view) if isinstance(entry, Commit)]
+        commits = [entry for entry in history(view) if isinstance(entry, Commit)]
         commits.sort(key=lambda commit: (commit.manifest_version, commit.created_at, commit.id))
         return commits[::-1]
 
@@ -127,138 +100,20 @@ class Manifest:
                 view = self.view(branch)
             except BranchNotFound:
                 continue  # deleted since it was listed
-            for entry in self._history(view):
+            for entry in history(view):
                 if isinstance(entry, Commit) and entry.id == commit_id:
                     return entry
         raise NotFound(f"there is no commit {commit_id}", details={"commit_id": commit_id})
 
-    @staticmethod
-    def _history(view: View) -> Iterator[Entry]:
-        # Newest first as a whole: most look-ups are answered without touching the log.
-        yield from view.state.recent
-        if view.log.log_sizes():
-            yield from from_table(view.log.log())
-
     # -- publishing --------------------------------------------------------------------
 
     def publish(self, branch: str, request: PublishRequest) -> View:
-        """Make a request visible in one step, or say why not.
+        """Make a request visible in one step, or say why not."""
+        return Publisher(self, branch, request).run()
 
-        A lost race is retried from a fresh read, with every check run again. An
-        error of storage is read back: if the commit is there, it succeeded.
-        """
-        doubt: StorageError | None = None
-        aimed: int | None = None
-        view = self._views.get(branch)
-        identifier = _expected_identifier(request, view)
-        for attempt in range(ATTEMPTS):
-            fresh = attempt > 0 or view is None
-            try:
-                if fresh or view is None:
-                    view = self._load(branch)
-                    identifier = identifier or view.identifier
-                if self._is_published(view, request, aimed):
-                    return view
-                self._check_identity(branch, identifier)
-            except StorageError as error:
-                if aimed is None:
-                    raise
-                raise _in_doubt(request, error, "unknown") from error
-            try:
-                published = self._attempt(view, request)
-            except HeadMoved:
-                doubt, aimed = None, view.state.version + 1
-                _pause(attempt)
-            except StorageError as error:
-                doubt, aimed = error, view.state.version + 1
-                if error.kind not in RETRIED:
-                    break
-                _pause(attempt)
-            except OmniGraphError:
-                if fresh:
-                    raise
-            else:
-                self._remember(published)
-                return published
-        return self._settle(branch, request, doubt, aimed)
-
-    def _is_published(self, view: View, request: PublishRequest, aimed: int | None) -> bool:
-        """Whether an attempt whose answer was lost did succeed, however much came after it.
-
-        The log is looked at only when the commit may have been sealed away already: it
-        aimed at a version before the oldest in the head, or was minted before that one.
-        """
-        recent = view.state.commits
-        if any(commit.id == request.commit.id for commit in recent):
-            return True
-        oldest = recent[0]
-        passed = aimed is not None and aimed < oldest.manifest_version
-        if not passed and request.commit.created_at >= oldest.created_at:
-            return False
-        return any(
-            isinstance(entry, Commit) and entry.id == request.commit.id
-            for entry in self._history(view)
-        )
-
-    def _settle(
-        self, branch: str, request: PublishRequest, doubt: StorageError | None, aimed: int | None
-    ) -> View:
-        """Read back what became of the last attempt: a lost race may be one won, too.
-
-        A client that repeats a put whose answer was lost sees its own success as a conflict.
-        """
-        try:
-            view = self._load(branch)
-            if self._is_published(view, request, aimed):
-                return view
-        except StorageError as error:
-            raise _in_doubt(request, doubt or error, "unknown") from error
-        if doubt is None or aimed is None:
-            raise Conflict(
-                f"branch {branch} is too busy: {ATTEMPTS} attempts to publish lost the race; retry",
-                details={"branch": branch, "attempts": ATTEMPTS},
-            )
-        # A version that somebody else has taken cannot become this commit's any more.
-        taken = view.state.version >= aimed
-        raise _in_doubt(request, doubt, "not_published" if taken else "unknown") from doubt
-
-    def _attempt(self, view: View, request: PublishRequest) -> View:
-        check_stamp(view.log.metadata)
-        state = next_state(view.state, request)
-        sealing = seal(state, view.log.log_sizes())
-        sealed = None
-        if sealing.sealed:
-            sealed = to_table(sealing.sealed)
-            if sealing.absorbed:
-                sealed = pa.concat_tables([view.log.log_rows(sealing.absorbed), sealed])
-        log = view.log.replace_head(
-            to_table(sealing.state.entries()),
-            sealed=sealed,
-            absorbed=sealing.absorbed,
-            properties={"omnigraph.commit": request.commit.id},
-        )
-        if log.version != sealing.state.version:
-            raise StorageError(
-                f"commit {request.commit.id} landed at manifest version {log.version} instead of "
-                f"{sealing.state.version}: something else writes to {self.location}",
-                kind="permanent",
-            )
-        return View(log, sealing.state, view.identifier)
-
-    def _check_identity(self, branch: str, expected: str | None) -> None:
-        """A handle of a deleted branch must not write into a new one of the same name."""
-        if branch == MAIN:
-            return
-        actual = self._identifier(branch)
-        if actual != expected:
-            raise ReadSetChanged(
-                f"branch {branch} was deleted and created anew: read it again",
-                details={
-                    "member": f"branch_identifier:{branch}",
-                    "expected": expected,
-                    "actual": actual,
-                },
-            )
+    def known(self, branch: str) -> View | None:
+        """The newest state seen of a branch, which may be out of date."""
+        return self._views.get(branch)
 
     # -- branches --------------------------------------------------------------------
 
@@ -291,7 +146,7 @@ class Manifest:
         known = self._views.get(MAIN)
         return known.log if known is not None else HeadLog.open(self.location)
 
-    def _identifier(self, branch: str) -> str | None:
+    def identifier(self, branch: str) -> str | None:
         """What tells the branch of this name from others; None for main, which never changes."""
         if branch == MAIN:
             return None
@@ -301,28 +156,5 @@ class Manifest:
         return reference.identifier
 
 
-def _pause(attempt: int) -> None:
-    time.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 - jitter, not a secret
-
-
 def _gone(commit: Commit, reason: str) -> NotFound:
     return NotFound(f"commit {commit.id} is gone: {reason}", details={"commit_id": commit.id})
-
-
-def _expected_identifier(request: PublishRequest, view: View | None) -> str | None:
-    """The branch a request was made for: the one it names, or the one that was read before."""
-    if request.precondition is not None and request.precondition.branch_identifier is not None:
-        return request.precondition.branch_identifier
-    return view.identifier if view is not None else None
-
-
-def _in_doubt(
-    request: PublishRequest, error: StorageError, outcome: Literal["unknown", "not_published"]
-) -> StorageError:
-    told = "it was not published" if outcome == "not_published" else "it is not visible now"
-    return StorageError(
-        f"storage failed while commit {request.commit.id} was being published, and {told}: "
-        f"{error.message}",
-        kind=error.kind,
-        details={**error.details, "commit_id": request.commit.id, "outcome": outcome},
-    )

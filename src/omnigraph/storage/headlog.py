@@ -19,6 +19,7 @@ from lance.commit import CommitConflictError
 from lance.dataset import LanceDataset, LanceOperation, Transaction
 from lance.fragment import LanceFragment, write_fragments
 
+from omnigraph.errors import StorageError
 from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.faults import reach
 from omnigraph.storage.location import Location
@@ -127,7 +128,10 @@ class HeadLog:
 
     def _fragments(self) -> list[LanceFragment]:
         """Oldest first: the head is written last and so has the largest id."""
-        return sorted(self._dataset.get_fragments(), key=lambda fragment: fragment.fragment_id)
+        fragments = self._dataset.get_fragments()
+        if not fragments:
+            raise StorageError(f"{self.location} has no rows: it was emptied", kind="permanent")
+        return sorted(fragments, key=lambda fragment: fragment.fragment_id)
 
     # -- writing ---------------------------------------------------------------------
 
