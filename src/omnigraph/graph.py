@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Self
 from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.evolve.contract import accepted_catalog, lagging_copies, write_copies
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
+from omnigraph.lang.lint_report import LintReport
+from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.source import Source
 from omnigraph.manifest.branch_names import normalise_branch
@@ -125,6 +127,12 @@ class Graph:
         shown = self.snapshot(branch, commit=snapshot)
         found = _find_table(shown, type_name)
         return open_pin(self.location.join(found.table.path), found.pin.version)
+
+    def lint(self, source: str | Source) -> LintReport:
+        """Everything that can be said of queries against this graph's schema."""
+        if isinstance(source, str):
+            source = Source(source, "<query>")
+        return lint_queries(source, self.catalog)
 
     def require_writable(self) -> None:
         """Refuse a change through a graph that was opened to be looked at."""

@@ -133,5 +133,18 @@ def test_a_file_that_cannot_be_read(run: Run, tmp_path: Path, content: bytes | N
     assert result.out == ""
 
 
-def test_the_schema_is_required(run: Run) -> None:
+def test_something_to_check_is_required(run: Run) -> None:
     assert run("lint").code == 2
+
+
+def test_queries_against_a_graph(run: Run, schema: Path, tmp_path: Path) -> None:
+    graph = str(tmp_path / "g.omni")
+    assert run("init", graph, "--schema", str(schema)).code == 0
+    path = queries(tmp_path, FIVE_MISTAKES.replace("retrun", "return"))
+    result = run("lint", graph, "--query", str(path), "--json")
+    report = json.loads(result.out)
+    assert result.code == 1
+    assert report["schema_source"] == {"kind": "graph", "uri": graph}
+    assert (report["queries_processed"], report["errors"]) == (5, 4)
+    assert run("lint", "--store", graph, "--query", str(path)).code == 1
+    assert run("lint", "--query", str(path)).code == 2

@@ -1,4 +1,4 @@
-"""`omnigraph lint`: check a schema, and queries against it, offline.
+"""`omnigraph lint`: check a schema, and queries against it or against a graph.
 
 Owns how a lint report is shown. The rules live in `omnigraph.lang`.
 """
@@ -12,7 +12,9 @@ import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.output import write_json, write_text
+from omnigraph.cli.scope import Scope
 from omnigraph.cli.source_files import read_source
+from omnigraph.cli.target import target_of, uri_argument
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
@@ -22,29 +24,45 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command("lint", cls=VerbCommand)
-@click.option("--schema", type=_FILE, required=True, help="The schema, a .pg file.")
+@uri_argument
+@click.option("--schema", type=_FILE, help="The schema, a .pg file; no graph is opened then.")
 @click.option("--query", type=_FILE, help="The queries, a .gq file.")
 @json_option
-def command(*, schema: Path, query: Path | None, as_json: bool) -> int:
+@click.pass_obj
+def command(
+    scope: Scope, *, uri: str | None, schema: Path | None, query: Path | None, as_json: bool
+) -> int:
     """Check a schema, and queries against it, without running them.
 
-    Prints every mistake with its place. Exits with 1 if there is one.
+    Prints every mistake with its place. Exits with 1 if there is one. Without
+    --schema the queries are checked against the schema of a graph.
     """
-    source = read_source(schema)
-    queries = read_source(query) if query is not None else None
-    catalog, report = lint_schema(source)
-    if catalog is not None and queries is not None:
-        report = lint_queries(queries, catalog)
+    if schema is not None:
+        schema_source = {"kind": "file", "path": str(schema)}
+        report = _lint_files(schema, query)
+    elif query is not None:
+        target = target_of(scope, uri)
+        schema_source = {"kind": "graph", "uri": target.uri}
+        source = read_source(query)
+        with target.read() as graph:
+            report = graph.lint(source)
+    else:
+        raise click.UsageError("nothing to check: give --schema FILE, --query FILE or both")
     if as_json:
-        write_json(
-            report.to_json(
-                schema_source={"kind": "file", "path": str(schema)},
-                query_path=str(query) if query is not None else None,
-            )
-        )
+        query_path = str(query) if query is not None else None
+        write_json(report.to_json(schema_source=schema_source, query_path=query_path))
     else:
         write_text("\n".join(_lines(report)))
     return 0 if report.ok else 1
+
+
+def _lint_files(schema: Path, query: Path | None) -> LintReport:
+    source = read_source(schema)
+    queries = read_source(query) if query is not None else None
+    catalog, report = lint_schema(source)
+    if catalog is None or queries is None:
+        return report
+    return lint_queries(queries, catalog)
 
 
 def _lines(report: LintReport) -> Iterator[str]:
