@@ -1,38 +1,38 @@
-"""What history costs: publishing, opening and travelling at depth 1,000 against depth 10.
+"""What history and the number of types cost: requests and time, on local disk and on S3.
 
-Owns the ratios of the manifest. Prints the requests of each step too: those
-must not differ at all.
+Owns the steps that are measured and the limits: on the local disk a step at
+depth 1,000 may take three times as long as at depth 10. S3 is only shown.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from bench.ratio import Ratio, interleaved
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
-from omnigraph.manifest.entries import (
-    MAIN,
-    Commit,
-    Head,
-    Registration,
-    SchemaContract,
-    TableIdentity,
-    TableVersion,
-)
-from omnigraph.manifest.rows import FORMAT_KEY, Entry, to_table
-from omnigraph.manifest.store import MANIFEST_NAME, Manifest
-from omnigraph.storage.headlog import HeadLog
+import omnigraph.graph as og
+from bench.cost import Cost, costs, line
+from bench.ratio import Ratio
+from omnigraph.manifest.changes import AdvanceTable
+from omnigraph.manifest.entries import MAIN, Commit, TableIdentity
+from omnigraph.manifest.store import Manifest
+from omnigraph.storage import session
 from omnigraph.storage.location import Location
-from omnigraph.storage.meter import measure
-from omnigraph.storage.table import TablePin
-from omnigraph.version import INTERNAL_SCHEMA
+from tests.manifest.graphs import advance, copy_manifest, make_manifest, pin, request
+from tests.s3_server import running
 
 LIMIT = 3.0
-SHALLOW, DEEP = 10, 1_000
-TABLE = TableIdentity(1, 1)
+DEPTHS = (10, 100, 1_000)
+# Few: each publish makes the shallow history deeper.
+RUNS = 15
+NODE_TYPES, EDGE_TYPES = 150, 67
+
+Costs = dict[str, list[Cost]]
+"""By step, one for each depth."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,68 +45,137 @@ class History:
 
     def publish(self) -> None:
         """One more commit, on a warm handle."""
-        _publish(self.manifest)
+        advance(self.manifest)
 
     def open(self) -> None:
         """The newest state, with nothing known before."""
         Manifest(self.root).view()
 
+    def probe(self) -> None:
+        """Whether the state in memory is still the newest."""
+        self.manifest.view()
+
     def travel(self) -> None:
-        """The state of a commit half-way back."""
+        """The state of a commit half-way back, with nothing known before."""
         Manifest(self.root).view_at(self.middle)
 
 
 def run() -> list[Ratio]:
-    """The ratios, on the local disk."""
-    print(f"{'manifest':<28}  requests")
-    with TemporaryDirectory() as directory:
-        shallow = _history(Path(directory) / "shallow", SHALLOW)
-        deep = _history(Path(directory) / "deep", DEEP)
-        pairs: list[tuple[str, Callable[[], None], Callable[[], None]]] = [
-            ("publish", deep.publish, shallow.publish),
-            ("open", deep.open, shallow.open),
-            ("time travel", deep.travel, shallow.travel),
-        ]
-        for name, top, bottom in pairs:
-            _show(f"{name} at depth {DEEP:,}", top)
-            _show(f"{name} at depth {SHALLOW:,}", bottom)
-        # Few runs: each publish makes the shallow history deeper.
-        return [
-            Ratio(
-                f"{name} at depth {DEEP:,} / {SHALLOW}", *interleaved(top, bottom, runs=21), LIMIT
-            )
-            for name, top, bottom in pairs
-        ]
-
-
-def _show(name: str, action: Callable[[], None]) -> None:
-    with measure() as meter:
-        action()
-    print(f"{name:<28}  {meter}")
-
-
-def _history(directory: Path, depth: int) -> History:
-    root = Location.parse(str(directory))
-    head = to_table(_genesis())
-    stamp = {FORMAT_KEY: str(INTERNAL_SCHEMA).encode()}
-    HeadLog.create(root.join(MANIFEST_NAME), head.replace_schema_metadata(stamp))
-    manifest = Manifest(root)
-    for _ in range(depth - 1):
-        _publish(manifest)
-    return History(root, manifest, manifest.commits()[depth // 2])
-
-
-def _genesis() -> list[Entry]:
+    """Print the table; the ratios are of the local disk."""
+    with TemporaryDirectory() as name:
+        directory = Path(name)
+        grown = _grow(directory)
+        print(line("manifest", [f"depth {depth:,}" for depth in DEPTHS]))
+        local = _measure(_copy(grown, str(directory / "copies")))
+        _show("local", local)
+        (directory / "s3").mkdir()
+        with _s3(directory / "s3") as bucket:
+            _show("S3", _measure(_copy(grown, bucket)))
+        types = NODE_TYPES + EDGE_TYPES
+        print(line("manifest", ["init", "open", "publish 1 table", f"publish {types}"]))
+        print(line(f"local  {types} types", _many_types(directory / "types")))
     return [
-        SchemaContract("", "{}", "", "", ""),
-        Registration(TABLE, "node:Item", "nodes/item"),
-        TableVersion(TABLE, 1, TablePin(1, None, 0)),
-        Commit("GENESIS", None, 1, None, None, None, 1),
-        Head(MAIN, "GENESIS", None),
+        Ratio(
+            f"{step} at depth {DEPTHS[-1]:,} / {DEPTHS[0]}",
+            local[step][-1].seconds,
+            local[step][0].seconds,
+            LIMIT,
+        )
+        for step in ("publish", "open", "time travel")
     ]
 
 
-def _publish(manifest: Manifest) -> None:
-    version = manifest.view().state.current_version(TABLE)
-    change = AdvanceTable(TABLE, version, TablePin(version + 1, "uuid", version))
-    manifest.publish(MAIN, PublishRequest(CommitIntent.mint(), (change,)))
+def _show(storage: str, measured: Costs) -> None:
+    for step, cells in measured.items():
+        print(line(f"{storage:<5}  {step}", cells))
+
+
+def _measure(histories: Sequence[History]) -> Costs:
+    """Publishing comes last, because it changes the depth, and is shown first."""
+    reads = {
+        "open": costs([each.open for each in histories], runs=RUNS, before=_forget),
+        "probe": costs([each.probe for each in histories], runs=RUNS),
+        "time travel": costs([each.travel for each in histories], runs=RUNS, before=_forget),
+    }
+    return {"publish": costs([each.publish for each in histories], runs=RUNS), **reads}
+
+
+def _forget() -> None:
+    """Empty the caches of this process, as if it had just started."""
+    session._session = None  # noqa: SLF001 - the product never has a reason to
+
+
+# -- histories -------------------------------------------------------------------------
+
+
+def _grow(directory: Path) -> list[Location]:
+    """A history of each depth; on the local disk, where a thousand commits take seconds."""
+    growing = Location.parse(str(directory / "growing"))
+    manifest = make_manifest(growing)
+    grown: list[Location] = []
+    for depth in DEPTHS:
+        while manifest.view().state.version < depth:
+            advance(manifest)
+        grown.append(Location.parse(str(directory / f"depth{depth}")))
+        copy_manifest(growing, grown[-1])
+    return grown
+
+
+def _copy(grown: Sequence[Location], target: str) -> list[History]:
+    histories: list[History] = []
+    for depth, source in zip(DEPTHS, grown, strict=True):
+        root = Location.parse(target).join(f"depth{depth}")
+        copy_manifest(source, root)
+        manifest = Manifest(root)
+        histories.append(History(root, manifest, manifest.commits()[depth // 2]))
+    return histories
+
+
+@contextmanager
+def _s3(directory: Path) -> Iterator[str]:
+    """The address of an empty bucket on a server of its own, and the environment for it."""
+    with running(directory) as server:
+        before = dict(os.environ)
+        os.environ.update(server.environment)
+        try:
+            yield f"s3://{server.bucket}/bench"
+        finally:
+            os.environ.clear()
+            os.environ.update(before)
+
+
+# -- many types ------------------------------------------------------------------------
+
+
+def _many_types(directory: Path) -> list[Cost]:
+    """What a graph of many types costs: init, open, a commit of one table, and of all."""
+    numbers = count()
+    made: list[Path] = []
+
+    def init() -> None:
+        made.append(directory / str(next(numbers)))
+        og.init(made[-1], _schema())
+
+    initialised = costs([init], runs=3)
+    opened = costs([lambda: og.open(made[0])], runs=RUNS, before=_forget)
+    manifest = og.open(made[0]).manifest
+    tables = [table.table.identity for table in og.open(made[0]).snapshot().tables.values()]
+    return [
+        *initialised,
+        *opened,
+        *costs([lambda: _publish(manifest, tables[:1])], runs=RUNS),
+        *costs([lambda: _publish(manifest, tables)], runs=RUNS),
+    ]
+
+
+def _schema() -> str:
+    nodes = [f"node N{number} {{\n    slug: String @key\n}}" for number in range(NODE_TYPES)]
+    edges = [f"edge E{number}: N{number} -> N{number + 1}" for number in range(EDGE_TYPES)]
+    return "\n\n".join([*nodes, *edges]) + "\n"
+
+
+def _publish(manifest: Manifest, tables: Sequence[TableIdentity]) -> None:
+    state = manifest.view().state
+    versions = {table: state.current_version(table) for table in tables}
+    changes = [AdvanceTable(table, old, pin(old + 1)) for table, old in versions.items()]
+    manifest.publish(MAIN, request(*changes))

@@ -1,6 +1,9 @@
-"""A manifest with two tables, and requests to publish to it; used by tests and by their workers."""
+"""A manifest with two tables, and requests to publish to it; for tests, workers and the bench."""
 
 from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 from omnigraph.manifest import rows
 from omnigraph.manifest.changes import (
@@ -25,6 +28,7 @@ from omnigraph.manifest.store import Manifest
 from omnigraph.manifest.view import View
 from omnigraph.storage.headlog import HeadLog
 from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.table import TablePin
 
 PERSON = TableIdentity(1, 1)
@@ -79,3 +83,15 @@ def advance(manifest: Manifest, branch: str = MAIN, *, number: int | None = None
         branch,
         request(AdvanceTable(PERSON, expected, pin(expected + 1 if number is None else number))),
     )
+
+
+def copy_manifest(source: Location, target: Location) -> None:
+    """Copy a manifest, all versions of it, as a person would copy its directory."""
+    directory = Path(source.join("__manifest").path)
+    objects = ControlObjects(target.join("__manifest"))
+
+    def put(file: Path) -> None:
+        objects.replace(str(file.relative_to(directory)), file.read_bytes())
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(put, (file for file in directory.rglob("*") if file.is_file())))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
 
@@ -14,8 +13,7 @@ from omnigraph.manifest.view import View
 from omnigraph.storage import session
 from omnigraph.storage.location import Location
 from omnigraph.storage.meter import RequestMeter, measure
-from omnigraph.storage.objects import ControlObjects
-from tests.manifest.graphs import advance, make_manifest
+from tests.manifest.graphs import advance, copy_manifest, make_manifest
 
 
 def requests(action: Callable[[], object]) -> RequestMeter:
@@ -42,18 +40,6 @@ def cold_open(root: Location, monkeypatch: pytest.MonkeyPatch) -> RequestMeter:
     return requests(view)
 
 
-def copy(source: Location, target: Location) -> None:
-    """Copy a manifest, all versions of it, as a person would copy its directory."""
-    directory = Path(source.join("__manifest").path)
-    objects = ControlObjects(target.join("__manifest"))
-
-    def put(file: Path) -> None:
-        objects.replace(str(file.relative_to(directory)), file.read_bytes())
-
-    with ThreadPoolExecutor(8) as pool:
-        list(pool.map(put, (file for file in directory.rglob("*") if file.is_file())))
-
-
 @pytest.mark.slow
 def test_cost_is_flat_in_history(
     any_root: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -65,7 +51,7 @@ def test_cost_is_flat_in_history(
         while growing.view().state.version < depth:
             advance(growing)
         root = any_root.join(f"depth{depth}")
-        copy(grown, root)
+        copy_manifest(grown, root)
         manifest = Manifest(root)
         commit = manifest.commits()[depth // 2]
         measured.append(

@@ -4,16 +4,23 @@ from __future__ import annotations
 
 import multiprocessing
 from collections import Counter
+from multiprocessing.synchronize import Barrier
 
 import pytest
 
 from omnigraph.errors import Conflict, VersionMismatch
+from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.changes import AdvanceTable
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.location import Location
-from tests.manifest.graphs import KNOWS, PERSON, make_manifest, pin, request
+from tests.manifest.graphs import KNOWS, PERSON, advance, make_manifest, pin, request
 
 PROCESSES = 4
+PUBLISHES = 50
+NEW_BRANCHES = 10
+
+starting_line: list[Barrier] = []
+"""Of a worker: where all workers wait for each other."""
 
 
 def publish_many(uri: str, branch: str, actor: str, publishes: int) -> int:
@@ -49,6 +56,27 @@ def publish_disjoint(uri: str, branch: str, actor: str, publishes: int) -> int:
     return lost
 
 
+def line_up(line: Barrier) -> None:
+    """Begin a worker: a barrier is handed over at the start of a process, or not at all."""
+    starting_line.append(line)
+
+
+def create_branches(uri: str) -> list[bool]:
+    """Create the same branches as everybody else, each at the same moment; tells which were won."""
+    refs = BranchRefs(Manifest(Location.parse(uri)))
+    refs.manifest.view()
+    won: list[bool] = []
+    for number in range(NEW_BRANCHES):
+        starting_line[0].wait(timeout=60)
+        try:
+            refs.create(f"dev{number}")
+        except Conflict:
+            won.append(False)
+        else:
+            won.append(True)
+    return won
+
+
 def check_chain(root: Location, branch: str, publishes: dict[str, int]) -> None:
     commits = Manifest(root).commits(branch)[::-1]
     assert len(commits) == 1 + sum(publishes.values())
@@ -60,18 +88,17 @@ def check_chain(root: Location, branch: str, publishes: dict[str, int]) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("work", [publish_many, publish_disjoint])
 def test_processes_make_one_unbroken_chain(any_root: Location, work: object) -> None:
-    publishes = 50 if any_root.is_local else 12
     make_manifest(any_root)
     actors = [f"actor{number}" for number in range(PROCESSES)]
     with multiprocessing.get_context("spawn").Pool(PROCESSES) as pool:
         pool.starmap(
             work,  # type: ignore[arg-type]
-            [(any_root.uri, "main", actor, publishes) for actor in actors],
+            [(any_root.uri, "main", actor, PUBLISHES) for actor in actors],
             chunksize=1,
         )
-    check_chain(any_root, "main", dict.fromkeys(actors, publishes))
+    check_chain(any_root, "main", dict.fromkeys(actors, PUBLISHES))
     state = Manifest(any_root).view().state
-    total = PROCESSES * publishes if work is publish_many else 0
+    total = PROCESSES * PUBLISHES if work is publish_many else 0
     assert state.current_version(PERSON) == 1 + total
     assert state.current_version(KNOWS) == 1
 
@@ -89,3 +116,18 @@ def test_processes_on_different_branches_do_not_disturb_each_other(root: Locatio
     assert lost == [0, 0, 0]
     for name in names:
         check_chain(root, name, {name: 30})
+
+
+@pytest.mark.slow
+def test_processes_creating_one_branch_have_one_winner(any_root: Location) -> None:
+    manifest = make_manifest(any_root)
+    spawn = multiprocessing.get_context("spawn")
+    line = spawn.Barrier(PROCESSES)
+    with spawn.Pool(PROCESSES, initializer=line_up, initargs=(line,)) as pool:
+        won = pool.map(create_branches, [any_root.uri] * PROCESSES, chunksize=1)
+    assert [sum(winners) for winners in zip(*won, strict=True)] == [1] * NEW_BRANCHES
+    names = [f"dev{number}" for number in range(NEW_BRANCHES)]
+    assert BranchRefs(Manifest(any_root)).list() == [*names, "main"]
+    for name in names:
+        assert advance(manifest, name).state.version == 2
+        assert Manifest(any_root).view(name).state.version == 2
