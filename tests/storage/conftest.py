@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import lance
 import pytest
 
 from omnigraph.storage.location import Location
 from omnigraph.storage.table import Table, create_table
 from tests.storage.sample import SCHEMA, Rows, make_rows
+from tests.storage.trap_table import rows as trap_rows
 
 
 @pytest.fixture
@@ -35,3 +37,17 @@ def local(tmp_path: Path) -> Table:
     """A table without rows on the local disk."""
     place = Location.parse(str(tmp_path / "table"))
     return Table(place, create_table(place, SCHEMA))
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    """A table of ten rows at version 1."""
+    path = str(tmp_path / "table")
+    lance.write_dataset(
+        trap_rows(*range(10)),
+        path,
+        mode="create",
+        enable_stable_row_ids=True,
+        data_storage_version="2.2",
+    )
+    return path

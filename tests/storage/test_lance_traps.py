@@ -6,8 +6,11 @@ for the code that stands on it, before changing the test.
 
 from __future__ import annotations
 
-import dataclasses
+import threading
 import uuid
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -18,100 +21,18 @@ import pytest
 from lance import LanceDataset, LanceOperation
 from lance.commit import CommitConflictError
 from lance.dataset import Transaction
-from lance.fragment import RowIdSequence, write_fragments
+from lance.fragment import write_fragments
 from lance.lance import _Session
-from lance.query import MatchQuery
 from lance.schema import LanceSchema
 
-PRIMARY_KEY = {b"lance-schema:unenforced-primary-key": b"true"}
-SCHEMA = pa.schema(
-    [
-        pa.field("id", pa.string(), nullable=False, metadata=PRIMARY_KEY),
-        pa.field("n", pa.int64()),
-        pa.field("text", pa.string()),
-    ]
+from tests.storage.trap_table import (
+    SCHEMA,
+    detached,
+    rows,
+    staged_append,
+    staged_delete,
+    staged_merge,
 )
-
-
-def rows(*numbers: int, shift: int = 0) -> pa.Table:
-    return pa.table(
-        {
-            "id": [f"k{number}" for number in numbers],
-            "n": [number + shift for number in numbers],
-            "text": [f"word{number + shift} common" for number in numbers],
-        },
-        schema=SCHEMA,
-    )
-
-
-@pytest.fixture
-def uri(tmp_path: Path) -> str:
-    """A table of ten rows at version 1."""
-    path = str(tmp_path / "table")
-    lance.write_dataset(
-        rows(*range(10)),
-        path,
-        mode="create",
-        enable_stable_row_ids=True,
-        data_storage_version="2.2",
-    )
-    return path
-
-
-def staged_append(dataset: LanceDataset, *numbers: int) -> Transaction:
-    return Transaction(
-        dataset.version,
-        LanceOperation.Append(write_fragments(rows(*numbers), dataset, mode="append")),
-    )
-
-
-def staged_merge(dataset: LanceDataset, data: pa.Table) -> Transaction:
-    merge = dataset.merge_insert("id").when_matched_update_all().when_not_matched_insert_all()
-    return merge.execute_uncommitted(data)[0]
-
-
-def staged_delete(dataset: LanceDataset, offset: int, fragment: int = 0) -> Transaction:
-    found = dataset.get_fragment(fragment)
-    assert found is not None
-    left = found.delete_rows([offset])
-    assert left is not None
-    return Transaction(dataset.version, LanceOperation.Delete([left], [], "by address"))
-
-
-def staged_update(dataset: LanceDataset, fields: list[int]) -> Transaction:
-    """`k5` gets other values, by hand, the way staging.update_rows does it."""
-    [written] = write_fragments(rows(5, shift=1000), dataset, mode="append")
-    written = dataclasses.replace(written, row_id_meta=RowIdSequence([5]).to_inline_metadata())
-    operation = staged_delete(dataset, 5).operation
-    assert isinstance(operation, LanceOperation.Delete)
-    return Transaction(
-        dataset.version,
-        LanceOperation.Update(
-            removed_fragment_ids=[],
-            updated_fragments=list(operation.updated_fragments),
-            new_fragments=[written],
-            update_mode="rewrite_rows",
-            fields_for_preserving_frag_bitmap=fields,
-        ),
-    )
-
-
-def detached(dataset: LanceDataset, transaction: Transaction) -> LanceDataset:
-    return LanceDataset.commit(dataset, transaction, detached=True)
-
-
-def search(dataset: LanceDataset, text: str) -> list[str]:
-    found = dataset.to_table(
-        columns=["id"],
-        full_text_query=MatchQuery(text, "text"),
-        disable_scoring_autoprojection=True,
-    )
-    return sorted(found["id"].to_pylist())
-
-
-def fragment_ids(dataset: LanceDataset) -> list[int]:
-    return [fragment.fragment_id for fragment in dataset.get_fragments()]
-
 
 # --- conflicts -----------------------------------------------------------------------------------
 
@@ -124,15 +45,56 @@ def test_a_staged_merge_insert_loses_the_primary_key_filter(uri: str) -> None:
     assert after.count_rows("id = 'k77'") == 2
 
 
+def insert_inline(dataset: LanceDataset, data: pa.Table, *, use_index: bool = True) -> None:
+    merge = dataset.merge_insert("id").when_not_matched_insert_all().conflict_retries(0)
+    merge.use_index(use_index).execute(data)
+
+
 def test_an_inline_merge_insert_has_the_primary_key_filter(uri: str) -> None:
     first, second = lance.dataset(uri), lance.dataset(uri)
-    for dataset in (first, second):
-        merge = dataset.merge_insert("id").when_not_matched_insert_all().conflict_retries(0)
-        if dataset is first:
-            merge.execute(rows(77))
-        else:
-            with pytest.raises(OSError, match="concurrent writers"):
-                merge.execute(rows(77))
+    insert_inline(first, rows(77))
+    with pytest.raises(OSError, match="concurrent writers"):
+        insert_inline(second, rows(77))
+
+
+def test_an_index_on_the_key_turns_the_primary_key_filter_off(uri: str) -> None:
+    lance.dataset(uri).create_scalar_index("id", "BTREE")
+    first, second = lance.dataset(uri), lance.dataset(uri)
+    insert_inline(first, rows(77))
+    insert_inline(second, rows(77))
+    assert lance.dataset(uri).count_rows("id = 'k77'") == 2
+    first, second = lance.dataset(uri), lance.dataset(uri)
+    insert_inline(first, rows(78), use_index=False)
+    with pytest.raises(OSError, match="concurrent writers"):
+        insert_inline(second, rows(78), use_index=False)
+
+
+def test_an_append_ignores_the_primary_key(uri: str) -> None:
+    first, second = lance.dataset(uri), lance.dataset(uri)
+    insert_inline(first, rows(77))
+    after = LanceDataset.commit(second, staged_append(second, 77), max_retries=0)
+    assert after.count_rows("id = 'k77'") == 2
+
+
+def test_a_commit_lock_that_does_not_exclude_gives_two_winners(uri: str) -> None:
+    both_inside = threading.Barrier(2, timeout=30)
+
+    @contextmanager
+    def lock(_version: int) -> Iterator[None]:
+        both_inside.wait()
+        yield
+
+    def overwrite(dataset: LanceDataset, number: int) -> int:
+        written = write_fragments(rows(number), dataset, mode="append")
+        operation = LanceOperation.Overwrite(dataset.lance_schema, written)
+        transaction = Transaction(dataset.version, operation)
+        return LanceDataset.commit(dataset, transaction, max_retries=0, commit_lock=lock).version
+
+    handles = [lance.dataset(uri), lance.dataset(uri)]
+    with ThreadPoolExecutor(2) as pool:
+        versions = list(pool.map(overwrite, handles, [1, 2]))
+    assert versions == [2, 2]
+    assert lance.dataset(uri).count_rows() == 1
 
 
 def test_an_append_is_rebased_even_without_retries(uri: str) -> None:
@@ -343,114 +305,6 @@ def test_tracked_files_knows_no_blob_files(tmp_path: Path) -> None:
     present = dataset.all_files().read_all()["path"].to_pylist()
     assert [name for name in present if name.endswith(".blob")]
     assert not [name for name in tracked if name.endswith(".blob")]
-
-
-# --- indexes -------------------------------------------------------------------------------------
-
-
-def text_segment(dataset: LanceDataset, fragments: list[int]) -> Any:
-    return dataset.create_index_uncommitted(
-        "text", "INVERTED", name="text_idx", replace=True, fragment_ids=fragments
-    )
-
-
-def with_text_index(dataset: LanceDataset) -> LanceDataset:
-    segment = text_segment(dataset, fragment_ids(dataset))
-    segment = dataset.merge_existing_index_segments([segment])
-    operation = LanceOperation.CreateIndex([dataclasses.replace(segment, name="text_idx")], [])
-    return detached(dataset, Transaction(dataset.version, operation))
-
-
-@pytest.mark.parametrize(
-    ("fields", "old", "new"), [([], ["k5"], []), ([0, 1, 2], [], ["k5"])], ids=["none", "all"]
-)
-def test_an_update_that_preserves_no_fields_gives_stale_answers(
-    uri: str, fields: list[int], old: list[str], new: list[str]
-) -> None:
-    dataset = with_text_index(lance.dataset(uri))
-    after = detached(dataset, staged_update(dataset, fields))
-    assert search(after, "word5") == old
-    assert search(after, "word1005") == new
-
-
-def test_a_text_index_as_it_comes_breaks_every_search(uri: str) -> None:
-    dataset = lance.dataset(uri)
-    segment = text_segment(dataset, [0])
-    operation = LanceOperation.CreateIndex([dataclasses.replace(segment, name="text_idx")], [])
-    after = detached(dataset, Transaction(dataset.version, operation))
-    with pytest.raises((OSError, ValueError, RuntimeError)):
-        search(after, "word5")
-
-
-def test_a_text_index_with_a_second_segment_gives_stale_answers(uri: str) -> None:
-    dataset = with_text_index(lance.dataset(uri))
-    updated = detached(dataset, staged_update(dataset, [0, 1, 2]))
-    assert search(updated, "word5") == []
-    segment = text_segment(updated, [fragment_ids(updated)[-1]])
-    segment = updated.merge_existing_index_segments([segment])
-    operation = LanceOperation.CreateIndex([dataclasses.replace(segment, name="text_idx")], [])
-    extended = detached(updated, Transaction(updated.version, operation))
-    assert search(extended, "word5") == ["k5"]
-    assert len(search(extended, "common")) == 11
-
-
-def test_prefilter_is_off_by_default(uri: str) -> None:
-    dataset = with_text_index(lance.dataset(uri))
-    query: dict[str, Any] = {
-        "columns": ["id"],
-        "full_text_query": MatchQuery("common", "text"),
-        "filter": "n = 9",
-        "limit": 3,
-        "disable_scoring_autoprojection": True,
-    }
-    assert dataset.to_table(**query).num_rows == 0
-    assert dataset.to_table(**query, prefilter=True)["id"].to_pylist() == ["k9"]
-
-
-def test_a_compaction_of_an_indexed_table_cannot_be_read_back(uri: str) -> None:
-    lance.write_dataset(rows(20), uri, mode="append")
-    dataset = lance.dataset(uri)
-    dataset.create_scalar_index("n", "BTREE")
-    before = dataset.version
-    dataset.optimize.compact_files()
-    dataset = lance.dataset(uri)
-    assert dataset.version == before + 2
-    with pytest.raises(TypeError):
-        dataset.get_transactions(2)
-
-
-# --- branches ------------------------------------------------------------------------------------
-
-
-def test_a_stale_handle_writes_into_a_recreated_branch(uri: str) -> None:
-    dataset = lance.dataset(uri)
-    stale = dataset.create_branch("b")
-    identity = dataset.branches.list()["b"]["branch_identifier"]
-    transaction = staged_append(stale, 20)
-    dataset.branches.delete("b")
-    fresh = dataset.create_branch("b")
-    fresh = LanceDataset.commit(fresh, staged_append(fresh, 21))
-    # Nothing refuses it; only the identifier tells that it is another branch.
-    LanceDataset.commit(stale, transaction, max_retries=0)
-    assert dataset.branches.list()["b"]["branch_identifier"] != identity
-    assert lance.dataset(f"{uri}/tree/b").version > fresh.version
-
-
-def test_deleting_a_branch_below_which_another_lies_leaves_its_directory(uri: str) -> None:
-    dataset = lance.dataset(uri)
-    dataset.create_branch("a")
-    dataset.create_branch("a/b")
-    dataset.branches.delete("a")
-    assert list(dataset.branches.list()) == ["a/b"]
-    assert Path(uri, "tree", "a").is_dir()
-
-
-def test_a_branch_with_a_child_cannot_be_deleted(uri: str) -> None:
-    dataset = lance.dataset(uri)
-    child = dataset.create_branch("parent")
-    child.create_branch("child")
-    with pytest.raises((OSError, ValueError, RuntimeError)):
-        dataset.branches.delete("parent")
 
 
 # --- places --------------------------------------------------------------------------------------
