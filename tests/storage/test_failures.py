@@ -72,3 +72,16 @@ def test_the_block_keeps_the_cause_and_other_errors() -> None:
         raise BadRequest("x")
     with pytest.raises(KeyError), storage_errors("reading"):
         raise KeyError("x")
+
+
+@pytest.mark.parametrize(
+    ("error", "advice"),
+    [
+        (PermissionError(13, "Permission denied"), "AWS_* variables"),
+        (TimeoutError("timed out"), "then try again"),
+        (FileNotFoundError(2, "No such file"), None),
+    ],
+)
+def test_the_message_says_what_can_be_done(error: OSError, advice: str | None) -> None:
+    message = translate(error, "opening x").message
+    assert (advice in message) if advice is not None else message.endswith("No such file")

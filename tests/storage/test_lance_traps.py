@@ -10,7 +10,7 @@ import threading
 import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -76,24 +76,33 @@ def test_an_append_ignores_the_primary_key(uri: str) -> None:
     assert after.count_rows("id = 'k77'") == 2
 
 
-def test_a_commit_lock_that_does_not_exclude_gives_two_winners(uri: str) -> None:
+def test_a_commit_lock_is_all_that_keeps_committers_apart(uri: str) -> None:
     both_inside = threading.Barrier(2, timeout=30)
+    promised: list[int] = []
 
     @contextmanager
-    def lock(_version: int) -> Iterator[None]:
+    def lock(version: int) -> Iterator[None]:
+        promised.append(version)
         both_inside.wait()
         yield
 
-    def overwrite(dataset: LanceDataset, number: int) -> int:
+    def overwrite(dataset: LanceDataset, number: int) -> int | None:
         written = write_fragments(rows(number), dataset, mode="append")
         operation = LanceOperation.Overwrite(dataset.lance_schema, written)
         transaction = Transaction(dataset.version, operation)
-        return LanceDataset.commit(dataset, transaction, max_retries=0, commit_lock=lock).version
+        with suppress(CommitConflictError):
+            return LanceDataset.commit(
+                dataset, transaction, max_retries=0, commit_lock=lock
+            ).version
+        return None
 
     handles = [lance.dataset(uri), lance.dataset(uri)]
     with ThreadPoolExecutor(2) as pool:
-        versions = list(pool.map(overwrite, handles, [1, 2]))
-    assert versions == [2, 2]
+        won = list(pool.map(overwrite, handles, [1, 2]))
+    # Both were let in for one version at once. Whether one or both then believe to have won is
+    # chance, and one row set is lost without a word when both do.
+    assert promised == [2, 2]
+    assert 2 in won
     assert lance.dataset(uri).count_rows() == 1
 
 

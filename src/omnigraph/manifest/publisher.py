@@ -23,11 +23,11 @@ from omnigraph.errors import (
 )
 from omnigraph.manifest.apply import next_state
 from omnigraph.manifest.changes import PublishRequest
-from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.rows import to_table
 from omnigraph.manifest.sealing import seal
 from omnigraph.manifest.stamp import check_stamp
-from omnigraph.manifest.view import View, history
+from omnigraph.manifest.view import View, find_commit
 from omnigraph.storage.headlog import HeadMoved
 from omnigraph.storage.location import Location
 
@@ -116,10 +116,7 @@ class Publisher:
         passed = aimed is not None and aimed < oldest.manifest_version
         if not passed and self.request.commit.created_at >= oldest.created_at:
             return False
-        return any(
-            isinstance(entry, Commit) and entry.id == self.request.commit.id
-            for entry in history(view)
-        )
+        return find_commit(view, self.request.commit.id) is not None
 
     def _settle(self, doubt: StorageError | None, aimed: int | None) -> View:
         """Read back what became of the last attempt: a lost race may be one won, too.

@@ -16,7 +16,7 @@ from omnigraph.manifest.publisher import Publisher
 from omnigraph.manifest.rows import from_table
 from omnigraph.manifest.stamp import check_stamp
 from omnigraph.manifest.state import fold
-from omnigraph.manifest.view import View, history
+from omnigraph.manifest.view import View, commits_of, find_commit
 from omnigraph.storage.headlog import BranchRef, HeadLog
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
@@ -88,10 +88,7 @@ class Manifest:
 
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The commits reachable on a branch, newest first."""
-        view = self.view(branch)
-        commits = [entry for entry in history(view) if isinstance(entry, Commit)]
-        commits.sort(key=lambda commit: (commit.manifest_version, commit.created_at, commit.id))
-        return commits[::-1]
+        return commits_of(self.view(branch))
 
     def find_commit(self, commit_id: str) -> Commit:
         """A commit of any branch by its id."""
@@ -100,9 +97,9 @@ class Manifest:
                 view = self.view(branch)
             except BranchNotFound:
                 continue  # deleted since it was listed
-            for entry in history(view):
-                if isinstance(entry, Commit) and entry.id == commit_id:
-                    return entry
+            commit = find_commit(view, commit_id)
+            if commit is not None:
+                return commit
         raise NotFound(f"there is no commit {commit_id}", details={"commit_id": commit_id})
 
     # -- publishing --------------------------------------------------------------------

@@ -74,6 +74,12 @@ _BY_TEXT: tuple[tuple[StorageKind, re.Pattern[str]], ...] = (
 )
 
 
+_ADVICE: dict[StorageKind, str] = {
+    "configuration": "check the location, its permissions and, for S3, the AWS_* variables",
+    "transient": "the storage may not be reachable now: check the address, then try again",
+}
+
+
 def translate(error: BaseException, action: str = "storage") -> StorageError:
     """The StorageError for an error of a library; one that is a StorageError stays itself."""
     if isinstance(error, StorageError):
@@ -84,7 +90,8 @@ def translate(error: BaseException, action: str = "storage") -> StorageError:
     retryable = getattr(error, "retryable", None)
     if isinstance(retryable, bool):
         details["retryable"] = retryable
-    return StorageError(f"{action}: {reason}", kind=kind, details=details)
+    advice = f" ({_ADVICE[kind]})" if kind in _ADVICE else ""
+    return StorageError(f"{action}: {reason}{advice}", kind=kind, details=details)
 
 
 def classify(error: BaseException) -> StorageKind:

@@ -15,6 +15,7 @@ from urllib.parse import quote
 import lance
 import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 from lance.commit import CommitConflictError
 from lance.dataset import LanceDataset, LanceOperation, Transaction
 from lance.fragment import LanceFragment, write_fragments
@@ -110,10 +111,10 @@ class HeadLog:
         with storage_errors(f"cannot read {self.location}"):
             return self._fragments()[-1].to_table()
 
-    def log(self) -> pa.Table:
-        """The rows of every sealed fragment, oldest first."""
+    def log(self, where: pc.Expression | None = None) -> pa.Table:
+        """The rows of every sealed fragment that pass the filter, oldest first."""
         with storage_errors(f"cannot read {self.location}"):
-            sealed = [fragment.to_table() for fragment in self._fragments()[:-1]]
+            sealed = [fragment.to_table(filter=where) for fragment in self._fragments()[:-1]]
         return pa.concat_tables(sealed) if sealed else self._dataset.schema.empty_table()
 
     def log_sizes(self) -> list[int]:

@@ -67,7 +67,7 @@ def create_index(
     column: str,
     kind: IndexKind,
     *,
-    metric: Metric = "l2",
+    metric: Metric = "cosine",
     with_position: bool = True,
     stamp: Stamp | None = None,
 ) -> TablePin:
@@ -87,7 +87,7 @@ def extend_index(
     column: str,
     kind: IndexKind,
     *,
-    metric: Metric = "l2",
+    metric: Metric = "cosine",
     with_position: bool = True,
     stamp: Stamp | None = None,
 ) -> TablePin:
