@@ -36,7 +36,7 @@ def test_one_failure_is_overcome(
 ) -> None:
     if warm:
         manifest.view()
-    with armed(point, matching="__manifest") as fault:  # type: ignore[arg-type]
+    with armed(point, matching="__manifest") as fault:
         state = manifest.publish("main", asked).state
     assert fault.fired == 1
     assert (state.version, state.head_commit_id) == (2, asked.commit.id)

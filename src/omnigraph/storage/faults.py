@@ -10,11 +10,14 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from omnigraph.errors import StorageError
 
-Point = Literal["before_put", "after_put", "before_commit", "after_commit"]
+StoragePoint = Literal["before_put", "after_put", "before_commit", "after_commit"]
+STORAGE_POINTS: tuple[StoragePoint, ...] = get_args(StoragePoint)
+Point = str
+"""One of the storage points, or one that a layer above names for itself."""
 Failure = Callable[[], StorageError]
 
 

@@ -1,0 +1,1 @@
+"""Reading: everything that answers from one snapshot. Must never write."""

@@ -1,0 +1,37 @@
+"""Failpoints: every boundary of a write at which a crash is tested.
+
+Owns their names. The crash tests are generated from this list: a point that no
+writer passes, or that is passed and not listed, fails them.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+from omnigraph.storage import faults
+
+Failpoint = Literal[
+    "txn_captured",
+    "changes_built",
+    "changes_checked",
+    "rows_written",
+    "table_staged",
+    "branch_forked",
+    "publish_ready",
+    "rebase_begun",
+    "rebase_done",
+    "published",
+    "intent_written",
+    "intent_extended",
+    "intent_removed",
+    "sweep_found",
+    "sweep_discarded",
+    "sweep_audited",
+    "sweep_done",
+]
+FAILPOINTS: tuple[Failpoint, ...] = get_args(Failpoint)
+
+
+def reach(point: Failpoint, target: str = "") -> None:
+    """Pass a point; ``target`` says which table, branch or operation it concerns."""
+    faults.reach(point, target)

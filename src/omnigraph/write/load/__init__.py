@@ -1,0 +1,1 @@
+"""Loading: from files, text and frames to typed rows with ids."""
