@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import uuid
+from collections import Counter
 from collections.abc import Iterator
 
 import pytest
@@ -16,6 +17,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite the expectations of fixture files from actual output, then read the diff",
     )
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Show what tests have counted with `record_property`, in whatever process they ran."""
+    counts: Counter[str] = Counter()
+    for report in terminalreporter.getreports("passed"):
+        counts.update({name: n for name, n in report.user_properties if isinstance(n, int)})
+    for name, count in sorted(counts.items()):
+        terminalreporter.write_line(f"{name}: {count}")
 
 
 @pytest.fixture(scope="session")

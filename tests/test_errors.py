@@ -30,6 +30,7 @@ CODES = {
     "BranchNotFound": "not_found",
     "BadRequest": "bad_request",
     "ResourceLimit": "resource_limit",
+    "QueryCancelled": "query_cancelled",
     "RecoveryRequired": "recovery_required",
     "SchemaChangeRefused": "schema_change_refused",
     "AlreadyInitialized": "already_initialized",

@@ -13,8 +13,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.evolve.contract import COPY_NAMES, IR_NAME, SOURCE_NAME, STATE_NAME
+from omnigraph.evolve.contract import COPY_NAMES, IR_NAME, STATE_NAME
 from omnigraph.evolve.genesis import CLAIM_NAME
+from omnigraph.manifest.catalogs import SOURCE_NAME
 from omnigraph.manifest.rows import FORMAT_KEY
 from omnigraph.storage import meter
 from omnigraph.storage.objects import ControlObjects

@@ -17,6 +17,7 @@
     │   └── BranchNotFound          not_found
     ├── BadRequest                  bad_request
     ├── ResourceLimit               resource_limit
+    ├── QueryCancelled              query_cancelled
     ├── RecoveryRequired            recovery_required
     ├── SchemaChangeRefused         OG-…, else schema_change_refused
     ├── AlreadyInitialized          already_initialized
@@ -212,6 +213,12 @@ class ResourceLimit(OmniGraphError):
     """The request is larger than a stated limit."""
 
     default_code = "resource_limit"
+
+
+class QueryCancelled(OmniGraphError):
+    """Somebody stopped the query before it was done."""
+
+    default_code = "query_cancelled"
 
 
 class RecoveryRequired(OmniGraphError):

@@ -6,14 +6,13 @@ every method hands over to the package that knows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 from omnigraph.errors import BadRequest, NotFound, StorageError
-from omnigraph.evolve.contract import accepted_catalog, lagging_copies, write_copies
+from omnigraph.evolve.contract import lagging_copies, write_copies
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
@@ -21,15 +20,26 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.source import Source
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.branches import BranchRefs
-from omnigraph.manifest.entries import MAIN, Commit, SchemaContract
+from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
 from omnigraph.manifest.store import Manifest
+from omnigraph.read.export import Export, open_export
+from omnigraph.read.export_file import ExportReport, write_export
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.session import open_pin
+from omnigraph.write.audit import Recovery, recoveries
+from omnigraph.write.load.run import MODES, LoadMode
+from omnigraph.write.operations import Load, Mutation
+from omnigraph.write.results import LoadResult, MutationResult
+from omnigraph.write.sweep import sweep
+from omnigraph.write.writer import Writer
 
 if TYPE_CHECKING:
     import lance
+
+ENGINES = ("auto", "inline")
 
 
 def init(
@@ -86,7 +96,7 @@ class Graph:
             if error.kind == "not_found":
                 raise NotFound(f"there is no graph at {self.location}") from error
             raise
-        _catalog(view.state.schema)
+        catalog_of(view.state.schema)
         if self.read_only:
             return
         objects = ControlObjects(self.location)
@@ -97,6 +107,20 @@ class Graph:
         if lagging:
             write_copies(objects, view.state.schema, lagging)
             self.notices.append(f"rewrote {', '.join(lagging)} from the manifest")
+        self._sweep()
+
+    def _sweep(self) -> None:
+        """Finish the story of writers that died; nobody needs it done to go on."""
+        try:
+            report = sweep(self.location, self.manifest)
+        except StorageError as error:
+            self.notices.append(f"the sweep of unfinished writes stopped: {error}")
+            return
+        self.notices += [
+            f"{found.recovery_kind}: operation {found.operation_id} ({found.writer_kind})"
+            for found in report.recoveries
+        ]
+        self.notices += report.notices
 
     # -- looking ---------------------------------------------------------------------
 
@@ -108,7 +132,7 @@ class Graph:
     @property
     def catalog(self) -> Catalog:
         """The accepted schema, typed."""
-        return _catalog(self.manifest.view().state.schema)
+        return catalog_of(self.manifest.view().state.schema)
 
     def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> Snapshot:
         """What a branch shows now, or what a commit showed."""
@@ -128,11 +152,100 @@ class Graph:
         found = _find_table(shown, type_name)
         return open_pin(self.location.join(found.table.path), found.pin.version)
 
+    @overload
+    def export(
+        self,
+        path: None = None,
+        *,
+        branch: str = MAIN,
+        types: Sequence[str] | None = None,
+        format: str = "jsonl",
+    ) -> Export: ...
+
+    @overload
+    def export(
+        self,
+        path: str | Path,
+        *,
+        branch: str = MAIN,
+        types: Sequence[str] | None = None,
+        format: str = "jsonl",
+    ) -> ExportReport: ...
+
+    def export(
+        self,
+        path: str | Path | None = None,
+        *,
+        branch: str = MAIN,
+        types: Sequence[str] | None = None,
+        format: str = "jsonl",  # noqa: A002 - the word of the API
+    ) -> Export | ExportReport:
+        """The entities of a branch as NDJSON lines, or written to a file when one is named.
+
+        ``types`` are names of node or edge types; without any, everything is exported.
+        """
+        shown = self.snapshot(branch)
+        export = open_export(self.location, shown, catalog_of(shown.schema), types, format)
+        return export if path is None else write_export(export, path)
+
+    def recoveries(self) -> list[Recovery]:
+        """What became of writes that did not finish, newest first."""
+        return recoveries(self.location)
+
     def lint(self, source: str | Source) -> LintReport:
         """Everything that can be said of queries against this graph's schema."""
         if isinstance(source, str):
             source = Source(source, "<query>")
         return lint_queries(source, self.catalog)
+
+    # -- changing --------------------------------------------------------------------
+
+    def mutate(
+        self,
+        source: str | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        if_commit: str | None = None,
+        actor: str | None = None,
+    ) -> MutationResult:
+        """Run a mutation query as one commit.
+
+        ``name`` chooses one of several queries of the source. With ``if_commit`` it
+        happens only if that commit is the head of the branch.
+        """
+        self.require_writable()
+        text, path = (
+            (source.text, source.name) if isinstance(source, Source) else (source, "<query>")
+        )
+        writer = Writer(self.location, self.manifest, normalise_branch(branch), if_commit)
+        return Mutation(text, name, params, path).run(writer, actor or self.actor)
+
+    def load(
+        self,
+        data: object,
+        *,
+        mode: str,
+        branch: str = MAIN,
+        from_branch: str | None = None,
+        engine: str = "auto",
+        actor: str | None = None,
+    ) -> LoadResult:
+        """Load rows as one commit, or none of them.
+
+        ``data`` is a path, glob or directory of NDJSON files or a list of those, NDJSON
+        text, an iterable of envelopes, or frames by type name. A missing branch is forked
+        from ``from_branch`` if that is given.
+        """
+        self.require_writable()
+        wanted = _load_mode(mode)
+        if engine not in ENGINES:
+            raise BadRequest(f"there is no load engine {engine!r}: choose {' or '.join(ENGINES)}")
+        base = None if from_branch is None else normalise_branch(from_branch)
+        target = normalise_branch(branch)
+        writer = Writer(self.location, self.manifest, target, fork_from=base)
+        return Load(data, wanted).run(writer, actor or self.actor)
 
     def require_writable(self) -> None:
         """Refuse a change through a graph that was opened to be looked at."""
@@ -154,9 +267,11 @@ class Graph:
         return f"<Graph {self.location}>"
 
 
-@lru_cache(maxsize=16)
-def _catalog(schema: SchemaContract) -> Catalog:
-    return accepted_catalog(schema)
+def _load_mode(mode: str) -> LoadMode:
+    for known in MODES:
+        if mode == known:
+            return known
+    raise BadRequest(f"there is no load mode {mode!r}: choose {', '.join(MODES)}")
 
 
 def _find_table(snapshot: Snapshot, name: str) -> SnapshotTable:

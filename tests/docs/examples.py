@@ -2,7 +2,8 @@
 
 Owns how a fence is read. A block says by its info string what it is: `pg` and
 `gq` are sound and canonical; `{ .gq .error }` is refused, `{ .gq .loose }` is
-sound but not canonical yet, `{ .pg .next }` is the next version of a schema.
+sound but not canonical yet, `{ .pg .next }` is the next version of a schema. A
+`title="film.pg"` says which file the block is.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _FENCE = re.compile(r"^(?P<indent>[ \t]*)(?P<ticks>`{3,}|~{3,})[ \t]*(?P<info>.*?)[ \t]*$")
+_TITLE = re.compile(r' ?title="([^"]+)"')
 _ATTRIBUTES = re.compile(r"\{((?: \.[a-z]+)+) \}")
 
 LANGUAGES = ("pg", "gq")
@@ -32,7 +34,7 @@ class Block:
         """The language and what else the fence says."""
         attributes = _ATTRIBUTES.fullmatch(self.info)
         if attributes is None:
-            return tuple(self.info.split())
+            return tuple(_TITLE.sub("", self.info).split())
         return tuple(word.removeprefix(".") for word in attributes[1].split())
 
     @property
@@ -44,6 +46,12 @@ class Block:
     def role(self) -> str:
         """What the fence says besides the language; nothing for a sound, canonical example."""
         return " ".join(self.words[1:])
+
+    @property
+    def title(self) -> str | None:
+        """The file that the block is, if it says so."""
+        found = _TITLE.search(self.info)
+        return None if found is None else found[1]
 
     @property
     def place(self) -> str:

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.cli.main import cli
+from omnigraph.storage.faults import STORAGE_POINTS
+from omnigraph.write.failpoints import FAILPOINTS
 from tests.docs.collect import (
     LINT_CODE,
     MIGRATION_CODE,
@@ -98,6 +100,15 @@ def test_every_config_key() -> None:
     for path in config_modules(PACKAGE):
         missing = config_keys(path.read_text(encoding="utf-8")) - documented
         assert not missing, f"declared in {path.relative_to(ROOT)}, missing below docs/user/"
+
+
+def test_every_failpoint_has_its_row() -> None:
+    text = (ROOT / "docs/developer/how-a-write-becomes-durable.md").read_text(encoding="utf-8")
+    table = text.partition("| Point | Passed |")[2].partition("\n\n")[0]
+    points = {
+        point for row in table.splitlines() for point in in_backticks(row.split("|", 2)[1:2].pop())
+    }
+    assert points == {*FAILPOINTS, *STORAGE_POINTS}
 
 
 def test_every_page_is_in_the_navigation() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any
 
 import lance
 import pytest
@@ -12,8 +12,9 @@ import pytest
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.evolve import genesis
-from omnigraph.evolve.contract import COPY_NAMES, SOURCE_NAME
+from omnigraph.evolve.contract import COPY_NAMES
 from omnigraph.evolve.genesis import CLAIM_NAME
+from omnigraph.manifest.catalogs import SOURCE_NAME
 from omnigraph.storage import faults, meter
 from tests.film_graph import SCHEMA, check_complete, files
 
@@ -156,7 +157,7 @@ def test_of_many_inits_one_wins(root: Path) -> None:
     check_complete(root)
 
 
-@pytest.mark.parametrize("point", get_args(faults.Point))
+@pytest.mark.parametrize("point", faults.STORAGE_POINTS)
 def test_a_crash_at_any_step_leaves_all_or_nothing(tmp_path: Path, point: faults.Point) -> None:
     for step in range(100):
         root = tmp_path / f"{step}.omni"

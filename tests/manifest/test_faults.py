@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import pytest
 
 from omnigraph.errors import Conflict, StorageError
@@ -9,7 +11,7 @@ from omnigraph.manifest.changes import AdvanceTable, PublishRequest
 from omnigraph.manifest.publisher import ATTEMPTS
 from omnigraph.manifest.store import Manifest
 from omnigraph.manifest.view import View
-from omnigraph.storage.faults import Failure, armed
+from omnigraph.storage.faults import armed
 from omnigraph.storage.headlog import HeadLog, HeadMoved
 from omnigraph.storage.location import Location
 from tests.manifest.graphs import PERSON, advance, pin, request
@@ -108,7 +110,7 @@ def test_read_back_that_fails_too_leaves_a_doubt(
     assert count(root, asked) == 1
 
 
-def losing(root: Location, failure: Failure | None, publishes: int) -> object:
+def losing(root: Location, failure: Callable[[], StorageError] | None, publishes: int) -> object:
     """A replace_head whose commit is made, then followed by others', then reported as lost."""
     real = HeadLog.replace_head
     done = False

@@ -40,3 +40,13 @@ def test_a_fault_may_last_and_name_its_error() -> None:
             with pytest.raises(StorageError, match="disk full"):
                 faults.reach("before_put", "a")
     faults.reach("before_put", "a")
+
+
+def test_passes_are_watched_without_disturbing_them() -> None:
+    passed: list[tuple[str, str]] = []
+    with faults.watched(lambda point, target: passed.append((point, target))):
+        faults.reach("before_put", "a")
+        with faults.armed("after_put"), pytest.raises(StorageError):
+            faults.reach("after_put", "b")
+    faults.reach("before_put", "c")
+    assert passed == [("before_put", "a"), ("after_put", "b")]

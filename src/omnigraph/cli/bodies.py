@@ -5,13 +5,16 @@ Owns the names of their fields. Takes what it is given and asks nobody.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.version import INTERNAL_SCHEMA
 
 if TYPE_CHECKING:
+    from omnigraph.errors import PreconditionFailed
     from omnigraph.manifest.entries import Commit
     from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
+    from omnigraph.write.results import LoadResult, MutationResult
 
 
 def snapshot_body(snapshot: Snapshot) -> dict[str, Any]:
@@ -47,3 +50,39 @@ def commit_body(commit: Commit) -> dict[str, Any]:
         "actor_id": commit.actor,
         "created_at": commit.created_at,
     }
+
+
+def mutation_body(result: MutationResult) -> dict[str, Any]:
+    """What a mutation did; `commit` is null when nothing changed."""
+    return {
+        "branch": result.branch,
+        "query_name": result.query_name,
+        "affected_nodes": result.affected_nodes,
+        "affected_edges": result.affected_edges,
+        "actor_id": result.actor,
+        "commit": None if result.commit is None else commit_body(result.commit),
+    }
+
+
+def load_body(result: LoadResult) -> dict[str, Any]:
+    """What a load did, declarations by name."""
+    return {
+        "branch": result.branch,
+        "mode": result.mode,
+        "base_branch": result.base_branch,
+        "branch_created": result.branch_created,
+        "nodes": _counts(result.nodes),
+        "edges": _counts(result.edges),
+        "total_entities": result.total,
+        "actor_id": result.actor,
+        "commit": commit_body(result.commit),
+    }
+
+
+def _counts(loaded: Mapping[str, int]) -> list[dict[str, Any]]:
+    return [{"name": name, "entities_loaded": count} for name, count in sorted(loaded.items())]
+
+
+def precondition_body(error: PreconditionFailed) -> dict[str, Any]:
+    """The error of a conditional write that lost; its detail says what it is, not a code."""
+    return {"error": str(error), "precondition_failure": dict(error.details)}

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 SPELLINGS: Mapping[tuple[str, ...], str] = {
+    ("change",): "mutate",
     ("check",): "lint",
     ("query", "lint"): "lint",
     ("query", "check"): "lint",

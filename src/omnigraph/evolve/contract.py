@@ -8,16 +8,12 @@ from __future__ import annotations
 
 from ulid import ULID
 
-from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.catalog_build import catalog_from_ir
-from omnigraph.lang.schema.compile import CompiledSchema, compile_schema, shape_of_source
-from omnigraph.lang.schema.ir_reader import ir_from_json
-from omnigraph.lang.schema.state import SchemaState, check_state
+from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.source import Source
+from omnigraph.manifest.catalogs import SOURCE_NAME, state_of
 from omnigraph.manifest.entries import SchemaContract
 from omnigraph.storage.objects import ControlObjects
 
-SOURCE_NAME = "_schema.pg"
 IR_NAME = "_schema.ir.json"
 STATE_NAME = "__schema_state.json"
 COPY_NAMES = (SOURCE_NAME, IR_NAME, STATE_NAME)
@@ -39,24 +35,12 @@ def contract_of(schema: CompiledSchema) -> SchemaContract:
     )
 
 
-def accepted_catalog(contract: SchemaContract) -> Catalog:
-    """The catalog of a manifest entry; refuses one whose parts do not fit together."""
-    ir = ir_from_json(contract.ir)
-    shape = shape_of_source(Source(contract.source, SOURCE_NAME), stored=True)
-    check_state(_state_of(contract), ir, shape)
-    return catalog_from_ir(ir)
-
-
-def _state_of(contract: SchemaContract) -> SchemaState:
-    return SchemaState(contract.shape_hash, contract.ir_hash, contract.identity_domain)
-
-
 def copies_of(contract: SchemaContract) -> dict[str, bytes]:
     """The files of the graph root, by name."""
     return {
         SOURCE_NAME: contract.source.encode(),
         IR_NAME: contract.ir.encode(),
-        STATE_NAME: _state_of(contract).render().encode(),
+        STATE_NAME: state_of(contract).render().encode(),
     }
 
 

@@ -89,7 +89,8 @@ class Publisher:
                 published = self._attempt(view)
             except HeadMoved:
                 doubt, aimed = None, view.state.version + 1
-                _pause(attempt)
+                if self.request.precondition is None:
+                    _pause(attempt)
             except StorageError as error:
                 doubt, aimed = error, view.state.version + 1
                 if error.kind not in RETRIED:

@@ -12,8 +12,9 @@ import lance
 import pyarrow as pa
 
 from omnigraph.lang.types import Scalar, ValueType
+from omnigraph.storage.table import BLOB
 
-_SCALARS: Mapping[Scalar, pa.DataType] = {
+SCALARS: Mapping[Scalar, pa.DataType] = {
     Scalar.STRING: pa.string(),
     Scalar.BOOL: pa.bool_(),
     Scalar.I32: pa.int32(),
@@ -37,7 +38,7 @@ def arrow_field(name: str, type_: ValueType) -> pa.Field:
 def _arrow_type(type_: ValueType) -> pa.DataType:
     if type_.dimension is not None:
         return pa.list_(pa.field("item", pa.float32()), type_.dimension)
-    scalar = _SCALARS[type_.scalar]
+    scalar = SCALARS[type_.scalar]
     return pa.list_(pa.field("item", scalar)) if type_.is_list else scalar
 
 
@@ -46,3 +47,16 @@ def table_columns(structural: Iterable[str], properties: Mapping[str, ValueType]
     fields = [pa.field(name, pa.string(), nullable=False) for name in structural]
     fields += [arrow_field(name, properties[name]) for name in sorted(properties)]
     return pa.schema(fields)
+
+
+def plain_blobs(schema: pa.Schema) -> pa.Schema:
+    """The same columns with blobs as plain bytes."""
+    return pa.schema(
+        pa.field(column.name, pa.large_binary(), column.nullable) if is_blob(column) else column
+        for column in schema
+    )
+
+
+def is_blob(column: pa.Field) -> bool:
+    """Whether a column holds blobs."""
+    return getattr(column.type, "extension_name", None) == BLOB

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 
 from omnigraph.storage import faults
 from omnigraph.storage.failures import storage_errors
-from omnigraph.storage.session import handles
+from omnigraph.storage.session import handles, open_alone
 from omnigraph.storage.table import Table, TablePin
 
 if TYPE_CHECKING:
     from lance import LanceOperation
+    from lance.dataset import Transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +63,19 @@ def stamp_of(table: Table) -> Stamp | None:
 
     That happens with compactions done by Lance itself on an indexed table.
     """
-    with storage_errors(f"reading the transaction of {table.location}"):
-        try:
-            transaction = table.dataset().read_transaction(table.pin.version)
-        except TypeError:
-            return None
+    transaction = transaction_of(table)
     if transaction is None:
         return None
     return Stamp(transaction.uuid, dict(transaction.transaction_properties or {}))
+
+
+def transaction_of(table: Table) -> Transaction | None:
+    """The transaction that made a pinned version, where Lance can read it."""
+    with storage_errors(f"reading the transaction of {table.location}"):
+        # A handle of its own: while Lance reads a transaction, nobody else can use the handle.
+        dataset = open_alone(table.location, table.pin.version)
+        try:
+            return dataset.read_transaction(table.pin.version)
+        except TypeError:
+            # Lance cannot read back its own compaction of an indexed table.
+            return None

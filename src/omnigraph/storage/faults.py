@@ -1,7 +1,7 @@
 """Fault injection: named points at which a test can make the storage fail.
 
 Owns the points and what is armed at them, in this process only. Must never be
-armed by configuration or environment: nothing but a test calls `armed`.
+armed by configuration or environment: nothing but a test calls `armed` or `watched`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ StoragePoint = Literal["before_put", "after_put", "before_commit", "after_commit
 STORAGE_POINTS: tuple[StoragePoint, ...] = get_args(StoragePoint)
 Point = str
 """One of the storage points, or one that a layer above names for itself."""
-Failure = Callable[[], StorageError]
+Failure = Callable[[], StorageError | None]
+Watch = Callable[[Point, str], None]
 
 
 def unavailable() -> StorageError:
@@ -28,7 +29,7 @@ def unavailable() -> StorageError:
 
 @dataclass(slots=True)
 class Fault:
-    """A failure armed at a point; ``fired`` counts how often it happened."""
+    """What is armed at a point; ``fired`` counts how often it happened."""
 
     point: Point
     failure: Failure
@@ -49,19 +50,34 @@ class Fault:
             if self.times is not None and self.fired >= self.times:
                 return
             self.fired += 1
-        raise self.failure()
+        error = self.failure()
+        if error is not None:
+            raise error
 
 
 # Replaced as a whole, never changed in place: `reach` reads it without a lock.
-_armed: tuple[Fault, ...] = ()
+_armed: tuple[Watch, ...] = ()
 _arming = threading.Lock()
 
 
 def reach(point: Point, target: str) -> None:
     """Pass a point with the object or table it concerns; costs one comparison when idle."""
     if _armed:
-        for fault in _armed:
-            fault.reach(point, target)
+        for watch in _armed:
+            watch(point, target)
+
+
+@contextmanager
+def watched(watch: Watch) -> Iterator[None]:
+    """Within the block, be called with every point that is passed and its target."""
+    global _armed  # noqa: PLW0603 - one switch for the process is the point of it
+    with _arming:
+        _armed = (*_armed, watch)
+    try:
+        yield
+    finally:
+        with _arming:
+            _armed = tuple(other for other in _armed if other is not watch)
 
 
 @contextmanager
@@ -79,12 +95,24 @@ def armed(
     a lost acknowledgement. The first ``skip`` passes go through, then ``times``
     fail (None: all). ``matching`` limits it to targets that contain the text.
     """
-    global _armed  # noqa: PLW0603 - one switch for the process is the point of it
     fault = Fault(point, failure, skip, times, matching)
-    with _arming:
-        _armed = (*_armed, fault)
-    try:
+    with watched(fault.reach):
         yield fault
-    finally:
-        with _arming:
-            _armed = tuple(other for other in _armed if other is not fault)
+
+
+@contextmanager
+def observed(
+    point: Point,
+    action: Callable[[], object],
+    *,
+    skip: int = 0,
+    times: int | None = 1,
+    matching: str = "",
+) -> Iterator[Fault]:
+    """Within the block, do something when a point is passed; the pass itself goes well."""
+
+    def act() -> None:
+        action()
+
+    with armed(point, act, skip=skip, times=times, matching=matching) as fault:
+        yield fault

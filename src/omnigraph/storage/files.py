@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from omnigraph.storage.commits import transaction_of
 from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.table import BLOB, Table
@@ -61,12 +62,8 @@ def _manifest(version: int) -> str:
 
 
 def _transaction(table: Table) -> set[str]:
-    with storage_errors(f"reading the transaction of {table.location}"):
-        try:
-            transaction = table.dataset().read_transaction(table.pin.version)
-        except TypeError:
-            # Lance cannot read back its own compaction of an indexed table; nothing needs the file.
-            return set()
+    transaction = transaction_of(table)
+    # Where it cannot be read, nothing needs the file.
     if transaction is None:
         return set()
     return {f"_transactions/{transaction.read_version}-{transaction.uuid}.txn"}

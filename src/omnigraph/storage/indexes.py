@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Collection
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.commits import Stamp, commit_detached
 from omnigraph.storage.failures import storage_errors
+from omnigraph.storage.session import open_alone
 from omnigraph.storage.table import Table, TablePin
 
 if TYPE_CHECKING:
@@ -60,6 +62,12 @@ def indexes_of(table: Table) -> list[TableIndex]:
             ),
             key=lambda index: index.name,
         )
+
+
+@lru_cache(maxsize=1024)
+def is_indexed(table: Table, column: str) -> bool:
+    """Whether an index of a pinned version answers what a column equals."""
+    return any(found.column == column and found.kind == "BTREE" for found in indexes_of(table))
 
 
 def create_index(
@@ -171,7 +179,8 @@ def _index(
     name = index_name(table, column, kind)
     if not fragments:
         return table.pin
-    dataset = table.dataset()
+    # A handle of its own: while Lance builds an index, nobody else can use the handle.
+    dataset = open_alone(table.location, table.pin.version)
     with storage_errors(f"indexing {column!r} of {table.location}"):
         segment = dataset.create_index_uncommitted(
             # "replace" only lets the name be used again: the commit says what goes.

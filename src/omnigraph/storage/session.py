@@ -62,16 +62,7 @@ class TableHandles:
             if (known := self._handles.get(key)) is not None:
                 self._handles.move_to_end(key)
                 return known
-        import lance
-
-        with storage_errors(f"opening {location} at version {version}"):
-            opened = lance.dataset(
-                location.uri,
-                version=version,
-                storage_options=location.storage_options or None,
-                session=session,
-            )
-        return self.keep(location, opened)
+        return self.keep(location, _open(location, version, session))
 
     def keep(self, location: Location, dataset: lance.LanceDataset) -> lance.LanceDataset:
         """Remember a handle, for example the one a commit returned, and give back the kept one."""
@@ -94,6 +85,26 @@ class TableHandles:
 
 
 handles = TableHandles()
+
+
+def _open(location: Location, version: int, session: Session) -> lance.LanceDataset:
+    import lance
+
+    with storage_errors(f"opening {location} at version {version}"):
+        return lance.dataset(
+            location.uri,
+            version=version,
+            storage_options=location.storage_options or None,
+            session=session,
+        )
+
+
+def open_alone(location: Location, version: int) -> lance.LanceDataset:
+    """The dataset at a version id on a handle that nobody else has.
+
+    For the few calls that Lance lets one thread make at a time.
+    """
+    return _open(location, version, shared_session())
 
 
 def open_pin(location: Location, version: int) -> lance.LanceDataset:

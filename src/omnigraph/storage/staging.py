@@ -10,6 +10,7 @@ from __future__ import annotations
 import dataclasses
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata
 
 Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
-Addresses: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[int]
+Addresses: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[int] | np.ndarray[Any, Any]
 
 # Changing one row costs time in proportion to its fragment, because of the stable row ids.
 MAX_ROWS_PER_FILE = 250_000
@@ -75,6 +76,98 @@ def delete_addresses(table: Table, addresses: Addresses, stamp: Stamp | None = N
     return commit_detached(table, operation, stamp)
 
 
+@dataclass(frozen=True, slots=True)
+class WrittenRows:
+    """Rows in data files that no version refers to, and how they belong to stored rows.
+
+    The first ones take over ``row_ids``, the others will be new rows. Plain data,
+    good for any version of the table that the replaced rows are found in.
+    """
+
+    fragments: tuple[str, ...] = ()
+    row_ids: tuple[int, ...] = ()
+    count: int = 0
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The data files, below the table's directory."""
+        return tuple(f"data/{path}" for path, _ in self.sizes)
+
+    @property
+    def sizes(self) -> tuple[tuple[str, int], ...]:
+        """The name of each data file, and how many rows it has."""
+        decoded = (json.loads(fragment) for fragment in self.fragments)
+        return tuple(
+            (file["path"], fragment["physical_rows"])
+            for fragment in decoded
+            for file in fragment["files"]
+        )
+
+
+def write_rows(
+    table: Table, updated: pa.Table | None, inserted: pa.Table | None = None
+) -> WrittenRows:
+    """Write rows without committing: those that replace stored ones, and new ones.
+
+    ``updated`` holds whole rows with the ``_rowid`` they keep.
+    """
+    row_ids: list[int] = []
+    parts: list[pa.Table] = []
+    schema = table.schema
+    with storage_errors(f"updating {table.location}"):
+        if updated is not None and updated.num_rows:
+            row_ids = updated.column(ROW_ID).to_pylist()
+            rows = updated.drop_columns(
+                [name for name in (ROW_ID, ROW_ADDRESS) if name in updated.column_names]
+            )
+            if missing := set(schema.names) - set(rows.column_names):
+                raise StorageError(f"an updated row needs {min(missing)!r} too", kind="permanent")
+            # Updated rows come first: row ids are given to the first rows of the new fragments.
+            parts.append(_conform(rows, schema))
+        if inserted is not None and inserted.num_rows:
+            parts.append(_conform(inserted, schema))
+    if not parts:
+        return WrittenRows()
+    data = pa.concat_tables(parts)
+    written = _write(table, data)
+    texts = tuple(json.dumps(fragment.to_json()) for fragment in written)
+    return WrittenRows(texts, tuple(row_ids), data.num_rows)
+
+
+def apply_rows(
+    table: Table,
+    written: WrittenRows,
+    gone: Addresses = (),
+    stamp: Stamp | None = None,
+) -> TablePin:
+    """Commit written rows, without the rows at the addresses ``gone``, in one version.
+
+    The addresses are of this very version, and those of the replaced rows are among them.
+    """
+    from lance import LanceOperation
+    from lance.fragment import FragmentMetadata
+
+    lost = _distinct(gone)
+    if not len(lost):
+        return insert_fragments(table, written.fragments, stamp)
+    if not written.fragments:
+        return delete_addresses(table, gone, stamp)
+    removed, kept = _without(table, lost)
+    with storage_errors(f"updating {table.location}"):
+        fields = [field.id() for field in table.dataset().lance_schema.fields()]
+    fragments = [FragmentMetadata.from_json(text) for text in written.fragments]
+    operation = LanceOperation.Update(
+        removed_fragment_ids=removed,
+        updated_fragments=kept,
+        new_fragments=_with_row_ids(fragments, list(written.row_ids)),
+        update_mode="rewrite_rows",
+        # All of them: an index on a field that is left out would claim the new fragment without
+        # having read it, and answer with the old values.
+        fields_for_preserving_frag_bitmap=fields,
+    )
+    return commit_detached(table, operation, stamp)
+
+
 def update_rows(
     table: Table,
     updated: pa.Table | None,
@@ -90,38 +183,14 @@ def update_rows(
     their row ids and the stamp of their creation. ``deleted`` are the addresses
     of rows that go.
     """
-    from lance import LanceOperation
-
-    row_ids, moved, rows = _identified(updated)
+    moved = _distinct(() if updated is None else updated.column(ROW_ADDRESS))
+    if updated is not None and len(moved) != updated.num_rows:
+        raise ValueError("a row cannot be updated twice at once")
     gone = _distinct(deleted)
     if np.intersect1d(moved, gone).size:
         raise ValueError("a row cannot be updated and deleted at once")
-    if not len(moved):
-        if inserted is None or not inserted.num_rows:
-            return delete_addresses(table, deleted, stamp)
-        if not len(gone):
-            return insert(table, inserted, stamp)
-    parts = [part for part in (rows, inserted) if part is not None and part.num_rows]
-    removed, kept = _without(table, np.union1d(moved, gone))
-    with storage_errors(f"updating {table.location}"):
-        schema = table.schema
-        if rows is not None and (missing := set(schema.names) - set(rows.column_names)):
-            raise StorageError(f"an updated row needs {min(missing)!r} too", kind="permanent")
-        # Updated rows come first: the row ids are given to the first rows of the new fragments.
-        data = pa.concat_tables([_conform(part, schema) for part in parts])
-    written = _write(table, data)
-    with storage_errors(f"updating {table.location}"):
-        fields = [field.id() for field in table.dataset().lance_schema.fields()]
-    operation = LanceOperation.Update(
-        removed_fragment_ids=removed,
-        updated_fragments=kept,
-        new_fragments=_with_row_ids(written, row_ids),
-        update_mode="rewrite_rows",
-        # All of them: an index on a field that is left out would claim the new fragment without
-        # having read it, and answer with the old values.
-        fields_for_preserving_frag_bitmap=fields,
-    )
-    return commit_detached(table, operation, stamp)
+    written = write_rows(table, updated, inserted)
+    return apply_rows(table, written, np.union1d(moved, gone), stamp)
 
 
 def upsert(
@@ -148,13 +217,20 @@ def upsert(
 
 def overwrite(table: Table, data: Rows, stamp: Stamp | None = None) -> TablePin:
     """Replace all rows; the columns, their ids and the primary key stay, indexes go."""
-    from lance import LanceOperation
+    fragments = tuple(json.dumps(fragment.to_json()) for fragment in _write(table, data))
+    return overwrite_fragments(table, WrittenRows(fragments), stamp)
 
-    dataset = table.dataset()
-    fragments = _write(table, data)
-    if not fragments and table.pin.row_count == 0:
+
+def overwrite_fragments(table: Table, written: WrittenRows, stamp: Stamp | None = None) -> TablePin:
+    """Make written rows the whole table."""
+    from lance import LanceOperation
+    from lance.fragment import FragmentMetadata
+
+    if not written.fragments and table.pin.row_count == 0:
         return table.pin
-    return commit_detached(table, LanceOperation.Overwrite(dataset.lance_schema, fragments), stamp)
+    fragments = [FragmentMetadata.from_json(text) for text in written.fragments]
+    schema = table.dataset().lance_schema
+    return commit_detached(table, LanceOperation.Overwrite(schema, fragments), stamp)
 
 
 def _write(table: Table, data: Rows) -> list[FragmentMetadata]:
@@ -215,19 +291,6 @@ def _stale(table: Table) -> StorageError:
     return StorageError(
         f"no such rows in {table.location}: the addresses are of another version", kind="permanent"
     )
-
-
-def _identified(
-    updated: pa.Table | None,
-) -> tuple[list[int], npt.NDArray[np.uint64], pa.Table | None]:
-    """Row ids and addresses of the updated rows, and the rows without them."""
-    if updated is None or not updated.num_rows:
-        return [], _distinct(()), None
-    addresses = _distinct(updated.column(ROW_ADDRESS))
-    if len(addresses) != updated.num_rows:
-        raise ValueError("a row cannot be updated twice at once")
-    row_ids: list[int] = updated.column(ROW_ID).to_pylist()
-    return row_ids, addresses, updated.drop_columns([ROW_ID, ROW_ADDRESS])
 
 
 def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.storage.columns import table_columns
+from omnigraph.storage.columns import plain_blobs, table_columns
 from omnigraph.write.violations import Nowhere, Places
 
 EntityType = NodeType | EdgeType
@@ -36,13 +36,17 @@ def row_schema(type_: EntityType) -> pa.Schema:
     return table_columns(structural, {name: p.type for name, p in type_.properties.items()})
 
 
+def row_columns(type_: EntityType) -> pa.Schema:
+    """The same columns as rows in memory have them: a blob is plain bytes."""
+    return plain_blobs(row_schema(type_))
+
+
 @dataclass(frozen=True, slots=True)
 class TypeBatch:
     """Rows of one type that came in together.
 
-    ``rows`` has exactly the columns of `row_schema`, except that a blob is plain
-    large_binary. ``fresh`` marks the rows whose ids were made up here, so that no stored
-    row can have them; None means all of them.
+    ``rows`` has exactly the columns of `row_columns`. ``fresh`` marks the rows whose ids
+    were made up here, so that no stored row can have them; None means all of them.
     """
 
     type: EntityType

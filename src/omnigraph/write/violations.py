@@ -25,7 +25,8 @@ class Place:
 
     def __str__(self) -> str:
         if self.source is None:
-            return f"line {self.line}"
+            where = f"line {self.line}"
+            return where if self.column is None else f"{where}, column {self.column}"
         where = f"{self.source}:{self.line}"
         return where if self.column is None else f"{where}:{self.column}"
 

@@ -11,10 +11,14 @@ from collections.abc import Mapping
 
 VERBS: Mapping[str, str] = {
     "init": "Make a new, empty graph.",
+    "load": "Load entities from NDJSON, as one commit.",
+    "mutate": "Run a query that changes a graph, as one commit.",
     "snapshot": "Show what a branch holds: every type, its version and its size.",
+    "export": "Write the entities of a branch to stdout, one JSON object per line.",
     "commit": "Look at the commits of a graph.",
     "branch": "List, create and delete branches.",
     "schema": "Look at the schema of a graph.",
+    "recovery": "Look at what became of writes that did not finish.",
     "lint": "Check a schema, and queries against it, without running them.",
     "fmt": "Rewrite .pg and .gq files in the canonical layout.",
     "version": "Print the version of the program and of its storage format.",

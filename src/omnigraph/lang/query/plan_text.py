@@ -70,6 +70,13 @@ def _steps(steps: Iterable[plan.Step], indent: str = "") -> Iterator[str]:
             yield indent + line
 
 
+def step_text(step: plan.Step) -> tuple[str, str]:
+    """The name of a step and what it works on, in one line."""
+    first = next(_step(step))
+    name, _, detail = first.partition(" ")
+    return name, detail
+
+
 def _step(step: plan.Step) -> Iterator[str]:
     match step:
         case plan.Scan(variable, node_type, where):

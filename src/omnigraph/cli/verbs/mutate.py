@@ -1,0 +1,108 @@
+"""`omnigraph mutate`: run a query that changes a graph, as one commit.
+
+Owns where the query and its parameters come from; what they do is the engine's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli.bodies import mutation_body, precondition_body
+from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.output import write_json, write_text
+from omnigraph.cli.parameters import read_params
+from omnigraph.cli.scope import Scope
+from omnigraph.cli.target import target_of
+from omnigraph.errors import PreconditionFailed
+
+if TYPE_CHECKING:
+    from omnigraph.lang.source import Source
+    from omnigraph.write.results import MutationResult
+
+_FILE = click.Path(path_type=Path)
+
+
+def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """An id that is not empty: a script whose variable is unset means something else."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("the commit id is empty", ctx, param)
+    return None if value is None else value.strip()
+
+
+@click.command("mutate", cls=VerbCommand)
+@click.argument("name", metavar="[NAME]", required=False)
+@click.option("--query", type=_FILE, help="The query, a .gq file.")
+@click.option("-e", "--query-string", metavar="GQ", help="The query itself.")
+@click.option("--params", metavar="JSON", help="The parameters, as a JSON object.")
+@click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object.")
+@click.option("--branch", metavar="B", default="main", help="The branch; main if not given.")
+@click.option(
+    "--if-commit",
+    metavar="COMMIT_ID",
+    callback=_commit_id,
+    help="Only if this commit is the head of the branch; exits with 4 if not.",
+)
+@json_option
+@click.pass_obj
+def command(
+    scope: Scope,
+    *,
+    name: str | None,
+    query: Path | None,
+    query_string: str | None,
+    params: str | None,
+    params_file: Path | None,
+    branch: str,
+    if_commit: str | None,
+    as_json: bool,
+) -> None:
+    """Run a query that changes a graph, as one commit.
+
+    NAME chooses one of several queries. The graph is named with --store.
+    """
+    source = _source(query, query_string)
+    values = read_params(params, params_file)
+    if not scope.given - {"as"}:
+        raise click.UsageError("which graph? give --store URI: a path or s3://bucket/prefix")
+    # Unlike the other commands that write, this one does not name its target.
+    with target_of(scope, None).write("mutate", replace(scope, quiet=True)) as graph:
+        try:
+            result = graph.mutate(source, name, values, branch=branch, if_commit=if_commit)
+        except PreconditionFailed as error:
+            if as_json:
+                write_json(precondition_body(error))
+            raise
+    if as_json:
+        write_json(mutation_body(result))
+    else:
+        write_text("\n".join(_lines(result)))
+
+
+def _source(path: Path | None, text: str | None) -> Source:
+    from omnigraph.cli.source_files import read_source
+    from omnigraph.lang.source import Source
+
+    if path is not None and text is not None:
+        raise click.UsageError("give --query FILE or -e GQ, not both")
+    if text is not None:
+        return Source(text, "<query>")
+    if path is not None:
+        return read_source(path)
+    raise click.UsageError(
+        "which query? give --query FILE or -e GQ: a NAME alone is a stored query of a server, "
+        "and this version opens graphs directly"
+    )
+
+
+def _lines(result: MutationResult) -> list[str]:
+    counts = f"{result.affected_nodes} nodes, {result.affected_edges} edges"
+    lines = [f"changed {result.branch} via {result.query_name}: {counts}"]
+    if result.actor is not None:
+        lines.append(f"actor_id: {result.actor}")
+    if result.commit is not None:
+        lines.append(f"commit: {result.commit.id}")
+    return lines

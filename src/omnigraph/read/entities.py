@@ -1,0 +1,141 @@
+"""Entities: the nodes or edges of one type in one snapshot, by position.
+
+Owns positions. A row's position is its stable row id, so it survives updates and
+compaction, and what was built on positions stays right. Properties are read for the
+positions asked about; -1 stands for no entity, whose properties are null.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.read.column_cache import ColumnCache
+from omnigraph.storage.columns import arrow_field
+from omnigraph.storage.filters import STRUCTURAL, RowFilter
+from omnigraph.storage.lookup import find_rows
+from omnigraph.storage.table import ROW_ID, Table
+
+Positions = npt.NDArray[np.int64]
+NOBODY = -1
+
+# So few rows are read one by one; more, or a good part of the table, by whole columns.
+FEW = 1_000
+PART = 0.05
+SMALL_TABLE = 50_000
+
+
+@dataclass(frozen=True)
+class Entities:
+    """The entities of one type; ``pinned`` is None when the type did not exist yet."""
+
+    type: NodeType | EdgeType
+    pinned: Table | None
+    cache: ColumnCache
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return 0 if self.pinned is None else self.pinned.pin.row_count
+
+    @property
+    def table(self) -> Table:
+        """Their table; only asked for when there are some."""
+        if self.pinned is None:
+            raise AssertionError(f"{self.type.name} has no table in this snapshot")
+        return self.pinned
+
+    # -- positions -------------------------------------------------------------------
+
+    def positions(self) -> Positions:
+        """All of them, ascending."""
+        if not self.count:
+            return np.empty(0, dtype=np.int64)
+        return np.sort(self.row_ids)
+
+    @cached_property
+    def row_ids(self) -> Positions:
+        """Positions in the order of whole columns."""
+        row_ids: Positions = self.cache.get(self.table, ROW_ID).to_numpy().astype(np.int64)
+        return row_ids
+
+    @property
+    def ids(self) -> pa.Array:
+        """All ids, in the same order."""
+        return self.cache.get(self.table, "id")
+
+    @cached_property
+    def _slots(self) -> Positions | None:
+        """Where in a whole column a position stands; None when positions are slots."""
+        row_ids = self.row_ids
+        if np.array_equal(row_ids, np.arange(len(row_ids))):
+            return None
+        slots = np.full(int(row_ids.max(initial=-1)) + 1, NOBODY, dtype=np.int64)
+        slots[row_ids] = np.arange(len(row_ids))
+        return slots
+
+    def matching(self, wanted: RowFilter) -> Positions:
+        """The positions of those that pass a filter, ascending."""
+        if not self.count:
+            return np.empty(0, dtype=np.int64)
+        at_hand = {name: self.cache.peek(self.table, name) for name in wanted.columns}
+        if wanted.columns and all(found is not None for found in at_hand.values()):
+            rows = pa.table({**at_hand, ROW_ID: self.cache.get(self.table, ROW_ID)})
+            found = wanted.select(rows)
+        else:
+            columns = list(wanted.kept_columns)
+            found = wanted.narrow(self.table.scan(columns, wanted.expression, with_row_id=True))
+        return np.sort(found.column(ROW_ID).to_numpy().astype(np.int64))
+
+    def find(self, column: str, texts: pa.Array, *wanted: str) -> pa.Table:
+        """The `_rowid` and wanted columns of those that hold one of these texts in a column."""
+        return find_rows(self.table, column, texts, wanted or ("id",))
+
+    # -- values ----------------------------------------------------------------------
+
+    def values(self, name: str, positions: Positions) -> pa.Array:
+        """A property of these positions, `@id` and the like included; null for nobody."""
+        column = STRUCTURAL.get(name, name)
+        if not self.count or column not in self.table.schema.names:
+            return pa.nulls(len(positions), self._type_of(name))
+        whole = self.cache.peek(self.table, column)
+        if whole is None and self._is_worthwhile(positions):
+            whole = self.cache.get(self.table, column)
+        if whole is None:
+            return self._some(column, positions)
+        slots = positions if self._slots is None else self._slots[positions]
+        return whole.take(_nullable(slots, positions))
+
+    def _is_worthwhile(self, positions: Positions) -> bool:
+        """Whether to read a whole column."""
+        if self.count <= SMALL_TABLE:
+            return True
+        return len(positions) > max(FEW, PART * self.count)
+
+    def _some(self, column: str, positions: Positions) -> pa.Array:
+        known = np.unique(positions)
+        known = known[known != NOBODY]
+        values = self.cache.some(self.table, column, known)
+        return values.take(_nullable(np.searchsorted(known, positions), positions))
+
+    def _type_of(self, name: str) -> pa.DataType:
+        if name in STRUCTURAL:
+            return pa.string()
+        return arrow_field(name, self.type.properties[name].type).type
+
+
+def _nullable(slots: Positions, positions: Positions) -> pa.Array:
+    """Indices to take, null where there is nobody."""
+    nobody = positions == NOBODY
+    return pa.array(slots, mask=nobody) if nobody.any() else pa.array(slots)
+
+
+def texts_of(values: pa.Array) -> pa.Array:
+    """The distinct texts of an array, without null."""
+    return pc.unique(values).drop_null()

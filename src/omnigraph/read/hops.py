@@ -1,0 +1,138 @@
+"""Hops: from nodes to their neighbours, through the topology or through the edge table.
+
+Owns the choice, made anew at every hop: a topology at hand is fastest; a few nodes of
+a large, indexed table are looked up; otherwise the topology is built. The answer is
+the same either way.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.read.context import ReadContext
+from omnigraph.read.entities import Entities, Positions
+from omnigraph.read.topologies import Wiring
+from omnigraph.read.topology import Adjacency, Topology, Way
+from omnigraph.storage.indexes import is_indexed
+from omnigraph.storage.table import ROW_ID
+
+# So few nodes are looked up in a table of so many edges rather than read all of it.
+FEW_NODES = 256
+MANY_EDGES = 200_000
+BYTES_PER_STEP = 24
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """Every step from some nodes: which of them it is of, where it leads, by which edge."""
+
+    origins: Positions
+    targets: Positions
+    edges: Positions | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Hops:
+    """Ways along one edge type in one direction; folded unless the edges themselves matter."""
+
+    ctx: ReadContext
+    edge: EdgeType
+    way: Way
+    with_edges: bool = False
+
+    @property
+    def wiring(self) -> Wiring:
+        """The tables concerned."""
+        return self.ctx.wiring(self.edge)
+
+    def strategy(self, sources: Positions) -> str:
+        """How the next hop is made: `csr` or `indexed`."""
+        if self.ctx.expansion != "auto":
+            return self.ctx.expansion
+        wiring = self.wiring
+        if self.ctx.topologies.peek(wiring) is not None:
+            return "csr"
+        few = len(sources) <= FEW_NODES and wiring.edges.count >= MANY_EDGES
+        columns = {"out": ("src",), "in": ("dst",), "both": ("src", "dst")}[self.way]
+        if few and all(is_indexed(wiring.edges.table, column) for column in columns):
+            return "indexed"
+        return "csr"
+
+    def from_(self, sources: Positions) -> Steps:
+        """Every step from these nodes, none of which may be nobody when looked up."""
+        if not self.wiring.edges.count or not len(sources):
+            nothing = np.empty(0, dtype=np.int64)
+            return Steps(nothing, nothing, nothing)
+        if self.strategy(sources) == "indexed":
+            return self._looked_up(sources)
+        adjacency = self.adjacency()
+        self.ctx.budget.check(int(adjacency.degrees(sources).sum()) * BYTES_PER_STEP)
+        origins, targets, place = adjacency.expand(sources)
+        edges = None if adjacency.rows is None else adjacency.rows[place]
+        return Steps(origins, targets, edges)
+
+    def adjacency(self) -> Adjacency:
+        """All ways, compressed."""
+        topology = self.ctx.topologies.get(self.wiring)
+        return topology.edges(self.way) if self.with_edges else topology.steps(self.way)
+
+    def connects(
+        self, sources: Positions, targets: Positions
+    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+        """Whether each pair is connected by a step."""
+        if not self.wiring.edges.count:
+            return np.zeros(len(sources), dtype=bool)
+        if self.strategy(sources) == "csr":
+            return self.adjacency().has(sources, targets)
+        known, inverse = np.unique(sources, return_inverse=True)
+        steps = self.from_(known[known >= 0])
+        pairs = Topology(known[known >= 0][steps.origins], steps.targets, steps.targets)
+        del inverse
+        return pairs.out_folded.has(sources, targets)
+
+    # -- through the edge table --------------------------------------------------------
+
+    def _looked_up(self, sources: Positions) -> Steps:
+        """Find the edges of these nodes; each node is asked about once."""
+        known = np.unique(sources)
+        known = known[known >= 0]
+        small = self._local(known)
+        adjacency = small.edges(self.way) if self.with_edges else small.steps(self.way)
+        origins, targets, place = adjacency.expand(sources)
+        edges = None if adjacency.rows is None else adjacency.rows[place]
+        return Steps(origins, targets, edges)
+
+    def _local(self, known: Positions) -> Topology:
+        """The edges that touch some nodes on the side they are left by."""
+        wiring = self.wiring
+        found: list[pa.Table] = []
+        for column, nodes, ways in (
+            ("src", wiring.sources, ("out", "both")),
+            ("dst", wiring.targets, ("in", "both")),
+        ):
+            if self.way in ways:
+                ids = pc.unique(nodes.values("@id", known))
+                found.append(wiring.edges.find(column, ids, "src", "dst"))
+        rows = pa.concat_tables(found)
+        # An edge between two of the nodes is found from both sides.
+        _, first = np.unique(rows.column(ROW_ID).to_numpy(), return_index=True)
+        rows = rows.take(pa.array(first))
+        return Topology(
+            _positions(wiring.sources, rows.column("src").combine_chunks()),
+            _positions(wiring.targets, rows.column("dst").combine_chunks()),
+            rows.column(ROW_ID).to_numpy().astype(np.int64),
+        )
+
+
+def _positions(nodes: Entities, ids: pa.Array) -> Positions:
+    if not len(ids):
+        return np.empty(0, dtype=np.int64)
+    found = nodes.find("id", ids)
+    places = pc.index_in(ids, value_set=found.column("id").combine_chunks()).to_numpy()
+    positions: Positions = found.column(ROW_ID).to_numpy().astype(np.int64)[places]
+    return positions

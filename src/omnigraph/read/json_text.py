@@ -1,0 +1,152 @@
+"""Columns as JSON text: one Arrow array of values in, one of their JSON texts out.
+
+Owns the spelling of every stored type. Works on whole columns, never value by
+value in Python, and knows nothing of rows, types of a graph or files.
+"""
+
+from __future__ import annotations
+
+from binascii import b2a_base64
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    import numpy.typing as npt
+
+# 64-bit offsets: the text of a batch may be larger than two gigabytes where its values are not.
+TEXT: Final = pa.large_string()
+
+_SHORT_ESCAPES = {"\b": r"\b", "\t": r"\t", "\n": r"\n", "\f": r"\f", "\r": r"\r", '"': r"\""}
+_BACKSLASH = ord("\\")
+_encode_base64 = partial(b2a_base64, newline=False)
+
+
+def json_text(values: pa.Array) -> pa.Array:
+    """The JSON text of every value; null stays null, for `join_texts` to write as `null`.
+
+    Dates are text, floats the shortest text that reads back at their own width,
+    non-finite floats null, and bytes `"base64:…"`.
+    """
+    type_ = values.type
+    if pa.types.is_string(type_) or pa.types.is_large_string(type_):
+        return _quoted(_escaped(values.cast(TEXT)))
+    if pa.types.is_boolean(type_) or pa.types.is_integer(type_) or pa.types.is_null(type_):
+        return values.cast(TEXT)
+    if pa.types.is_floating(type_):
+        return _float_text(values)
+    if pa.types.is_date32(type_):
+        return _quoted(values.cast(TEXT))
+    if pa.types.is_date64(type_):
+        return _moment_text(values)
+    if pa.types.is_list(type_) or pa.types.is_fixed_size_list(type_):
+        return _list_text(values)
+    if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
+        return _base64_text(values)
+    raise TypeError(f"a column of {type_} has no JSON text")
+
+
+def join_texts(*parts: pa.Array | str) -> pa.Array:
+    """The parts of every row joined to one text: arrays give their text or `null`, others stay."""
+    literals = (_literal(part) if isinstance(part, str) else part for part in parts)
+    return pc.binary_join_element_wise(
+        *literals, _literal(""), null_handling="replace", null_replacement="null"
+    )
+
+
+def text_bytes(texts: pa.Array) -> npt.NDArray[np.uint8]:
+    """All texts as they lie in memory, one behind the other; a view, not a copy."""
+    _, offsets, data = texts.buffers()
+    if not len(texts) or data is None:
+        return np.empty(0, dtype=np.uint8)
+    places = np.frombuffer(offsets, dtype=np.int64)
+    start, end = places[texts.offset], places[texts.offset + len(texts)]
+    return np.frombuffer(data, dtype=np.uint8)[start:end]
+
+
+def _literal(text: str) -> pa.Scalar:
+    return pa.scalar(text, TEXT)
+
+
+def _quoted(texts: pa.Array, opening: str = '"', closing: str = '"') -> pa.Array:
+    """The texts between two others; null where there is none."""
+    return pc.binary_join_element_wise(_literal(opening), texts, _literal(closing), _literal(""))
+
+
+# -- text --------------------------------------------------------------------------
+
+
+def _escaped(texts: pa.Array) -> pa.Array:
+    """The texts with what JSON cannot hold as it is spelled out; one pass if there is nothing."""
+    for byte in _bytes_to_escape(texts):
+        character = chr(byte)
+        spelling = _SHORT_ESCAPES.get(character, f"\\u{byte:04x}")
+        texts = pc.replace_substring(texts, character, r"\\" if byte == _BACKSLASH else spelling)
+    return texts
+
+
+def _bytes_to_escape(texts: pa.Array) -> list[int]:
+    """Which bytes of these texts JSON cannot hold; the backslash first, for the others add some."""
+    raw = text_bytes(texts)
+    special = raw[(raw < 0x20) | (raw == ord('"')) | (raw == _BACKSLASH)]
+    found: list[int] = np.unique(special).tolist()
+    return sorted(found, key=lambda byte: byte != _BACKSLASH)
+
+
+# -- numbers and times -------------------------------------------------------------
+
+
+def _float_text(values: pa.Array) -> pa.Array:
+    texts = values.cast(TEXT)
+    # Without a fraction many readers would take it for an integer, and lose the sign of zero.
+    whole = pc.equal(pc.trunc(values), values)
+    if pc.any(whole).as_py():
+        whole = pc.and_(whole, pc.invert(pc.match_substring(texts, "e")))
+        texts = pc.if_else(whole, _quoted(texts, "", ".0"), texts)
+    finite = pc.is_finite(values)
+    if pc.all(finite).as_py() is False:
+        texts = pc.if_else(finite, texts, pa.scalar(None, TEXT))
+    return texts
+
+
+def _moment_text(values: pa.Array) -> pa.Array:
+    texts = values.cast(pa.timestamp("ms")).cast(TEXT)
+    return _quoted(pc.binary_replace_slice(texts, 10, 11, "T"), closing='Z"')
+
+
+# -- lists and bytes ---------------------------------------------------------------
+
+
+def _list_text(values: pa.Array) -> pa.Array:
+    items, offsets = _items(values)
+    texts = json_text(items)
+    if texts.null_count:
+        texts = texts.fill_null("null")
+    lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), texts)
+    joined = _quoted(pc.binary_join(lists, _literal(",")), "[", "]")
+    return _null_as_in(values, joined)
+
+
+def _items(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:
+    """The items of all lists in one array, and where each list begins and ends in it."""
+    if pa.types.is_fixed_size_list(values.type):
+        width = values.type.list_size
+        offsets = np.arange(len(values) + 1, dtype=np.int64) * width
+        return values.values.slice(values.offset * width, len(values) * width), offsets
+    offsets = values.offsets.to_numpy().astype(np.int64)
+    return values.values.slice(offsets[0], offsets[-1] - offsets[0]), offsets - offsets[0]
+
+
+def _base64_text(values: pa.Array) -> pa.Array:
+    contents: list[Any] = values.fill_null(b"").to_pylist()
+    encoded = pa.array(list(map(_encode_base64, contents)), pa.large_binary()).cast(TEXT)
+    return _null_as_in(values, _quoted(encoded, '"base64:'))
+
+
+def _null_as_in(values: pa.Array, texts: pa.Array) -> pa.Array:
+    if not values.null_count:
+        return texts
+    return pc.if_else(values.is_valid(), texts, pa.scalar(None, TEXT))

@@ -1,0 +1,219 @@
+"""Topologies by edge table: built once, shared, grown when edges were added, bounded in bytes.
+
+Owns the cache and what makes an entry of another version usable: the fragments both
+share, and nodes that have kept their positions. Never answers a query itself.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.read.column_cache import CacheUse
+from omnigraph.read.entities import Entities
+from omnigraph.read.topology import Positions, Topology
+from omnigraph.storage.delta import fragment_delta
+from omnigraph.storage.layout import FragmentPart, Layout, layout_of, read_parts
+from omnigraph.storage.lookup import find_rows
+from omnigraph.storage.table import ROW_ID, Table
+
+CACHE_BYTES = int(os.environ.get("OMNIGRAPH_TOPOLOGY_CACHE_BYTES", str(1024 * 2**20)))
+# Beyond so many new rows, starting anew costs less than looking at each of them.
+MAX_GROWTH = 50_000
+FEW_ENDS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Wiring:
+    """The three tables that a topology is made of."""
+
+    edges: Entities
+    sources: Entities
+    targets: Entities
+
+    @property
+    def key(self) -> tuple[str, int, int, int]:
+        """What identifies the topology: the versions of the three tables."""
+        versions = (found.table.pin.version for found in (self.edges, self.sources, self.targets))
+        edge, source, target = versions
+        return self.edges.table.location.uri, edge, source, target
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    wiring: Wiring
+    layout: Layout
+    topology: Topology
+
+
+class Topologies:
+    """The topologies of this process, the least recently used dropped first."""
+
+    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
+        self.max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._known: OrderedDict[tuple[str, int, int, int], _Known] = OrderedDict()
+        self._hits = 0
+        self._misses = 0
+
+    def peek(self, wiring: Wiring) -> Topology | None:
+        """A topology that is at hand, or None."""
+        with self._lock:
+            known = self._known.get(wiring.key)
+            if known is not None:
+                self._known.move_to_end(wiring.key)
+                self._hits += 1
+        return None if known is None else known.topology
+
+    def get(self, wiring: Wiring) -> Topology:
+        """The topology of an edge type, made or grown if need be."""
+        if not wiring.edges.count:
+            nothing = np.empty(0, dtype=np.int64)
+            return Topology(nothing, nothing, nothing)
+        known = self.peek(wiring)
+        if known is not None:
+            return known
+        layout = layout_of(wiring.edges.table)
+        base = self._usable(wiring)
+        topology = _grown(wiring, layout, base) if base is not None else None
+        made = topology or _built(wiring, layout, base)
+        self._keep(_Known(wiring, layout, made))
+        return made
+
+    def use(self) -> CacheUse:
+        """How full it is."""
+        with self._lock:
+            used = sum(known.topology.size for known in self._known.values())
+            return CacheUse(len(self._known), used, self.max_bytes, self._hits, self._misses)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._known.clear()
+
+    def _usable(self, wiring: Wiring) -> _Known | None:
+        """An entry of another version whose positions still hold."""
+        uri = wiring.edges.table.location.uri
+        with self._lock:
+            self._misses += 1
+            candidates = [known for key, known in reversed(self._known.items()) if key[0] == uri]
+        for known in candidates[:2]:
+            old = known.wiring
+            if _keeps_positions(old.sources.table, wiring.sources.table) and _keeps_positions(
+                old.targets.table, wiring.targets.table
+            ):
+                return known
+        return None
+
+    def _keep(self, made: _Known) -> None:
+        with self._lock:
+            self._known[made.wiring.key] = made
+            while (
+                len(self._known) > 1
+                and sum(known.topology.size for known in self._known.values()) > self.max_bytes
+            ):
+                self._known.popitem(last=False)
+
+
+def _keeps_positions(before: Table, after: Table) -> bool:
+    """Whether every node that both versions have is at the same position in both."""
+    if before.location != after.location:
+        return False
+    if before.pin.version == after.pin.version:
+        return True
+    delta = fragment_delta(before, after)
+    if delta.added_rows > MAX_GROWTH:
+        return False
+    added = delta.rows(["id"], with_row_id=True)
+    if not added.num_rows:
+        return True
+    known = find_rows(before, "id", added.column("id"), ["id"])
+    joined = known.select(["id", ROW_ID]).join(
+        added.select(["id", ROW_ID]), "id", right_suffix="_now", join_type="inner"
+    )
+    same = pc.equal(joined.column(ROW_ID), joined.column(f"{ROW_ID}_now"))
+    return bool(pc.all(same, min_count=0).as_py())
+
+
+def _grown(wiring: Wiring, layout: Layout, base: _Known) -> Topology | None:
+    """The base with more edges, if some were added and nothing else happened."""
+    parts, old = layout.parts, base.layout.parts
+    if parts[: len(old)] != old:
+        return None
+    added = parts[len(old) :]
+    if sum(part.rows for part in added) > MAX_GROWTH:
+        return None
+    if not added:
+        return base.topology
+    return base.topology.grown(*_ends(wiring, added))
+
+
+def _built(wiring: Wiring, layout: Layout, base: _Known | None) -> Topology:
+    """From the edge table; fragments that the base knows are not read again."""
+    pieces: dict[FragmentPart, tuple[Positions, Positions, Positions]] = {}
+    if base is not None:
+        pieces = _cut(base.layout.parts, base.topology)
+    missing = [part for part in layout.parts if part not in pieces]
+    pieces |= _cut(missing, Topology(*_ends(wiring, missing)))
+    nothing = np.empty(0, dtype=np.int64)
+    ordered = [pieces[part] for part in layout.parts] or [(nothing, nothing, nothing)]
+    sources, targets, rows = zip(*ordered, strict=True)
+    return Topology(np.concatenate(sources), np.concatenate(targets), np.concatenate(rows))
+
+
+def _cut(
+    parts: Sequence[FragmentPart], topology: Topology
+) -> dict[FragmentPart, tuple[Positions, Positions, Positions]]:
+    """The edges of each fragment, which stand in the order of the fragments."""
+    bounds = Layout(tuple(parts)).bounds()
+    spans = {
+        part: slice(start, start + part.rows) for part, start in zip(parts, bounds, strict=False)
+    }
+    return {
+        part: (topology.sources[span], topology.targets[span], topology.rows[span])
+        for part, span in spans.items()
+    }
+
+
+def _ends(wiring: Wiring, parts: Sequence[FragmentPart]) -> tuple[Positions, Positions, Positions]:
+    """Both ends of the edges of some fragments as positions, and the edges' own."""
+    table = wiring.edges.table
+    if not parts:
+        nothing = np.empty(0, dtype=np.int64)
+        return nothing, nothing, nothing
+    read = {
+        column: pa.concat_arrays(read_parts(table, column, parts))
+        for column in ("src", "dst", ROW_ID)
+    }
+    return (
+        _positions(wiring.sources, read["src"]),
+        _positions(wiring.targets, read["dst"]),
+        read[ROW_ID].to_numpy().astype(np.int64),
+    )
+
+
+def _positions(nodes: Entities, ids: pa.Array) -> Positions:
+    """The positions of nodes by their ids."""
+    if len(ids) <= FEW_ENDS and nodes.count > len(ids):
+        found = nodes.find("id", ids)
+        known, row_ids = found.column("id").combine_chunks(), found.column(ROW_ID)
+        places = pc.index_in(ids, value_set=known)
+        return _complete(row_ids.to_numpy().astype(np.int64), places)
+    return _complete(nodes.row_ids, pc.index_in(ids, value_set=nodes.ids))
+
+
+def _complete(row_ids: Positions, places: pa.Array) -> Positions:
+    if places.null_count:
+        raise AssertionError("an edge leads to no node")
+    found: Positions = row_ids[places.to_numpy()]
+    return found
+
+
+topologies = Topologies()

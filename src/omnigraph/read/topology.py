@@ -1,0 +1,253 @@
+"""Topology: which nodes an edge type connects, as compressed rows of positions.
+
+Owns building it from the edge table, folding parallel edges, and growing it when
+edges were only added. Positions are stable, so a topology depends on its edge table
+alone for as long as the nodes keep their positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+Positions = npt.NDArray[np.int64]
+Way = Literal["out", "in", "both"]
+
+
+@dataclass(frozen=True)
+class Adjacency:
+    """For each source, its targets in ascending order.
+
+    ``starts`` is indexed by position; a position beyond its end has no targets.
+    ``rows`` are the positions of the edges themselves, None when parallel edges are
+    folded into one.
+    """
+
+    starts: Positions
+    targets: Positions
+    rows: Positions | None = None
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        rows = 0 if self.rows is None else self.rows.nbytes
+        return self.starts.nbytes + self.targets.nbytes + rows
+
+    def spans(self, sources: Positions) -> tuple[Positions, Positions]:
+        """Where the targets of each source begin, and how many it has."""
+        last = len(self.starts) - 1
+        known = (sources >= 0) & (sources < last)
+        at = np.where(known, sources, last)
+        begin = self.starts[at]
+        end = self.starts[np.minimum(at + 1, last)]
+        return begin, np.where(known, end - begin, 0)
+
+    def degrees(self, sources: Positions) -> Positions:
+        """How many targets each source has."""
+        return self.spans(sources)[1]
+
+    def expand(self, sources: Positions) -> tuple[Positions, Positions, Positions]:
+        """Every step from every source: which source it is of, its target, its place here."""
+        begin, count = self.spans(sources)
+        origin = np.repeat(np.arange(len(sources)), count)
+        before = np.cumsum(count) - count
+        place = np.arange(int(count.sum())) + np.repeat(begin - before, count)
+        return origin, self.targets[place], place
+
+    def has(self, sources: Positions, targets: Positions) -> npt.NDArray[np.bool_]:
+        """Whether each pair is connected."""
+        begin, count = self.spans(sources)
+        found = _search(self.targets, begin, begin + count, targets)
+        inside = found < begin + count
+        hit = np.zeros(len(sources), dtype=bool)
+        hit[inside] = self.targets[found[inside]] == targets[inside]
+        return hit
+
+
+def _search(values: Positions, low: Positions, high: Positions, wanted: Positions) -> Positions:
+    """The first place in each span whose value is not below the wanted one."""
+    low, high = low.copy(), high.copy()
+    while True:
+        open_ = low < high
+        if not open_.any():
+            return low
+        middle = (low + high) // 2
+        below = np.zeros(len(low), dtype=bool)
+        below[open_] = values[middle[open_]] < wanted[open_]
+        low = np.where(open_ & below, middle + 1, low)
+        high = np.where(open_ & ~below, middle, high)
+
+
+def adjacency(sources: Positions, targets: Positions, rows: Positions | None) -> Adjacency:
+    """Compress edges, given by both ends, into rows by source."""
+    order = sort_pairs(sources, targets)
+    ordered = sources[order]
+    size = int(ordered[-1]) + 1 if len(ordered) else 0
+    counts = np.bincount(ordered, minlength=size) if size else np.empty(0, dtype=np.int64)
+    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    return Adjacency(starts, targets[order], None if rows is None else rows[order])
+
+
+def folded(found: Adjacency) -> Adjacency:
+    """The same without parallel edges."""
+    sources = np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))
+    if not len(sources):
+        return Adjacency(found.starts, found.targets)
+    first = np.concatenate([[True], (np.diff(sources) != 0) | (np.diff(found.targets) != 0)])
+    if first.all():
+        return Adjacency(found.starts, found.targets)
+    counts = np.bincount(sources[first], minlength=len(found.starts) - 1)
+    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    return Adjacency(starts, found.targets[first])
+
+
+def grown(
+    found: Adjacency, sources: Positions, targets: Positions, rows: Positions | None
+) -> Adjacency:
+    """With a few more edges; without rows, only with those that are not there yet."""
+    if rows is None and len(sources):
+        pairs = np.unique(np.stack([sources, targets]), axis=1)
+        pairs = pairs[:, ~found.has(pairs[0], pairs[1])]
+        sources, targets = pairs[0], pairs[1]
+    if not len(sources):
+        return found
+    order = sort_pairs(sources, targets)
+    sources, targets = sources[order], targets[order]
+    starts = found.starts
+    if int(sources[-1]) + 2 > len(starts):
+        missing = int(sources[-1]) + 2 - len(starts)
+        starts = np.concatenate([starts, np.full(missing, starts[-1])])
+    at = _search(found.targets, starts[sources], starts[sources + 1], targets + 1)
+    counts = np.bincount(sources, minlength=len(starts) - 1)
+    added = None if rows is None or found.rows is None else np.insert(found.rows, at, rows[order])
+    return Adjacency(
+        starts + np.concatenate([[0], np.cumsum(counts)]),
+        np.insert(found.targets, at, targets),
+        added,
+    )
+
+
+def sort_pairs(first: Positions, second: Positions) -> Positions:
+    """The order by first, then by second."""
+    return sort_order(first, sort_order(second))
+
+
+def sort_order(values: Positions, order: Positions | None = None) -> Positions:
+    """A stable order of non-negative numbers, sixteen bits at a time: linear in their count."""
+    if order is None:
+        order = np.arange(len(values))
+    rest = values[order] if len(values) else values
+    shift = 0
+    most = int(values.max(initial=0))
+    while True:
+        digits = ((rest >> shift) & 0xFFFF).astype(np.uint16)
+        step = np.argsort(digits, kind="stable")
+        order, rest = order[step], rest[step]
+        shift += 16
+        if most >> shift == 0:
+            return order
+
+
+@dataclass(frozen=True)
+class Topology:
+    """The edges of one type: edge ``rows[i]`` leads from ``sources[i]`` to ``targets[i]``."""
+
+    sources: Positions
+    targets: Positions
+    rows: Positions
+
+    @cached_property
+    def out(self) -> Adjacency:
+        """From sources to targets, every edge."""
+        return adjacency(self.sources, self.targets, self.rows)
+
+    @cached_property
+    def into(self) -> Adjacency:
+        """From targets to sources, every edge."""
+        return adjacency(self.targets, self.sources, self.rows)
+
+    @cached_property
+    def out_folded(self) -> Adjacency:
+        """From sources to targets, each once."""
+        return folded(self.out)
+
+    @cached_property
+    def in_folded(self) -> Adjacency:
+        """From targets to sources, each once."""
+        return folded(self.into)
+
+    @cached_property
+    def both_folded(self) -> Adjacency:
+        """Neighbours either way, each once."""
+        sources = np.concatenate([self.sources, self.targets])
+        targets = np.concatenate([self.targets, self.sources])
+        return folded(adjacency(sources, targets, None))
+
+    @cached_property
+    def both(self) -> Adjacency:
+        """Either way, every edge; a loop once."""
+        turned = self.sources != self.targets
+        sources = np.concatenate([self.sources, self.targets[turned]])
+        targets = np.concatenate([self.targets, self.sources[turned]])
+        return adjacency(sources, targets, np.concatenate([self.rows, self.rows[turned]]))
+
+    def steps(self, way: Way) -> Adjacency:
+        """Neighbours, each once."""
+        match way:
+            case "out":
+                return self.out_folded
+            case "in":
+                return self.in_folded
+            case "both":
+                return self.both_folded
+
+    def edges(self, way: Way) -> Adjacency:
+        """Neighbours, once for every edge."""
+        match way:
+            case "out":
+                return self.out
+            case "in":
+                return self.into
+            case "both":
+                return self.both
+
+    def grown(self, sources: Positions, targets: Positions, rows: Positions) -> Topology:
+        """With a few more edges; what was derived already grows along instead of being remade."""
+        more = Topology(
+            np.concatenate([self.sources, sources]),
+            np.concatenate([self.targets, targets]),
+            np.concatenate([self.rows, rows]),
+        )
+        turned = sources != targets
+        ends = {
+            "out": (sources, targets, rows),
+            "into": (targets, sources, rows),
+            "out_folded": (sources, targets, None),
+            "in_folded": (targets, sources, None),
+            "both_folded": (
+                np.concatenate([sources, targets]),
+                np.concatenate([targets, sources]),
+                None,
+            ),
+            "both": (
+                np.concatenate([sources, targets[turned]]),
+                np.concatenate([targets, sources[turned]]),
+                np.concatenate([rows, rows[turned]]),
+            ),
+        }
+        for name, added in ends.items():
+            if name in vars(self):
+                # Where the cached property looks first.
+                vars(more)[name] = grown(vars(self)[name], *added)
+        return more
+
+    @property
+    def size(self) -> int:
+        """Bytes held, with what was derived so far."""
+        derived = [value for name, value in vars(self).items() if isinstance(value, Adjacency)]
+        own = self.sources.nbytes + self.targets.nbytes + self.rows.nbytes
+        return own + sum(found.size for found in derived)

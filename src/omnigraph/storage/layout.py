@@ -1,0 +1,108 @@
+"""Layouts: the fragments of one version of a table, and reading columns by fragment.
+
+Owns telling which fragments two versions share, so that a column that was read for
+one of them is read again only where they differ. Never keeps a column itself.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import lance
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.storage.failures import storage_errors
+from omnigraph.storage.table import ROW_ID, Table
+
+# How many row ids one filter lists.
+LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentPart:
+    """One fragment: equal parts hold the same rows."""
+
+    number: int
+    file: str
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """The fragments of a version in the order rows are read."""
+
+    parts: tuple[FragmentPart, ...]
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are."""
+        return sum(part.rows for part in self.parts)
+
+    def bounds(self) -> list[int]:
+        """Where the rows of each fragment begin, and where the last one ends."""
+        return [0, *np.cumsum([part.rows for part in self.parts], dtype=np.int64).tolist()]
+
+
+@lru_cache(maxsize=1024)
+def layout_of(table: Table) -> Layout:
+    """The layout of a version."""
+    with storage_errors(f"listing the fragments of {table.location}"):
+        fragments = sorted(table.dataset().get_fragments(), key=lambda found: found.fragment_id)
+        return Layout(
+            tuple(
+                FragmentPart(
+                    fragment.fragment_id,
+                    fragment.metadata.files[0].path,
+                    fragment.metadata.num_rows,
+                )
+                for fragment in fragments
+            )
+        )
+
+
+def read_parts(table: Table, column: str, parts: Sequence[FragmentPart]) -> list[pa.Array]:
+    """One column of some fragments, fragment by fragment; `_rowid` counts as a column."""
+    if not parts:
+        return []
+    dataset = table.dataset()
+    with storage_errors(f"reading the column {column} of {table.location}"):
+        scanner = dataset.scanner(
+            columns=[] if column == ROW_ID else [column],
+            with_row_id=column == ROW_ID,
+            fragments=[_fragment(dataset, part) for part in parts],
+            scan_in_order=True,
+        )
+        read = scanner.to_table().column(column).combine_chunks()
+    bounds = Layout(tuple(parts)).bounds()
+    return [read.slice(start, part.rows) for start, part in zip(bounds, parts, strict=False)]
+
+
+def read_rows(table: Table, column: str, row_ids: npt.NDArray[np.int64]) -> pa.Array:
+    """One column of the rows with these row ids, in ascending order of them."""
+    wanted = row_ids.tolist()
+    read: list[pa.Table] = []
+    with storage_errors(f"reading rows of {table.location}"):
+        for start in range(0, len(wanted), LISTED):
+            # Numbers of our own: Lance goes straight to these rows.
+            listed = ", ".join(map(str, wanted[start : start + LISTED]))
+            scanner = table.dataset().scanner(
+                columns=[column], filter=f"{ROW_ID} in ({listed})", with_row_id=True
+            )
+            read.append(scanner.to_table())
+    if not read:
+        return pa.array([], table.schema.field(column).type)
+    rows = pa.concat_tables(read).sort_by(ROW_ID)
+    if rows.num_rows != len(wanted):
+        raise AssertionError("a row id leads to no row")
+    return rows.column(column).combine_chunks()
+
+
+def _fragment(dataset: lance.LanceDataset, part: FragmentPart) -> lance.LanceFragment:
+    found = dataset.get_fragment(part.number)
+    if found is None:
+        raise AssertionError("a layout names a fragment that its version does not have")
+    return found

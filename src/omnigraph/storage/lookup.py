@@ -1,0 +1,306 @@
+"""Lookups: the rows of a table that hold given texts in one of its text columns.
+
+Owns maps in memory from the hashes of a column's texts to the addresses of the rows
+that may hold them, so that finding a row reads that row, and finding none reads
+nothing, however large a table is and in however many fragments. A map only ever says
+"maybe": rows are read before anything is said about them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import lance
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.storage.failures import storage_errors
+from omnigraph.storage.filters import among
+from omnigraph.storage.hashing import hash_texts
+from omnigraph.storage.staging import WrittenRows
+from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
+
+Texts: TypeAlias = pa.Array | pa.ChunkedArray
+FileId: TypeAlias = tuple[int, str]
+
+# Sixteen bytes a row. A larger table is asked through its filter, which an index should serve.
+MAX_ROWS = 20_000_000
+MAX_BYTES = 512 * 2**20
+VERSIONS_KEPT = 8
+# An index answers one question sooner than a map is made; several questions repay the map.
+PATIENCE = 3
+SMALL_TABLE = 100_000
+# Data files whose texts are remembered from when they were written.
+FILES_KEPT = 4_096
+# Beyond so many texts, reading the column and comparing in memory beats a filter that lists them.
+MAX_LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Hashes in order, each with the address of the row it was seen in."""
+
+    hashes: npt.NDArray[np.uint64]
+    addresses: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, hashes: npt.NDArray[np.uint64], addresses: npt.NDArray[np.uint64]) -> _Run:
+        order = np.argsort(hashes, kind="stable")
+        return cls(hashes[order], addresses[order])
+
+    def spans(self, wanted: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], ...]:
+        """For each wanted hash, the positions from and up to which it stands."""
+        return (
+            np.searchsorted(self.hashes, wanted, side="left"),
+            np.searchsorted(self.hashes, wanted, side="right"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentMap:
+    """Where a text may stand, for one column of one version of a table."""
+
+    runs: tuple[_Run, ...] = ()
+    files: frozenset[FileId] = frozenset()
+    """The fragments it knows, by id and data file: branches use the same ids for others."""
+
+    def find(
+        self, wanted: npt.NDArray[np.uint64]
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        """Which of the hashes may be there, and the addresses of the rows that may hold them."""
+        maybe = np.zeros(len(wanted), dtype=bool)
+        found: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+        for run in self.runs:
+            start, end = run.spans(wanted)
+            count = end - start
+            maybe |= count > 0
+            # Every position of every span: a row that was moved has left its old address there.
+            before = np.cumsum(count) - count
+            positions = np.arange(count.sum()) + np.repeat(start - before, count)
+            found.append(run.addresses[positions])
+        return maybe, np.unique(np.concatenate(found))
+
+    def extended(
+        self,
+        hashes: npt.NDArray[np.uint64],
+        addresses: npt.NDArray[np.uint64],
+        files: frozenset[FileId],
+    ) -> FragmentMap:
+        """With more texts; small runs are merged, so that there are few of them."""
+        runs = list(self.runs)
+        if len(hashes):
+            added = _Run.of(hashes, addresses)
+            while runs and len(runs[-1].hashes) <= 2 * len(added.hashes):
+                last = runs.pop()
+                added = _Run.of(
+                    np.concatenate([last.hashes, added.hashes]),
+                    np.concatenate([last.addresses, added.addresses]),
+                )
+            runs.append(added)
+        return FragmentMap(tuple(runs), files)
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return sum(run.hashes.nbytes + run.addresses.nbytes for run in self.runs)
+
+
+@dataclass(slots=True)
+class _Column:
+    """What is known of one column of one table, by version."""
+
+    maps: OrderedDict[int, FragmentMap] = field(default_factory=OrderedDict)
+    asked: int = 0
+
+    def keep(self, version: int, found: FragmentMap) -> None:
+        self.maps[version] = found
+        self.maps.move_to_end(version)
+        while len(self.maps) > VERSIONS_KEPT:
+            self.maps.popitem(last=False)
+
+    @property
+    def size(self) -> int:
+        """The versions share almost everything, so the largest counts."""
+        return max((found.size for found in self.maps.values()), default=0)
+
+
+class FragmentMaps:
+    """The maps of this process, the least recently used column dropped first."""
+
+    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
+        self._max_bytes = max_bytes
+        self._lock = threading.Lock()
+        self._columns: OrderedDict[tuple[str, str], _Column] = OrderedDict()
+        self._fresh: OrderedDict[tuple[str, str], dict[str, npt.NDArray[np.uint64]]] = OrderedDict()
+
+    def get(self, table: Table, column: str) -> FragmentMap | None:
+        """The map of a column; None where making one does not pay."""
+        with self._lock:
+            known = self._columns.setdefault((table.location.uri, column), _Column())
+            self._columns.move_to_end((table.location.uri, column))
+            known.asked += 1
+            found = known.maps.get(table.pin.version)
+            base = next(reversed(known.maps.values()), None)
+        if found is not None:
+            return found
+        if base is None and not _pays(table, column, known.asked):
+            return None
+        made = _made(table, column, base or FragmentMap())
+        self._keep(table, column, made)
+        return made
+
+    def note(self, table: Table, written: WrittenRows, texts: pa.Table) -> None:
+        """Remember the texts of rows that were just written, so that nobody reads them again.
+
+        ``texts`` holds the text columns of all written rows, in the order of writing.
+        """
+        hashes = {name: hash_texts(texts.column(name)) for name in texts.column_names}
+        start = 0
+        for path, rows in written.sizes:
+            part = {name: found[start : start + rows] for name, found in hashes.items()}
+            start += rows
+            with self._lock:
+                self._fresh[(table.location.uri, path)] = part
+                while len(self._fresh) > FILES_KEPT:
+                    self._fresh.popitem(last=False)
+
+    def learn(self, before: Table, after: Table) -> None:
+        """Carry the maps of a version over to the next one, if all its new rows were noted."""
+        with self._lock:
+            known = {
+                column: found
+                for (uri, column), entry in self._columns.items()
+                if uri == before.location.uri
+                and (found := entry.maps.get(before.pin.version)) is not None
+            }
+        if not known:
+            return
+        added = set(after.dataset().fragment_ids()) - set(before.dataset().fragment_ids())
+        fragments = [after.dataset().get_fragment(number) for number in added]
+        files = frozenset(_file_id(fragment) for fragment in fragments if fragment is not None)
+        noted = {number: self._fresh.get((after.location.uri, path), {}) for number, path in files}
+        for column, found in known.items():
+            if all(column in texts for texts in noted.values()):
+                parts = [(texts[column], number) for number, texts in noted.items()]
+                self._keep(after, column, found.extended(*_addressed(parts), found.files | files))
+
+    def _keep(self, table: Table, column: str, found: FragmentMap) -> None:
+        with self._lock:
+            key = (table.location.uri, column)
+            self._columns.setdefault(key, _Column()).keep(table.pin.version, found)
+            self._columns.move_to_end(key)
+            while sum(entry.size for entry in self._columns.values()) > self._max_bytes:
+                self._columns.popitem(last=False)
+
+
+fragment_maps = FragmentMaps()
+
+
+def find_rows(
+    table: Table, column: str, texts: Texts, columns: Sequence[str], *, with_blobs: bool = False
+) -> pa.Table:
+    """The rows whose text is one of these, with their row ids and addresses."""
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    texts = texts.unique().drop_null()
+    if not len(texts) or not table.pin.row_count:
+        return _nothing(table, columns)
+    where: pc.Expression | str | None = among(column, texts) if len(texts) <= MAX_LISTED else None
+    fragments: list[lance.LanceFragment] | None = None
+    known = fragment_maps.get(table, column)
+    if known is not None:
+        _, addresses = known.find(hash_texts(texts))
+        if not len(addresses):
+            return _nothing(table, columns)
+        if len(addresses) <= MAX_LISTED:
+            # Numbers of our own: Lance goes straight to these rows.
+            where = f"_rowaddr in ({', '.join(map(str, addresses.tolist()))})"
+        else:
+            where, fragments = None, _owners(table, addresses)
+    if fragments is not None and not fragments:
+        return _nothing(table, columns)  # Lance would take no fragments for all of them
+    with storage_errors(f"looking up rows of {table.location}"):
+        rows = (
+            table.dataset()
+            .scanner(
+                columns=list(dict.fromkeys([*columns, column])),
+                filter=where,
+                with_row_id=True,
+                with_row_address=True,
+                fragments=fragments,
+                blob_handling="all_binary" if with_blobs else None,
+            )
+            .to_table()
+        )
+    found = rows.filter(pc.is_in(rows.column(column), value_set=texts))
+    return found.select([*columns, ROW_ID, ROW_ADDRESS])
+
+
+def _owners(table: Table, addresses: npt.NDArray[np.uint64]) -> list[lance.LanceFragment]:
+    """The fragments of some addresses; one that is not there any more has no rows."""
+    numbers = np.unique(addresses >> np.uint64(32)).tolist()
+    found = (table.dataset().get_fragment(number) for number in numbers)
+    return [fragment for fragment in found if fragment is not None]
+
+
+def _nothing(table: Table, columns: Sequence[str]) -> pa.Table:
+    schema = table.schema
+    fields = [schema.field(name) for name in columns]
+    fields += [pa.field(name, pa.uint64()) for name in (ROW_ID, ROW_ADDRESS)]
+    return pa.schema(fields).empty_table()
+
+
+def _pays(table: Table, column: str, asked: int) -> bool:
+    if table.pin.row_count > MAX_ROWS:
+        return False
+    if table.pin.row_count <= SMALL_TABLE or asked > PATIENCE:
+        return True
+    with storage_errors(f"listing the indexes of {table.location}"):
+        indexed = {
+            name for found in table.dataset().describe_indices() for name in found.field_names
+        }
+    return column not in indexed
+
+
+def _made(table: Table, column: str, base: FragmentMap) -> FragmentMap:
+    """The map of a version, from that of another one so far as they share fragments."""
+    with storage_errors(f"reading the column {column} of {table.location}"):
+        present: Mapping[FileId, lance.LanceFragment] = {
+            _file_id(fragment): fragment for fragment in table.dataset().get_fragments()
+        }
+        if 2 * len(base.files & present.keys()) < len(base.files):
+            base = FragmentMap()
+        missing = [fragment for key, fragment in present.items() if key not in base.files]
+        hashes: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+        addresses: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+        if missing:
+            scanner = table.dataset().scanner(
+                columns=[column], with_row_address=True, fragments=missing
+            )
+            for batch in scanner.to_batches():
+                hashes.append(hash_texts(batch.column(column)))
+                addresses.append(batch.column(ROW_ADDRESS).to_numpy())
+    return base.extended(np.concatenate(hashes), np.concatenate(addresses), frozenset(present))
+
+
+def _addressed(
+    parts: Sequence[tuple[npt.NDArray[np.uint64], int]],
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """The hashes of whole fragments, each with the address of its row."""
+    if not parts:
+        return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
+    addresses = [
+        np.arange(len(hashes), dtype=np.uint64) + np.uint64(number << 32)
+        for hashes, number in parts
+    ]
+    return np.concatenate([hashes for hashes, _ in parts]), np.concatenate(addresses)
+
+
+def _file_id(fragment: lance.LanceFragment) -> FileId:
+    return fragment.fragment_id, fragment.metadata.files[0].path

@@ -1,0 +1,85 @@
+"""Announcements: the intent of a write whose staged files are worth keeping track of.
+
+Owns when a write has one: a request-sized write needs none, its stray files are
+small and fall to cleanup. Must never stand in anybody's way: an intent that is left
+behind only tells the next sweep what to look at.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Self
+
+from omnigraph.errors import StorageError
+from omnigraph.manifest.changes import CommitIntent
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ControlObjects
+from omnigraph.write.base import Base
+from omnigraph.write.changes import ChangeSet
+from omnigraph.write.intents import Intent, IntentTable, LiveIntent
+from omnigraph.write.plan import PublishPlan
+
+REQUEST_BYTES = 32 * 2**20
+"""What one request may carry; a larger write is announced."""
+
+
+@dataclass(slots=True)
+class Announcement:
+    """The intent of one write, if it is large enough to have one."""
+
+    root: Location
+    branch: str
+    operation_id: str
+    commit: CommitIntent
+    _live: LiveIntent | None = field(default=None)
+
+    def begin(self, changes: ChangeSet, base: Base) -> None:
+        """Write the intent down before anything is staged, once."""
+        if self._live is not None or changes.size <= REQUEST_BYTES:
+            return
+        tables = [_table(base, key, ()) for key in changes.types]
+        intent = Intent.mint(changes.writer_kind, self.branch, self.commit, tables)
+        live = LiveIntent.open(
+            ControlObjects(self.root), replace(intent, operation_id=self.operation_id)
+        )
+        self._live = live.__enter__()
+
+    def extend(self, plan: PublishPlan, base: Base) -> None:
+        """Name what has been staged."""
+        if self._live is not None:
+            self._live.extend(
+                _table(base, table.type_key, table.written.files) for table in plan.tables
+            )
+
+    def require_alive(self) -> None:
+        """Refuse to publish when the staged files may be gone."""
+        if self._live is not None:
+            self._live.require_alive()
+
+    def settle(self) -> None:
+        """The write is published, and so the intent is of no use any more."""
+        if self._live is None:
+            return
+        try:
+            self._live.remove()
+        except StorageError:
+            return  # the next sweep finds the commit and removes it
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # After a failure the intent stays: when it has expired, its files are discarded.
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+
+def _table(base: Base, type_key: str, staged: tuple[str, ...]) -> IntentTable:
+    found = base.snapshot.tables[type_key]
+    return IntentTable.of(found.table, found.version, staged)

@@ -1,0 +1,107 @@
+"""Identity: the ids of rows, whole columns at a time.
+
+Owns the canonical id of keyed rows and the making of fresh ids. Says the same as
+the language's rule for one row; never looks at stored rows.
+"""
+
+from __future__ import annotations
+
+import json.encoder
+import os
+import time
+from functools import partial
+from typing import Literal
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.keys import canonical_float
+from omnigraph.lang.types import FLOATS, Scalar
+
+_ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
+_HALF = 8
+"""A ULID's random part is two halves of 40 bits, eight letters each."""
+_TIME = 10
+_LENGTH = _TIME + 2 * _HALF
+
+_JSON_SPECIAL = r'["\\\x00-\x1f]'
+
+
+def key_ids(type_: NodeType, rows: pa.Table) -> pa.Array:
+    """The id that the key of a type gives to each row; null where a key member is null."""
+    parts = [
+        canonical_texts(rows.column(name), type_.properties[name].type.scalar).combine_chunks()
+        for name in type_.key
+    ]
+    if len(parts) == 1:
+        return parts[0]
+    quoted = [_json_strings(part) for part in parts]
+    inside = pc.binary_join_element_wise(*quoted, ",", null_handling="emit_null")
+    return pc.binary_join_element_wise("[", inside, "]", "", null_handling="emit_null")
+
+
+def canonical_texts(values: pa.ChunkedArray | pa.Array, scalar: Scalar) -> pa.ChunkedArray:
+    """The canonical text of every value of a column; null stays null."""
+    column = values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
+    if scalar in FLOATS:
+        return _float_texts(column, 32 if scalar is Scalar.F32 else 64)
+    if scalar is Scalar.DATE:
+        column = column.cast(pa.int32())
+    elif scalar is Scalar.DATETIME:
+        column = column.cast(pa.int64())
+    return column.cast(pa.string())
+
+
+def _float_texts(column: pa.ChunkedArray, width: Literal[32, 64]) -> pa.ChunkedArray:
+    encoded = pc.dictionary_encode(column).unify_dictionaries()
+    if encoded.num_chunks == 0:
+        return pa.chunked_array([], pa.string())
+    # One text per distinct value: making one is exact arithmetic and slow.
+    unique = encoded.chunk(0).dictionary.to_pylist()
+    texts = pa.array(map(partial(canonical_float, width=width), unique), pa.string())
+    return pa.chunked_array([texts.take(chunk.indices) for chunk in encoded.chunks], pa.string())
+
+
+def _json_strings(texts: pa.Array) -> pa.Array:
+    """Texts as JSON strings, non-ASCII as it is."""
+    if pc.any(pc.match_substring_regex(texts, _JSON_SPECIAL)).as_py():
+        plain = pc.fill_null(texts, "").to_pylist()
+        escaped = pa.array(map(json.encoder.encode_basestring, plain), pa.string())
+        return pc.if_else(texts.is_valid(), escaped, pa.scalar(None, pa.string()))
+    return pc.binary_join_element_wise('"', texts, '"', "", null_handling="emit_null")
+
+
+def fresh_ids(count: int) -> pa.Array:
+    """So many new ULIDs of this moment, distinct and in ascending order."""
+    high, low = _ascending_pairs(count)
+    letters = np.empty((count, _LENGTH), dtype=np.uint8)
+    letters[:, :_TIME] = _ALPHABET[_fives(np.uint64(time.time_ns() // 1_000_000), _TIME)]
+    letters[:, _TIME : _TIME + _HALF] = _ALPHABET[_fives(high[:, None], _HALF)]
+    letters[:, _TIME + _HALF :] = _ALPHABET[_fives(low[:, None], _HALF)]
+    offsets = np.arange(count + 1, dtype=np.int64) * _LENGTH
+    large = pa.LargeStringArray.from_buffers(
+        count, pa.py_buffer(offsets), pa.py_buffer(np.ascontiguousarray(letters))
+    )
+    return large.cast(pa.string())
+
+
+def _ascending_pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
+    """Random pairs of 40-bit numbers, no two alike, in ascending order."""
+    while True:
+        drawn = np.frombuffer(os.urandom(count * 10), dtype=np.uint8).reshape(count, 2, 5)
+        wide = np.zeros((count, 2, 8), dtype=np.uint8)
+        wide[:, :, 3:] = drawn
+        pairs = wide.view(">u8").reshape(count, 2).astype(np.uint64)
+        pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
+        same = (pairs[1:] == pairs[:-1]).all(axis=1)
+        if not same.any():
+            return pairs[:, 0], pairs[:, 1]
+
+
+def _fives(number: np.ndarray | np.uint64, digits: int) -> np.ndarray:
+    """The lowest bits of numbers in groups of five, highest group first."""
+    shifts = np.arange(digits - 1, -1, -1, dtype=np.uint64) * np.uint64(5)
+    groups: np.ndarray = (number >> shifts) & np.uint64(31)
+    return groups

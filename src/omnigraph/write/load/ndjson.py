@@ -1,0 +1,75 @@
+"""NDJSON: lines of envelopes decoded into one batch for each type.
+
+Owns the order of the steps: split, group by type, read in bulk, read what was refused
+exactly, tell all problems together. Never checks rules that need more than one line.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.write.batches import EntityType, TypeBatch
+from omnigraph.write.load.bulk import read_bulk
+from omnigraph.write.load.envelopes import CHUNK, group_by_type
+from omnigraph.write.load.exact import read_exact
+from omnigraph.write.load.lines import Lines, NdjsonSource
+from omnigraph.write.load.locate import LinePlaces
+from omnigraph.write.load.problems import Problems, raise_together
+from omnigraph.write.load.rows import finish
+
+__all__ = ["NdjsonSource", "decode_ndjson"]
+
+
+def decode_ndjson(sources: Sequence[NdjsonSource], catalog: Catalog) -> list[TypeBatch]:
+    """The rows of all sources, one batch for each type, in the order of the type keys.
+
+    Raises one ValidationError for all that is wrong, or ResourceLimit for a line that is
+    too large.
+    """
+    lines = Lines(sources)
+    where = lines.where()
+    every = [Problems(where)]
+    is_utf8 = all(map(_is_utf8, sources))
+    groups = group_by_type(lines.texts, catalog, is_utf8=is_utf8, problems=every[0])
+    read: list[tuple[EntityType, pa.Table | None, np.ndarray]] = []
+    for type_, ordinals in groups:
+        every.append(Problems(where))
+        read.append((type_, _read(type_, lines.select(ordinals), ordinals, every[-1]), ordinals))
+    raise_together(every)
+    return [
+        finish(type_, table, LinePlaces(where, ordinals, of_edges=type_.kind == "edge"))
+        for type_, table, ordinals in read
+        if table is not None
+    ]
+
+
+def _read(
+    type_: EntityType, lines: list[bytes], ordinals: np.ndarray, problems: Problems
+) -> pa.Table | None:
+    table = read_bulk(type_, lines)
+    if table is not None:
+        return table
+    # Mostly one line is wrong: the chunks without it are quick to read again.
+    parts = []
+    for start in range(0, len(lines), CHUNK):
+        some = lines[start : start + CHUNK]
+        part = read_bulk(type_, some) if len(lines) > CHUNK else None
+        if part is None:
+            part = read_exact(type_, some, ordinals[start : start + CHUNK].tolist(), problems)
+        if part is not None:
+            parts.append(part)
+    return None if problems.total else pa.concat_tables(parts)
+
+
+def _is_utf8(source: NdjsonSource) -> bool:
+    if source.data.isascii():
+        return True
+    try:
+        source.data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True

@@ -1,0 +1,30 @@
+"""Selections: the question that a mutation's where clause asks of a table.
+
+Owns choosing between looking rows up and searching for them.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.query import plan
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.storage.anchors import anchor
+from omnigraph.storage.filters import RowFilter
+from omnigraph.write.batches import EntityType
+from omnigraph.write.reads import Anchored, Holding, Matching
+from omnigraph.write.values import Values
+
+
+def selection(
+    type_: EntityType,
+    where: tuple[plan.Predicate, ...],
+    filter_: RowFilter,
+    values: Values,
+    wanted: tuple[str, ...] | None = None,
+) -> Anchored | Matching:
+    """The rows of a type that a where clause chooses; ``wanted`` columns of them, or all."""
+    key = type_.key if isinstance(type_, NodeType) else ()
+    named = anchor(key, where, values.of)
+    if named is None:
+        return Matching(filter_, wanted)
+    column, texts = named
+    return Anchored(Holding(column, texts, (column,)), filter_, wanted)

@@ -1,0 +1,105 @@
+"""Turns: letting a writer through that keeps losing the race for a branch.
+
+Owns the tickets in `__turns/`. Of two writers that publish in a tight loop, the one
+with the shorter way to the next publish would win every time: a writer that has lost
+takes a ticket, and the others let it go first, for no longer than it says it needs.
+Tickets are a courtesy and no part of the protocol: who ignores them, or dies with one,
+breaks nothing and delays nobody for long.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from time import time_ns
+from typing import Self
+from urllib.parse import quote
+
+import msgspec
+from ulid import ULID
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ControlObjects
+
+DIRECTORY = "__turns"
+SHORTEST, LONGEST = 0.05, 1.0
+"""How long others wait for the holder of a ticket, in seconds."""
+LIFETIME = 2.0
+POLL = 0.003
+
+
+class _Ticket(msgspec.Struct, frozen=True):
+    taken_at: float
+    window: float
+
+
+@dataclass(slots=True)
+class Turn:
+    """The turn of one write at a branch."""
+
+    root: Location
+    branch: str
+    _objects: ControlObjects = field(init=False)
+    _name: str | None = field(default=None, init=False)
+
+    def __post_init__(self) -> None:
+        self._objects = ControlObjects(self.root)
+
+    @property
+    def _directory(self) -> str:
+        return f"{DIRECTORY}/{quote(self.branch, safe='')}"
+
+    def give_way(self) -> bool:
+        """Wait while somebody else's turn has come, and say so: one request when nobody waits."""
+        started = time.monotonic()
+        waited = False
+        while True:
+            first = self._first()
+            if first is None or time.monotonic() - started > first.window:
+                return waited
+            waited = True
+            time.sleep(POLL)
+
+    def claim(self, window: float) -> None:
+        """Ask the others to wait, for about as long as the next attempt will take."""
+        name = self._name or f"{self._directory}/{ULID()}.json"
+        window = min(max(2 * window, SHORTEST), LONGEST)
+        try:
+            self._objects.replace(name, msgspec.json.encode(_Ticket(_now(), window)))
+        except StorageError:
+            return  # only a courtesy: without it, the race goes on as it is
+        self._name = name
+
+    def _first(self) -> _Ticket | None:
+        """The ticket that is before this write's own, if there is one that counts."""
+        for name in self._objects.list(self._directory):
+            if name == self._name:
+                return None
+            ticket = self._read(name)
+            if ticket is not None and 0 <= _now() - ticket.taken_at <= LIFETIME:
+                return ticket
+            if ticket is not None:
+                self._objects.delete(name)  # of a writer that died
+        return None
+
+    def _read(self, name: str) -> _Ticket | None:
+        data = self._objects.read(name)
+        try:
+            return None if data is None else msgspec.json.decode(data, type=_Ticket)
+        except msgspec.MsgspecError:
+            return None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._name is not None:
+            try:
+                self._objects.delete(self._name)
+            except StorageError:
+                return  # it expires by itself
+
+
+def _now() -> float:
+    return time_ns() / 1e9

@@ -1,0 +1,172 @@
+"""The writer: one write from capture to commit, prepared again when it has to be.
+
+Owns the outer loop. The commit is minted once, so that however often a write is
+prepared, it is the same commit; what is checked and staged is always from one base.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from ulid import ULID
+
+from omnigraph.errors import BranchNotFound, Conflict
+from omnigraph.manifest.branches import BranchRefs
+from omnigraph.manifest.changes import CommitIntent
+from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.store import Manifest
+from omnigraph.manifest.view import View, find_commit
+from omnigraph.storage.location import Location
+from omnigraph.write.announcement import Announcement
+from omnigraph.write.base import Base
+from omnigraph.write.changes import ChangeSet
+from omnigraph.write.check import check_changes
+from omnigraph.write.door import Door, ReadSetBroken, precondition_failed
+from omnigraph.write.failpoints import reach
+from omnigraph.write.plan import PublishPlan
+from omnigraph.write.reads import ReadSet
+from omnigraph.write.staging import stage
+from omnigraph.write.stamps import stamp
+from omnigraph.write.trial import Trial
+
+PREPARATIONS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTxn:
+    """One preparation of a write: the base it captured, and the questions it asks of it.
+
+    ``forks`` says that the branch does not exist yet: the base is that of the branch it
+    will be forked from.
+    """
+
+    branch: str
+    base: Base
+    forks: bool = False
+    reads: ReadSet = field(default_factory=ReadSet)
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a write: its commit, or None when there was nothing to change."""
+
+    commit: Commit | None
+    branch_created: bool = False
+
+
+class Prepare(Protocol):
+    """What a kind of write does to a base."""
+
+    def __call__(self, txn: WriteTxn) -> ChangeSet:
+        """Build the changes; asks the base through the read set of the transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Writer:
+    """Writes to one branch of one graph.
+
+    ``fork_from`` is the branch to fork a missing one from, as soon as there is something
+    to publish to it. ``if_commit`` is the head that the caller insists on.
+    """
+
+    root: Location
+    manifest: Manifest
+    branch: str
+    if_commit: str | None = None
+    fork_from: str | None = None
+    operation_id: str = field(default_factory=lambda: str(ULID()))
+
+    def run(
+        self, prepare: Prepare, commit: CommitIntent, *, even_if_empty: bool = False
+    ) -> Written:
+        """Prepare, check, stage and publish."""
+        cause: Exception | None = None
+        created = False
+        with Announcement(self.root, self.branch, self.operation_id, commit) as announced:
+            for _ in range(PREPARATIONS):
+                txn = self._capture()
+                changes = prepare(txn)
+                reach("changes_built", self.branch)
+                check_changes(Trial(changes, txn.base, txn.reads))
+                reach("changes_checked", self.branch)
+                if changes.is_empty and not even_if_empty:
+                    self._confirm_head(txn)
+                    return Written(None)
+                announced.begin(changes, txn.base)
+                plan = self._stage(changes, txn, commit)
+                announced.extend(plan, txn.base)
+                if txn.forks:
+                    created = self._fork() or created
+                    view = self.manifest.view(self.branch)
+                    plan = plan.on(plan.head, view.identifier, plan.tables)
+                try:
+                    published = Door(self.root, self.manifest).publish(
+                        plan, txn.base, txn.reads, announced.require_alive
+                    )
+                except ReadSetBroken as broken:
+                    if not changes.repeatable:
+                        raise broken.cause from None
+                    cause = broken.cause
+                    continue
+                announced.settle()
+                return Written(_commit_of(published, commit), created)
+        raise Conflict(
+            f"branch {self.branch} changes too fast: this write was prepared {PREPARATIONS} times "
+            "and overtaken each time; retry",
+            details={"branch": self.branch, "attempts": PREPARATIONS},
+        ) from cause
+
+    def _capture(self) -> WriteTxn:
+        forks = False
+        try:
+            view = self.manifest.view(self.branch)
+        except BranchNotFound:
+            if self.fork_from is None:
+                raise
+            view = self.manifest.view(self.fork_from)
+            forks = True
+        txn = WriteTxn(self.branch, Base.of(self.root, view), forks)
+        self._check_head(txn.base.head)
+        reach("txn_captured", self.branch)
+        return txn
+
+    def _confirm_head(self, txn: WriteTxn) -> None:
+        """A conditional write that changes nothing still promises that the head is that one."""
+        if self.if_commit is not None:
+            self._check_head(self.manifest.view(txn.branch).state.head_commit_id)
+
+    def _check_head(self, actual: str) -> None:
+        if self.if_commit is not None and actual != self.if_commit:
+            raise precondition_failed(self.branch, self.if_commit, actual)
+
+    def _stage(self, changes: ChangeSet, txn: WriteTxn, commit: CommitIntent) -> PublishPlan:
+        tables = stage(changes, txn.base, lambda: stamp(commit.id, self.operation_id, "logical"))
+        return PublishPlan(
+            self.branch,
+            txn.base.view.identifier,
+            txn.base.head,
+            commit,
+            self.operation_id,
+            tables,
+            conditional=self.if_commit is not None,
+        )
+
+    def _fork(self) -> bool:
+        """Make the branch; False when somebody else has made it meanwhile."""
+        refs = BranchRefs(self.manifest)
+        try:
+            refs.create(self.branch, self.fork_from or "")
+        except Conflict:
+            if self.branch not in refs.list():
+                raise
+            return False
+        reach("branch_forked", self.branch)
+        return True
+
+
+def _commit_of(published: View, commit: CommitIntent) -> Commit:
+    found = find_commit(published, commit.id)
+    if found is None:
+        raise AssertionError(f"commit {commit.id} was published and is not there")
+    return found

@@ -1,0 +1,96 @@
+"""Following a page to the letter: its files, its commands and its Python, in an empty directory.
+
+Owns what a block means to somebody who tries a page out. A block with a title is a
+file; the lines of a `console` block that begin with `$ ` are run, and print what
+stands below them; `pycon` blocks are doctests that share their names.
+"""
+
+from __future__ import annotations
+
+import doctest
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from omnigraph.cli.main import main
+from tests.docs.examples import Block, blocks_of, transcripts
+
+HOME = "/home/ann"
+_ID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
+_TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
+_MOMENT = re.compile(r'(?<="created_at": )\d+')
+_FAILED = re.compile(r"^(error:|ERROR )", re.MULTILINE)
+
+
+class Follower:
+    """Somebody who does what a page says, in the current directory.
+
+    The ids on the page are not those of this run: each stands for one of them.
+    """
+
+    def __init__(self, page: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.page = page
+        self.blocks = blocks_of(page.read_text(encoding="utf-8"), page.name)
+        self.capsys = capsys
+        self.names: dict[str, Any] = {}
+        self.ids: dict[str, str] = {}
+        self.code = 0
+        self.ran = 0
+
+    def follow(self) -> None:
+        """Every block, in order."""
+        for block in self.blocks:
+            self.do(block)
+
+    def do(self, block: Block) -> None:
+        """One block."""
+        if block.title is not None:
+            Path(block.title).write_text(block.text, encoding="utf-8")
+        elif block.info == "console":
+            for line, shown in transcripts(block):
+                self._run(line.strip(), shown, block)
+        elif block.info == "pycon":
+            self._python(block)
+
+    def _run(self, line: str, shown: str, block: Block) -> None:
+        self.ran += 1
+        if line == "echo $?":
+            assert shown == f"{self.code}\n", block.place
+            return
+        for written, real in self.ids.items():
+            line = line.replace(written, real)
+        program, *arguments = shlex.split(line)
+        assert program == "omnigraph", f"{block.place}: only omnigraph is run"
+        target = None
+        if arguments[-2:-1] == [">"]:
+            *arguments, _, target = arguments
+        self.code = main(arguments)
+        captured = self.capsys.readouterr()
+        out = captured.out
+        if target is not None:
+            Path(target).write_text(out, encoding="utf-8")
+            out = ""
+        printed = (captured.err + out).replace(str(Path.cwd()), HOME)
+        assert _settled(printed) == _settled(shown), block.place
+        assert (self.code != 0) == bool(_FAILED.search(shown)), block.place
+        for written, real in zip(_ID.findall(shown), _ID.findall(printed), strict=True):
+            known = self.ids.setdefault(written, real)
+            assert known == real, f"{block.place}: {written} stands for two ids"
+
+    def _python(self, block: Block) -> None:
+        self.ran += 1
+        runner = doctest.DocTestRunner(verbose=False, optionflags=doctest.ELLIPSIS)
+        test = doctest.DocTestParser().get_doctest(
+            block.text, self.names, block.place, self.page.name, block.line
+        )
+        failed = runner.run(test, clear_globs=False).failed
+        assert failed == 0, self.capsys.readouterr().out
+        self.names |= test.globs
+
+
+def _settled(text: str) -> str:
+    """The text with every id and every time alike."""
+    return _MOMENT.sub("<time>", _TIME.sub("<time>", _ID.sub("<id>", text)))

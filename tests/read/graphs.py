@@ -1,0 +1,86 @@
+"""A graph with every type of property, and rows written to it as a load would leave them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import lance
+import pyarrow as pa
+
+import omnigraph as og
+from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
+from omnigraph.read.export import Export, open_export
+from omnigraph.read.sorted_rows import DEFAULT_LIMITS, SortLimits
+from omnigraph.storage.columns import is_blob
+from omnigraph.storage.staging import insert
+from omnigraph.storage.table import Table
+
+SCHEMA = """\
+node Person {
+    name: String @key
+    joined: Date?
+    age: I32?
+    tags: [String]?
+}
+
+node Sample {
+    yes: Bool?
+    i32: I32?
+    i64: I64?
+    u32: U32?
+    u64: U64?
+    f32: F32?
+    f64: F64?
+    day: Date?
+    moment: DateTime?
+    kind: enum(a, b)?
+    flags: [Bool]?
+    numbers: [I64]?
+    halves: [F64]?
+    days: [Date]?
+    moments: [DateTime]?
+    vector: Vector(2)?
+    blob: Blob?
+}
+
+edge Knows: Person -> Person {
+    since: Date?
+    note: String?
+}
+"""
+
+
+def make_graph(root: Path) -> og.Graph:
+    """A graph without rows."""
+    return og.init(root, SCHEMA)
+
+
+def add_rows(graph: og.Graph, key: str, rows: list[dict[str, Any]], branch: str = "main") -> None:
+    """Append rows to the table of a type key such as `node:Person`, and publish them."""
+    shown = graph.snapshot(branch).tables[key]
+    table = Table(graph.location.join(shown.table.path), shown.pin)
+    columns = [_column(field, [row.get(field.name) for row in rows]) for field in table.schema]
+    pin = insert(table, pa.table(columns, schema=table.schema))
+    change = AdvanceTable(shown.identity, shown.version, pin)
+    graph.manifest.publish(branch, PublishRequest(CommitIntent.mint(None), (change,)))
+
+
+def _column(field: pa.Field, values: list[Any]) -> Any:
+    if not is_blob(field):
+        return pa.array(values, field.type)
+    # Without the wrapping, empty would be written as null.
+    return lance.blob_array([lance.Blob.empty() if value == b"" else value for value in values])
+
+
+def export_of(
+    graph: og.Graph,
+    types: list[str] | None = None,
+    *,
+    branch: str = "main",
+    limits: SortLimits = DEFAULT_LIMITS,
+) -> Export:
+    """The export of a branch."""
+    shown = graph.snapshot(branch)
+    return open_export(graph.location, shown, catalog_of(shown.schema), types, limits=limits)
