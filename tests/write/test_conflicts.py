@@ -244,15 +244,21 @@ ELSEWHERE: dict[str, Action] = {
     "a load": load("append", person("Zoe", age=5), note("n9", "nine")),
 }
 DEPENDS_ON_ALL = {"overwrite", "overwrite_edges"}
+OVERLAPPING = {("several_tables", "a row outside")}
 
 
-@pytest.mark.parametrize("other", ELSEWHERE)
-@pytest.mark.parametrize("write", [name for name in WRITES if name not in DEPENDS_ON_ALL])
+@pytest.mark.parametrize(
+    ("write", "other"),
+    [
+        (write, other)
+        for write in WRITES
+        for other in ELSEWHERE
+        if write not in DEPENDS_ON_ALL and (write, other) not in OVERLAPPING
+    ],
+)
 def test_a_commit_outside_the_read_set_fails_no_write(
     graph: og.Graph, write: str, other: str
 ) -> None:
-    if (write, other) == ("several_tables", "a row outside"):
-        pytest.skip("it updates that row")
     with overtaken(graph, "table_staged", ELSEWHERE[other]):
         before = commits(graph)
         written: Any = WRITES[write](graph)
@@ -387,7 +393,6 @@ def test_what_was_decided_on_rows_that_changed_is_refused(
 ) -> None:
     """No matter where the other comes in: nothing is published but its commit."""
     # Room for one more edge of Ann.
-    mutate(graph, 'delete Knows where note = "none"')
     if 'from: "Ann"' in other:
         mutate(graph, 'delete Knows where to = "Cat"')
     before = commits(graph)

@@ -13,6 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.storage import lookup
 from tests.write.writing import image, mutate, rows, unchanged
 
 PILOTS = """
@@ -556,6 +557,22 @@ def test_a_branch_is_written_to_alone(pilots: og.Graph) -> None:
     reader = og.open(str(pilots.location), read_only=True)
     with pytest.raises(errors.BadRequest, match="read-only"):
         mutate(reader, 'insert Pilot { name: "A" }')
+
+
+def test_a_branch_replaces_a_row_that_main_has_deleted(
+    pilots: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is known of main's rows must not be taken for what the branch has."""
+    pilots.branches.create("dev")
+    mutate(pilots, 'delete Pilot where name = "Ben"')
+    # As in a new process, which looks at main first.
+    monkeypatch.setattr(lookup, "fragment_maps", lookup.FragmentMaps())
+    mutate(pilots, 'insert Pilot { name: "Eve" }')
+    result = mutate(pilots, 'insert Pilot { name: "Ben" hours: 1 }', branch="dev")
+    assert result.affected_nodes == 1
+    assert rows(pilots, "Pilot", "dev")["Ben"]["hours"] == 1
+    assert pilots.table("Pilot", branch="dev").count_rows() == 4
+    mutate(pilots, 'insert Trains { from: "Ben" to: "Ann" }', branch="dev")
 
 
 def test_a_condition_on_the_head(pilots: og.Graph) -> None:

@@ -29,6 +29,8 @@ class Manifest:
 
     def __init__(self, root: Location) -> None:
         self.location = root.join(MANIFEST_NAME)
+        self.root_objects = ControlObjects(root)
+        """The control objects of the graph, on one connection for as long as the handle lives."""
         self._views: dict[str, View] = {}
         self._objects = ControlObjects(self.location)
         self._lock = Lock()

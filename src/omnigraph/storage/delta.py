@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-import lance
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.storage.failures import storage_errors
+from omnigraph.storage.layout import FragmentPart, layout_of
 from omnigraph.storage.staging import Addresses
 from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
 
@@ -70,34 +70,18 @@ class FragmentDelta:
 def fragment_delta(before: Table, after: Table) -> FragmentDelta:
     """Compare two versions of one table."""
     old, new = _fragments(before), _fragments(after)
-    same = {number for number in old.keys() & new.keys() if old[number][0] == new[number][0]}
+    same = {number for number in old.keys() & new.keys() if old[number].file == new[number].file}
     added = tuple(sorted(new.keys() - same))
-    touched = {number for number in same if old[number][1] != new[number][1]}
+    touched = {number for number in same if old[number] != new[number]}
     gone = old.keys() - same
     return FragmentDelta(
         after,
         added,
-        sum(new[number][2] for number in added),
+        sum(new[number].rows for number in added),
         frozenset(touched | gone),
         frozenset(gone),
     )
 
 
-def _fragments(table: Table) -> Mapping[int, tuple[str, tuple[int, int] | None, int]]:
-    """By id: the data file, the deletion file if there is one, and how many rows it has."""
-    with storage_errors(f"listing the fragments of {table.location}"):
-        return {
-            fragment.fragment_id: _facts(fragment.metadata)
-            for fragment in table.dataset().get_fragments()
-        }
-
-
-def _facts(
-    metadata: lance.fragment.FragmentMetadata,
-) -> tuple[str, tuple[int, int] | None, int]:
-    deleted = metadata.deletion_file
-    return (
-        metadata.files[0].path,
-        None if deleted is None else (deleted.read_version, deleted.id),
-        metadata.physical_rows,
-    )
+def _fragments(table: Table) -> Mapping[int, FragmentPart]:
+    return {part.number: part for part in layout_of(table).parts}

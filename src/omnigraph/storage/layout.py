@@ -14,6 +14,7 @@ import lance
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+from lance.fragment import FragmentMetadata
 
 from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.table import ROW_ID, Table
@@ -24,11 +25,16 @@ LISTED = 1_000
 
 @dataclass(frozen=True, slots=True)
 class FragmentPart:
-    """One fragment: equal parts hold the same rows."""
+    """One fragment: equal parts hold the same rows.
+
+    ``deletions`` names the file of its deleted rows: two branches may delete different
+    rows of one fragment, and as many.
+    """
 
     number: int
     file: str
     rows: int
+    deletions: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +58,14 @@ def layout_of(table: Table) -> Layout:
     """The layout of a version."""
     with storage_errors(f"listing the fragments of {table.location}"):
         fragments = sorted(table.dataset().get_fragments(), key=lambda found: found.fragment_id)
-        return Layout(
-            tuple(
-                FragmentPart(
-                    fragment.fragment_id,
-                    fragment.metadata.files[0].path,
-                    fragment.metadata.num_rows,
-                )
-                for fragment in fragments
-            )
-        )
+        return Layout(tuple(fragment_part(fragment.metadata) for fragment in fragments))
+
+
+def fragment_part(metadata: FragmentMetadata) -> FragmentPart:
+    """The part that a fragment is."""
+    deleted = metadata.deletion_file
+    deletions = "" if deleted is None else f"{deleted.read_version}-{deleted.id}"
+    return FragmentPart(metadata.id, metadata.files[0].path, metadata.num_rows, deletions)
 
 
 def read_parts(table: Table, column: str, parts: Sequence[FragmentPart]) -> list[pa.Array]:

@@ -278,15 +278,24 @@ def _made(table: Table, column: str, base: FragmentMap) -> FragmentMap:
             base = FragmentMap()
         missing = [fragment for key, fragment in present.items() if key not in base.files]
         hashes: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
-        addresses: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
         if missing:
+            # Deleted rows too: another version, that of a branch say, has them still.
             scanner = table.dataset().scanner(
-                columns=[column], with_row_address=True, fragments=missing
+                columns=[column],
+                with_row_id=True,
+                include_deleted_rows=True,
+                fragments=missing,
+                scan_in_order=True,
             )
-            for batch in scanner.to_batches():
-                hashes.append(hash_texts(batch.column(column)))
-                addresses.append(batch.column(ROW_ADDRESS).to_numpy())
-    return base.extended(np.concatenate(hashes), np.concatenate(addresses), frozenset(present))
+            hashes += [hash_texts(batch.column(column)) for batch in scanner.to_batches()]
+        addresses = [
+            _addresses(fragment.fragment_id, fragment.physical_rows) for fragment in missing
+        ]
+    return base.extended(
+        np.concatenate(hashes),
+        np.concatenate([np.empty(0, dtype=np.uint64), *addresses]),
+        frozenset(present),
+    )
 
 
 def _addressed(
@@ -295,11 +304,13 @@ def _addressed(
     """The hashes of whole fragments, each with the address of its row."""
     if not parts:
         return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
-    addresses = [
-        np.arange(len(hashes), dtype=np.uint64) + np.uint64(number << 32)
-        for hashes, number in parts
-    ]
+    addresses = [_addresses(number, len(hashes)) for hashes, number in parts]
     return np.concatenate([hashes for hashes, _ in parts]), np.concatenate(addresses)
+
+
+def _addresses(fragment: int, rows: int) -> npt.NDArray[np.uint64]:
+    """Where the rows of a fragment stand."""
+    return np.arange(rows, dtype=np.uint64) + np.uint64(fragment << 32)
 
 
 def _file_id(fragment: lance.LanceFragment) -> FileId:

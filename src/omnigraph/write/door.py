@@ -66,7 +66,10 @@ class Door:
 
         ``prove`` is called right before each attempt and raises when it must not be made.
         """
-        with _lock(self.manifest, plan.branch), Turn(self.root, plan.branch) as turn:
+        with (
+            _lock(self.manifest, plan.branch),
+            Turn(self.manifest.root_objects, plan.branch) as turn,
+        ):
             for attempt in range(ATTEMPTS):
                 begun = time.monotonic()
                 waited = turn.give_way() or attempt > 0

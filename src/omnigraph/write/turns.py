@@ -19,7 +19,6 @@ import msgspec
 from ulid import ULID
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 
 DIRECTORY = "__turns"
@@ -38,13 +37,9 @@ class _Ticket(msgspec.Struct, frozen=True):
 class Turn:
     """The turn of one write at a branch."""
 
-    root: Location
+    objects: ControlObjects
     branch: str
-    _objects: ControlObjects = field(init=False)
     _name: str | None = field(default=None, init=False)
-
-    def __post_init__(self) -> None:
-        self._objects = ControlObjects(self.root)
 
     @property
     def _directory(self) -> str:
@@ -66,25 +61,25 @@ class Turn:
         name = self._name or f"{self._directory}/{ULID()}.json"
         window = min(max(2 * window, SHORTEST), LONGEST)
         try:
-            self._objects.replace(name, msgspec.json.encode(_Ticket(_now(), window)))
+            self.objects.replace(name, msgspec.json.encode(_Ticket(_now(), window)))
         except StorageError:
             return  # only a courtesy: without it, the race goes on as it is
         self._name = name
 
     def _first(self) -> _Ticket | None:
         """The ticket that is before this write's own, if there is one that counts."""
-        for name in self._objects.list(self._directory):
+        for name in self.objects.list(self._directory):
             if name == self._name:
                 return None
             ticket = self._read(name)
             if ticket is not None and 0 <= _now() - ticket.taken_at <= LIFETIME:
                 return ticket
             if ticket is not None:
-                self._objects.delete(name)  # of a writer that died
+                self.objects.delete(name)  # of a writer that died
         return None
 
     def _read(self, name: str) -> _Ticket | None:
-        data = self._objects.read(name)
+        data = self.objects.read(name)
         try:
             return None if data is None else msgspec.json.decode(data, type=_Ticket)
         except msgspec.MsgspecError:
@@ -96,7 +91,7 @@ class Turn:
     def __exit__(self, *_: object) -> None:
         if self._name is not None:
             try:
-                self._objects.delete(self._name)
+                self.objects.delete(self._name)
             except StorageError:
                 return  # it expires by itself
 

@@ -1,0 +1,396 @@
+"""What the contract says about writes, as plainly as it can be said: dicts and loops.
+
+Knows nothing of the program under test. Slow, small, and meant to be read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from copy import deepcopy
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Row = dict[str, Any]
+Rows = dict[str, Row]
+Graph = dict[str, Rows]
+Mode = Literal["append", "merge", "overwrite"]
+
+
+class Refused(Exception):
+    """A write that must not happen; ``rule`` is the rule it breaks first, or what it meets."""
+
+    def __init__(self, rule: str) -> None:
+        super().__init__(rule)
+        self.rule = rule
+
+
+@dataclass(frozen=True)
+class Prop:
+    """A property."""
+
+    name: str
+    type: str
+    nullable: bool = True
+    default: Any = None
+    has_default: bool = False
+    unique: bool = False
+    range: tuple[int, int] | None = None
+    enum: tuple[str, ...] = ()
+
+    def declaration(self) -> str:
+        text = f"{self.name}: {self.type}{'?' if self.nullable else ''}"
+        if self.unique:
+            text += " @unique"
+        if self.has_default:
+            text += f" @default({self.default})"
+        return text
+
+
+@dataclass(frozen=True)
+class Type:
+    """A node type, or with a source an edge type."""
+
+    name: str
+    props: tuple[Prop, ...]
+    key: tuple[str, ...] = ()
+    source: str | None = None
+    target: str | None = None
+    card: tuple[int, int | None] = (0, None)
+    unique_ends: bool = False
+
+    @property
+    def is_edge(self) -> bool:
+        return self.source is not None
+
+    @property
+    def type_key(self) -> str:
+        return f"{'edge' if self.is_edge else 'node'}:{self.name}"
+
+    def declaration(self) -> str:
+        body = [prop.declaration() for prop in self.props]
+        body += [f"@range({p.name}, {p.range[0]}..{p.range[1]})" for p in self.props if p.range]
+        if len(self.key) > 1:
+            body.append(f"@key({', '.join(self.key)})")
+        if self.unique_ends:
+            body.append("@unique(src, dst)")
+        if not self.is_edge:
+            head = f"node {self.name}"
+            if len(self.key) == 1:
+                body[0] += " @key"
+        else:
+            low, high = self.card
+            bounds = f"{low}..{'' if high is None else high}"
+            head = f"edge {self.name}: {self.source} -> {self.target} @card({bounds})"
+        return head + " {\n    " + "\n    ".join(body) + "\n}\n"
+
+    def id_of(self, row: Row) -> str:
+        """The id that the key gives."""
+        parts = [str(row[name]) for name in self.key]
+        if len(parts) == 1:
+            return parts[0]
+        return json.dumps(parts, separators=(",", ":"), ensure_ascii=False)
+
+    def constraints(self) -> list[tuple[tuple[str, ...], bool]]:
+        """What must be unique, the key first, and whether it is the key."""
+        found = [(self.key, True)] if self.key else []
+        found += [((prop.name,), False) for prop in self.props if prop.unique]
+        if self.unique_ends:
+            found.append((("dst", "src"), False))
+        return found
+
+
+Schema = Mapping[str, Type]
+"""By type key."""
+
+
+def schema_text(schema: Schema) -> str:
+    """The schema as people write it."""
+    return "\n".join(type_.declaration() for type_ in schema.values())
+
+
+@dataclass(frozen=True)
+class Condition:
+    """`column op value`; `@id`, `from` and `to` are columns, too."""
+
+    column: str
+    op: str
+    value: Any
+
+    def holds(self, id_: str, row: Row) -> bool:
+        name = {"from": "src", "to": "dst"}.get(self.column, self.column)
+        found = id_ if name == "@id" else row[name]
+        if self.op == "is null":
+            return found is None
+        if self.op == "is not null":
+            return found is not None
+        if found is None:
+            return False
+        match self.op:
+            case "=":
+                return bool(found == self.value)
+            case "!=":
+                return bool(found != self.value)
+            case "<":
+                return bool(found < self.value)
+            case ">=":
+                return bool(found >= self.value)
+            case "in":
+                return found in self.value
+            case "contains":
+                return self.value in found
+        raise AssertionError(self.op)
+
+
+@dataclass(frozen=True)
+class Insert:
+    """One new node or edge."""
+
+    type: Type
+    values: Row
+
+
+@dataclass(frozen=True)
+class Update:
+    """New values for the rows that meet all conditions."""
+
+    type: Type
+    values: Row
+    where: tuple[Condition, ...]
+
+
+@dataclass(frozen=True)
+class Delete:
+    """The rows that meet all conditions go."""
+
+    type: Type
+    where: tuple[Condition, ...]
+
+
+@dataclass
+class Change:
+    """What a write does to one type."""
+
+    type: Type
+    rows: Rows = field(default_factory=dict)
+    batches: list[list[tuple[str, Row]]] = field(default_factory=list)
+    deleted: set[str] = field(default_factory=set)
+    replaces_all: bool = False
+
+
+class Model:
+    """One branch of a graph."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+        self.graph: Graph = {key: {} for key in schema}
+        self._fresh = 0
+
+    def fork(self) -> Model:
+        """A branch with the same rows."""
+        other = Model(self.schema)
+        other.graph = deepcopy(self.graph)
+        return other
+
+    def fresh_id(self) -> str:
+        """Stands for an id that the graph makes up."""
+        self._fresh += 1
+        return f"?{self._fresh}"
+
+    # -- loads -------------------------------------------------------------------------
+
+    def load(self, records: Iterable[Row], mode: Mode) -> dict[str, int]:
+        """Load envelopes; counts them by type key."""
+        changes: dict[str, Change] = {}
+        for record in records:
+            key = f"node:{record['type']}" if "type" in record else f"edge:{record['edge']}"
+            type_ = self.schema[key]
+            change = changes.setdefault(key, Change(type_, replaces_all=mode == "overwrite"))
+            if not change.batches:
+                change.batches.append([])
+            change.batches[0].append(self._loaded(type_, record))
+        if any(
+            row[prop.name] is None
+            for change in changes.values()
+            for _, row in change.batches[0]
+            for prop in change.type.props
+            if not prop.nullable
+        ):
+            raise Refused("required")
+        for change in changes.values():
+            for id_, row in change.batches[0]:
+                change.rows.pop(id_, None)
+                change.rows[id_] = row
+        self._check(changes)
+        for key, change in changes.items():
+            ids = [id_ for id_, _ in change.batches[0]]
+            if mode != "merge" and len(set(ids)) < len(ids):
+                raise Refused("key_conflict")
+            if mode == "append" and self.graph[key].keys() & set(ids):
+                raise Refused("key_conflict")
+        self._apply(changes)
+        return {key: len(change.batches[0]) for key, change in changes.items()}
+
+    def _loaded(self, type_: Type, record: Row) -> tuple[str, Row]:
+        data = dict(record["data"])
+        given = data.pop("id", None)
+        row = self._row(type_, data)
+        if type_.is_edge:
+            row |= {"src": record["from"], "dst": record["to"]}
+        if type_.key:
+            return type_.id_of(row), row
+        return given or self.fresh_id(), row
+
+    def _row(self, type_: Type, values: Row) -> Row:
+        # An explicit null is a value.
+        return {prop.name: values.get(prop.name, prop.default) for prop in type_.props}
+
+    # -- mutations ---------------------------------------------------------------------
+
+    def mutate(self, statements: Iterable[Insert | Update | Delete]) -> tuple[int, int]:
+        """Run statements; counts affected nodes and edges."""
+        changes: dict[str, Change] = {}
+        counts = {"node": 0, "edge": 0}
+        for statement in statements:
+            change = changes.setdefault(statement.type.type_key, Change(statement.type))
+            match statement:
+                case Insert(type_, values):
+                    self._insert(change, type_, values)
+                    counts["edge" if type_.is_edge else "node"] += 1
+                case Update(type_, values, where):
+                    batch = [
+                        (id_, row | values)
+                        for id_, row in (self.graph[type_.type_key] | change.rows).items()
+                        if all(condition.holds(id_, row) for condition in where)
+                    ]
+                    change.rows.update(batch)
+                    change.batches.append(batch)
+                    counts["edge" if type_.is_edge else "node"] += len(batch)
+                case Delete(type_, where):
+                    self._delete(changes, type_, where, counts)
+        self._check(changes)
+        self._apply(changes)
+        return counts["node"], counts["edge"]
+
+    def _insert(self, change: Change, type_: Type, values: Row) -> None:
+        row = self._row(type_, values)
+        if type_.is_edge:
+            row |= {"src": values["from"], "dst": values["to"]}
+        id_ = type_.id_of(row) if type_.key else self.fresh_id()
+        change.rows[id_] = row
+        change.batches.append([(id_, row)])
+
+    def _delete(
+        self,
+        changes: dict[str, Change],
+        type_: Type,
+        where: tuple[Condition, ...],
+        counts: dict[str, int],
+    ) -> None:
+        gone = {
+            id_
+            for id_, row in self.graph[type_.type_key].items()
+            if all(condition.holds(id_, row) for condition in where)
+        }
+        change = changes[type_.type_key]
+        counts["edge" if type_.is_edge else "node"] += len(gone - change.deleted)
+        change.deleted |= gone
+        if type_.is_edge:
+            return
+        for key, edge in self.schema.items():
+            for column, end in (("src", edge.source), ("dst", edge.target)):
+                if end != type_.name:
+                    continue
+                touching = {id_ for id_, row in self.graph[key].items() if row[column] in gone}
+                cascade = changes.setdefault(key, Change(edge))
+                counts["edge"] += len(touching - cascade.deleted)
+                cascade.deleted |= touching
+
+    # -- rules -------------------------------------------------------------------------
+
+    def _apply(self, changes: Mapping[str, Change]) -> None:
+        for key in changes:
+            self.graph[key] = self._after(key, changes)
+
+    def _after(self, key: str, changes: Mapping[str, Change]) -> Rows:
+        """The rows of a type when the write is done."""
+        stored, change = self.graph[key], changes.get(key)
+        if change is None:
+            return stored
+        if change.replaces_all:
+            return dict(change.rows)
+        kept = {id_: row for id_, row in stored.items() if id_ not in change.deleted}
+        return kept | change.rows
+
+    def _check(self, changes: Mapping[str, Change]) -> None:
+        ordered = sorted(changes.values(), key=lambda change: change.type.name)
+        for change in ordered:
+            self._check_values(change)
+        for change in ordered:
+            if not change.type.is_edge:
+                self._check_unique(change)
+        for key, edge in sorted(self.schema.items()):
+            if edge.is_edge:
+                if key in changes:
+                    self._check_unique(changes[key])
+                self._check_ends(edge, changes)
+                self._check_cardinality(edge, changes)
+
+    def _check_values(self, change: Change) -> None:
+        for prop in change.type.props:
+            for row in change.rows.values():
+                value = row[prop.name]
+                if prop.range and value is not None and not prop.range[0] <= value <= prop.range[1]:
+                    raise Refused("range")
+        for prop in change.type.props:
+            for row in change.rows.values():
+                if prop.enum and row[prop.name] is not None and row[prop.name] not in prop.enum:
+                    raise Refused("enum")
+
+    def _check_unique(self, change: Change) -> None:
+        for members, is_key in change.type.constraints():
+
+            def tuples(rows: Iterable[tuple[str, Row]]) -> list[tuple[Any, ...]]:
+                found = [tuple(row[name] for name in members) for _, row in rows]  # noqa: B023 - used at once
+                return [values for values in found if None not in values]
+
+            # Two records of one batch, two rows of the final image, a row left alone.
+            untouched = [
+                (id_, row)
+                for id_, row in self.graph[change.type.type_key].items()
+                if id_ not in change.rows and id_ not in change.deleted
+            ]
+            compared = [*change.batches, list(change.rows.items())]
+            if not is_key and not change.replaces_all:
+                written = set(tuples(change.rows.items()))
+                if written & set(tuples(untouched)):
+                    raise Refused("unique")
+            for rows in compared:
+                values = tuples(rows)
+                if len(set(values)) < len(values):
+                    raise Refused("unique")
+
+    def _check_ends(self, edge: Type, changes: Mapping[str, Change]) -> None:
+        for column, end in (("src", edge.source), ("dst", edge.target)):
+            nodes = self._after(f"node:{end}", changes)
+            if any(
+                row[column] not in nodes for row in self._after(edge.type_key, changes).values()
+            ):
+                raise Refused("endpoint")
+
+    def _check_cardinality(self, edge: Type, changes: Mapping[str, Change]) -> None:
+        change = changes.get(edge.type_key)
+        if change is None:
+            return
+        stored = self.graph[edge.type_key]
+        after = self._after(edge.type_key, changes)
+        touched = stored.keys() if change.replaces_all else change.rows.keys() | change.deleted
+        affected = {stored[id_]["src"] for id_ in touched if id_ in stored}
+        affected |= {row["src"] for row in change.rows.values()}
+        # A source that goes itself is nobody's concern.
+        affected &= self._after(f"node:{edge.source}", changes).keys()
+        low, high = edge.card
+        for source in affected:
+            count = sum(row["src"] == source for row in after.values())
+            if count < low or (high is not None and count > high):
+                raise Refused("cardinality")
