@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import inspect
+import pickle
 import re
 
 import pytest
 
 import omnigraph
 from omnigraph import errors
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import MergeConflict, OmniGraphError
 
 # The contract: programs compare these strings.
 CODES = {
@@ -127,3 +128,19 @@ def test_the_public_names_are_true() -> None:
     ]
     for name in omnigraph.__all__:
         assert hasattr(omnigraph, name)
+
+
+def test_errors_cross_processes() -> None:
+    conflict = MergeConflict("divergent_update", "node", "Person", "ann", "both changed ann")
+    originals: list[OmniGraphError] = [
+        errors.ValidationError("too old", rule="range", details={"line": 3}),
+        errors.VersionMismatch(type_key="node:Person", expected=1, actual=2),
+        errors.StorageError("no answer", kind="transient"),
+        errors.ParseError("wrong", report="wrong\n  ^"),
+        errors.MergeConflicts([conflict]),
+        errors.KeyConflict("'a' exists"),
+    ]
+    for original in originals:
+        copy = pickle.loads(pickle.dumps(original))  # noqa: S301 - of our own making
+        assert type(copy) is type(original)
+        assert (str(copy), vars(copy)) == (str(original), vars(original))

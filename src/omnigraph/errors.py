@@ -62,6 +62,19 @@ class OmniGraphError(Exception):
     def __str__(self) -> str:
         return self.message
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Errors cross processes: rebuilt as they are, whatever their constructor asks for."""
+        return _restored, (type(self), self.args, self.__dict__)
+
+
+def _restored(
+    kind: type[OmniGraphError], args: tuple[Any, ...], state: dict[str, Any]
+) -> OmniGraphError:
+    error = kind.__new__(kind)
+    error.args = args
+    error.__dict__.update(state)
+    return error
+
 
 class LanguageError(OmniGraphError):
     """Something is wrong with `.pg` or `.gq` text.

@@ -24,7 +24,8 @@ from omnigraph.storage.objects import ControlObjects
 DIRECTORY = "__turns"
 SHORTEST, LONGEST = 0.05, 1.0
 """How long others wait for the holder of a ticket, in seconds."""
-LIFETIME = 2.0
+FORGOTTEN = 10.0
+"""After so many seconds a ticket is of a writer that died."""
 POLL = 0.003
 
 
@@ -49,12 +50,10 @@ class Turn:
         """Wait while somebody else's turn has come, and say so: one request when nobody waits."""
         started = time.monotonic()
         waited = False
-        while True:
-            first = self._first()
-            if first is None or time.monotonic() - started > first.window:
-                return waited
+        while self._is_due_to_another() and time.monotonic() - started < LONGEST:
             waited = True
             time.sleep(POLL)
+        return waited
 
     def claim(self, window: float) -> None:
         """Ask the others to wait, for about as long as the next attempt will take."""
@@ -66,17 +65,24 @@ class Turn:
             return  # only a courtesy: without it, the race goes on as it is
         self._name = name
 
-    def _first(self) -> _Ticket | None:
-        """The ticket that is before this write's own, if there is one that counts."""
+    def _is_due_to_another(self) -> bool:
+        """Whether a ticket before this write's own still counts.
+
+        A ticket counts for its window: its holder renews it with every attempt, and one
+        that is not renewed any more keeps nobody.
+        """
         for name in self.objects.list(self._directory):
             if name == self._name:
-                return None
+                return False
             ticket = self._read(name)
-            if ticket is not None and 0 <= _now() - ticket.taken_at <= LIFETIME:
-                return ticket
-            if ticket is not None:
-                self.objects.delete(name)  # of a writer that died
-        return None
+            if ticket is None:
+                continue
+            age = _now() - ticket.taken_at
+            if 0 <= age <= ticket.window:
+                return True
+            if age > FORGOTTEN:
+                self.objects.delete(name)
+        return False
 
     def _read(self, name: str) -> _Ticket | None:
         data = self.objects.read(name)

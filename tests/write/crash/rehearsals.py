@@ -1,0 +1,133 @@
+"""What happens when nobody dies: the passings of a write, and the states it leads through.
+
+Owns what a crash at each passing must leave behind.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import omnigraph as og
+from tests.write.crash.crash_child import RIVAL, Passing, rehearse
+from tests.write.crash.writers import WRITERS, prepare
+from tests.write.processes import context
+
+Rows = Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """All that a reader can see: per branch the rows of each type, and who committed.
+
+    Ids of edges are left out: they are made up anew in every run.
+    """
+
+    rows: Mapping[str, Rows]
+    actors: Mapping[str, tuple[str | None, ...]]
+
+    def with_fork(self, branch: str) -> State:
+        """The same with a new branch of main."""
+        return replace(
+            self,
+            rows={**self.rows, branch: self.rows["main"]},
+            actors={**self.actors, branch: self.actors["main"]},
+        )
+
+
+def observe(graph: og.Graph) -> State:
+    """What a graph shows."""
+    branches = graph.branches.list()
+    return State(
+        {branch: _rows(graph, branch) for branch in branches},
+        {branch: tuple(c.actor for c in graph.commits.list(branch)) for branch in branches},
+    )
+
+
+def _rows(graph: og.Graph, branch: str) -> Rows:
+    found: dict[str, tuple[str, ...]] = {}
+    for key in graph.snapshot(branch).tables:
+        dataset = graph.table(key, branch=branch)
+        columns = [name for name in dataset.schema.names if name != "id" or "node:" in key]
+        found[key] = tuple(sorted(map(json.dumps, dataset.to_table(columns).to_pylist())))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Aftermath:
+    """What a crash leaves."""
+
+    state: State
+    is_published: bool
+    is_overtaken: bool
+    has_intent: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """One kind of write that went well."""
+
+    kind: str
+    passings: tuple[Passing, ...]
+    before: State
+    overtaken: State
+    done: State
+
+    @property
+    def cases(self) -> list[Passing]:
+        """Where a process can die."""
+        return [passing for passing in self.passings if passing.point != RIVAL]
+
+    def aftermath(self, fatal: Passing) -> Aftermath:
+        """What dying there must leave."""
+        passed = self.passings[: self.passings.index(fatal) + 1]
+        so_far = {(passing.point, passing.target) for passing in passed}
+        points = {passing.point for passing in passed}
+        is_published = ("after_commit", "manifest") in so_far
+        is_overtaken = RIVAL in points
+        state = self.overtaken if is_overtaken else self.before
+        if is_published:
+            state = self.done
+        elif "branch_forked" in points:
+            state = state.with_fork(WRITERS[self.kind].branch)
+        has_intent = ("after_put", "intent") in so_far and "intent_removed" not in points
+        return Aftermath(state, is_published, is_overtaken, has_intent)
+
+
+def hold_rehearsal(seed: Path, place: Path, kind: str) -> Rehearsal:
+    """Run a write of this kind in a process of its own."""
+    root = place / "rehearsal"
+    shutil.copytree(seed, root)
+    before = observe(prepare(root, kind))
+    passings = _passings(root, kind)
+    return Rehearsal(
+        kind,
+        passings,
+        before,
+        _overtaken(seed, place / "overtaken", kind) or before,
+        observe(og.open(root, read_only=True)),
+    )
+
+
+def _passings(root: Path, kind: str) -> tuple[Passing, ...]:
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=rehearse, args=(str(root), kind, sender))
+    process.start()
+    sender.close()
+    passings: list[Passing] = receiver.recv()
+    process.join()
+    assert process.exitcode == 0
+    return tuple(passings)
+
+
+def _overtaken(seed: Path, root: Path, kind: str) -> State | None:
+    rival = WRITERS[kind].rival
+    if rival is None:
+        return None
+    shutil.copytree(seed, root)
+    prepare(root, kind)
+    rival(og.open(root, actor="rival"))
+    return observe(og.open(root, read_only=True))

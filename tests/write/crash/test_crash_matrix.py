@@ -1,0 +1,199 @@
+"""Killing writers: at every point that they pass, and the graph holds all of a write or none."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+import omnigraph as og
+from omnigraph.manifest.store import Manifest
+from omnigraph.storage.commits import stamp_of
+from omnigraph.storage.faults import STORAGE_POINTS
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ControlObjects
+from omnigraph.write.failpoints import FAILPOINTS
+from omnigraph.write.intents import Intent
+from omnigraph.write.sweep import stored_intents, sweep
+from tests.write.crash.crash_child import Passing, crash
+from tests.write.crash.rehearsals import Aftermath, Rehearsal, hold_rehearsal, observe
+from tests.write.crash.writers import WRITERS, Family, make_seed, prepare
+from tests.write.processes import check_chain, context
+from tests.write.writing import mutate, table_of
+
+pytestmark = pytest.mark.slow
+NEXT = 'insert Person { name: "Next", age: 1 }'
+FAR_FUTURE = 4_000_000_000_000_000
+SWEPT = {
+    "sweep-forward": "RolledForward",
+    "sweep-back": "RolledBack",
+    "sweep-orphan": "OrphanedBranchDiscarded",
+}
+
+
+@pytest.fixture(scope="module")
+def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    root = tmp_path_factory.mktemp("seed") / "graph"
+    make_seed(root)
+    return root
+
+
+def kill(root: Path, kind: str, fatal: Passing) -> None:
+    """Run a write in a process that dies there."""
+    process = context.Process(target=crash, args=(str(root), kind, fatal))
+    process.start()
+    process.join()
+    assert process.exitcode == -signal.SIGKILL, f"survived {fatal}"
+
+
+def left_intents(root: Path) -> tuple[Intent, ...]:
+    stored = stored_intents(ControlObjects(Location.parse(str(root))))
+    assert not stored.notices
+    return stored.intents
+
+
+@pytest.mark.parametrize("kind", [kind for kind in WRITERS if kind not in SWEPT])
+def test_a_killed_write_happened_or_did_not(
+    kind: str, seed: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    rehearsal = hold_rehearsal(seed, tmp_path, kind)
+    assert rehearsal.done != rehearsal.overtaken
+    for number, fatal in enumerate(rehearsal.cases):
+        root = tmp_path / str(number)
+        shutil.copytree(seed, root)
+        prepare(root, kind)
+        kill(root, kind, fatal)
+        try:
+            check_write(root, rehearsal, rehearsal.aftermath(fatal))
+        except Exception as error:
+            error.add_note(f"{kind} was killed at {fatal}")
+            raise
+        shutil.rmtree(root)
+    record_property("crash matrix, processes killed", len(rehearsal.cases))
+
+
+def check_write(root: Path, rehearsal: Rehearsal, left: Aftermath) -> None:
+    """Everything that must be so after a writer was killed."""
+    writer = WRITERS[rehearsal.kind]
+    intents = left_intents(root)
+    assert len(intents) == left.has_intent
+    before = og.open(root, read_only=True).snapshot()
+    graph = og.open(root, actor="next")
+    assert graph.snapshot() == before
+    assert observe(graph) == left.state
+    if left.is_published:
+        check_commit(graph, writer.branch, intents)
+    else:
+        writer.write(graph)
+        if left.is_overtaken or writer.rival is None:
+            assert observe(graph).rows == rehearsal.done.rows
+    mutate(graph, NEXT, branch=writer.branch)
+    shown = observe(graph)
+    assert sum(map(len, shown.rows[writer.branch].values())) == len(
+        list(graph.export(branch=writer.branch))
+    )
+    check_sweep(graph, intents, is_published=left.is_published)
+    assert observe(og.open(root)) == shown
+    check_chain(root, writer.branch)
+
+
+def check_commit(graph: og.Graph, branch: str, intents: tuple[Intent, ...]) -> None:
+    """The commit is the one that was planned, and its tables say so."""
+    commit = graph.commits.list(branch)[0]
+    assert commit.actor == "crasher"
+    assert commit.id == graph.snapshot(branch).commit_id
+    assert all(intent.lineage.graph_commit_id == commit.id for intent in intents)
+    parent = graph.snapshot(commit=commit.parent_id)
+    stamps = [
+        stamp_of(table_of(graph, key, branch))
+        for key, found in graph.snapshot(branch).tables.items()
+        if found.pin != parent.tables[key].pin
+    ]
+    named = {stamp.properties["omnigraph.commit"] for stamp in stamps if stamp is not None}
+    assert named == {commit.id}
+
+
+def check_sweep(graph: og.Graph, intents: tuple[Intent, ...], *, is_published: bool) -> None:
+    """Once it has expired, an intent is settled, and the audit says how."""
+    sweep(graph.location, Manifest(graph.location), now=FAR_FUTURE)
+    kind = "RolledForward" if is_published else "RolledBack"
+    assert [
+        (found.recovery_kind, found.graph_commit_id, found.recovery_for_actor, found.operation_id)
+        for found in graph.recoveries()
+    ] == [
+        (kind, intent.lineage.graph_commit_id, "crasher", intent.operation_id) for intent in intents
+    ]
+    left = set(ControlObjects(graph.location).list())
+    for intent in intents:
+        assert intent.name not in left
+        assert is_published or not left.intersection(intent.files)
+
+
+@pytest.mark.parametrize("kind", SWEPT)
+def test_a_killed_sweep_is_finished_by_the_next(
+    kind: str, seed: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    rehearsal = hold_rehearsal(seed, tmp_path, kind)
+    assert rehearsal.done == rehearsal.before
+    for number, fatal in enumerate(rehearsal.cases):
+        root = tmp_path / str(number)
+        shutil.copytree(seed, root)
+        prepare(root, kind)
+        intents = left_intents(root)
+        kill(root, kind, fatal)
+        try:
+            check_swept(root, rehearsal, intents)
+        except Exception as error:
+            error.add_note(f"{kind} was killed at {fatal}")
+            raise
+        shutil.rmtree(root)
+    record_property("crash matrix, processes killed", len(rehearsal.cases))
+
+
+def check_swept(root: Path, rehearsal: Rehearsal, intents: tuple[Intent, ...]) -> None:
+    (intent,) = intents
+    graph = og.open(root, actor="next")
+    assert observe(graph) == rehearsal.before
+    assert (root / "_schema.pg").read_text(encoding="utf-8") == graph.schema
+    (recovery,) = graph.recoveries()
+    assert recovery.recovery_kind == SWEPT[rehearsal.kind]
+    assert recovery.operation_id == intent.operation_id
+    assert recovery.recovery_for_actor == "dead"
+    left = set(ControlObjects(graph.location).list())
+    assert intent.name not in left
+    assert rehearsal.kind == "sweep-forward" or not left.intersection(intent.files)
+    mutate(graph, NEXT)
+    assert list(graph.export())
+    assert not sweep(graph.location, graph.manifest, now=FAR_FUTURE).recoveries
+    check_chain(root)
+
+
+def test_every_point_is_tested(
+    seed: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    rehearsals = [hold_rehearsal(seed, tmp_path / kind, kind) for kind in WRITERS]
+    targets: dict[str, set[str]] = defaultdict(set)
+    families: dict[str, set[str]] = defaultdict(set)
+    for rehearsal in rehearsals:
+        for passing in rehearsal.cases:
+            targets[passing.point].add(passing.target)
+            families[passing.point].add(WRITERS[rehearsal.kind].family)
+    assert set(targets) == {*FAILPOINTS, *STORAGE_POINTS}
+    for point in ("before_commit", "after_commit"):
+        assert len(targets[point] - {"manifest", "audit"}) == 4, "every table is committed to"
+        assert targets[point] >= {"manifest", "audit"}
+    for point in ("before_put", "after_put"):
+        assert targets[point] == {"intent", "probe", "ticket", "_schema.pg"}
+    writers = set(get_args(Family)) - {"sweep"}
+    for point in ("txn_captured", "changes_built", "changes_checked", "rows_written"):
+        assert families[point] == writers
+    for point in ("table_staged", "publish_ready", "published"):
+        assert families[point] == writers
+    record_property("crash matrix, points", len(targets))
+    record_property("crash matrix, kinds of writers", len(rehearsals))
+    record_property("crash matrix, cases", sum(len(found.cases) for found in rehearsals))
