@@ -24,8 +24,15 @@ from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
 from omnigraph.manifest.store import Manifest
+from omnigraph.read.budget import Budget, Cancellation
+from omnigraph.read.column_cache import CacheUse, columns
+from omnigraph.read.context import Expansion
+from omnigraph.read.explain import Explanation, explain
 from omnigraph.read.export import Export, open_export
 from omnigraph.read.export_file import ExportReport, write_export
+from omnigraph.read.queries import Query
+from omnigraph.read.result import Result
+from omnigraph.read.topologies import topologies
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.session import open_pin
@@ -198,6 +205,63 @@ class Graph:
             source = Source(source, "<query>")
         return lint_queries(source, self.catalog)
 
+    # -- asking ----------------------------------------------------------------------
+
+    def query(
+        self,
+        source: str | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        snapshot: str | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancellation: Cancellation | None = None,
+        expansion: Expansion = "auto",
+    ) -> Result:
+        """Run a read query on a branch as it is now, or on what a commit showed.
+
+        ``timeout`` is in seconds, ``max_bytes`` bounds what it holds at once, and
+        ``cancellation`` lets another thread stop it.
+        """
+        budget = Budget(timeout, max_bytes, cancellation)
+        query = Query(*_query_text(source, name), params, _path(source), budget, expansion)
+        shown = self.snapshot(branch, commit=snapshot)
+        # Old data is read with the schema of today.
+        catalog = catalog_of(shown.schema) if snapshot is None else self.catalog
+        return query.run(self.location, shown, catalog, at_commit=snapshot is not None)
+
+    def explain(
+        self,
+        source: str | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        snapshot: str | None = None,
+        analyze: bool = False,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancellation: Cancellation | None = None,
+        expansion: Expansion = "auto",
+    ) -> Explanation:
+        """How a read query would be run; with ``analyze`` it is run, and how that went.
+
+        Without ``analyze`` no data is read, and parameters may be left out.
+        """
+        budget = Budget(timeout, max_bytes, cancellation)
+        query = Query(*_query_text(source, name), params, _path(source), budget, expansion)
+        shown = self.snapshot(branch, commit=snapshot)
+        catalog = catalog_of(shown.schema) if snapshot is None else self.catalog
+        is_old = snapshot is not None
+        return explain(query, self.location, shown, catalog, at_commit=is_old, analyze=analyze)
+
+    @property
+    def caches(self) -> Mapping[str, CacheUse]:
+        """How full the caches of this process are, which every graph it opens shares."""
+        return {"columns": columns.use(), "topologies": topologies.use()}
+
     # -- changing --------------------------------------------------------------------
 
     def mutate(
@@ -265,6 +329,14 @@ class Graph:
 
     def __repr__(self) -> str:
         return f"<Graph {self.location}>"
+
+
+def _query_text(source: str | Source, name: str | None) -> tuple[str, str | None]:
+    return (source.text if isinstance(source, Source) else source), name
+
+
+def _path(source: str | Source) -> str:
+    return source.name if isinstance(source, Source) else "<query>"
 
 
 def _load_mode(mode: str) -> LoadMode:

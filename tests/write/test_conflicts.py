@@ -191,6 +191,7 @@ def test_compaction_in_between_fails_no_write(
     assert plain(graph) == results[write]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("work", ["index", "both", "indexed and compacted"])
 @pytest.mark.parametrize("write", WRITES)
 def test_maintenance_in_between_fails_no_write(
@@ -687,6 +688,7 @@ def test_a_lost_acknowledgement_that_others_follow_is_success(graph: og.Graph) -
     assert [commit.id for commit in history].count(result.commit.id) == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("forever", [False, True])
 @pytest.mark.parametrize("point", faults.STORAGE_POINTS)
 @pytest.mark.parametrize("write", ["insert", "upsert", "update", "delete", "insert_edge", "merge"])

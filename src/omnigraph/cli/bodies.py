@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.version import INTERNAL_SCHEMA
 
 if TYPE_CHECKING:
+    from omnigraph.cli.formats import ReadOutput
     from omnigraph.errors import PreconditionFailed
     from omnigraph.manifest.entries import Commit
     from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
@@ -50,6 +51,21 @@ def commit_body(commit: Commit) -> dict[str, Any]:
         "actor_id": commit.actor,
         "created_at": commit.created_at,
     }
+
+
+def read_body(output: ReadOutput) -> dict[str, Any]:
+    """What a query returned; `columns` and `graph_commit_id` are left out when there are none."""
+    body: dict[str, Any] = {
+        "query_name": output.query_name,
+        "target": output.target,
+        "row_count": output.row_count,
+    }
+    if output.columns:
+        body["columns"] = list(output.columns)
+    body["rows"] = list(output.rows())
+    if output.commit_id is not None:
+        body["graph_commit_id"] = output.commit_id
+    return body
 
 
 def mutation_body(result: MutationResult) -> dict[str, Any]:

@@ -45,7 +45,11 @@ def _row(kind: Kind, commands: str, *takes: Flag) -> dict[str, Capability]:
 
 # A command of two words that is not listed has the capability of its first word.
 CAPABILITIES: Mapping[str, Capability] = {
-    **_row("data", "query, blob, commit, changes, recovery", "server", "graph", "store", "profile"),
+    **_row(
+        "data",
+        "query, explain, blob, commit, changes, recovery",
+        *("server", "graph", "store", "profile"),
+    ),
     **_row(
         "data",
         "mutate, load, ingest, branch, snapshot, export, schema show, schema apply",

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 SPELLINGS: Mapping[tuple[str, ...], str] = {
     ("change",): "mutate",
+    ("read",): "query",
     ("check",): "lint",
     ("query", "lint"): "lint",
     ("query", "check"): "lint",

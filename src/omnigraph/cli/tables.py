@@ -21,14 +21,15 @@ def render_table(
     *,
     max_width: int = MAX_WIDTH,
     layout: CellLayout = "truncate",
+    none: str = "",
 ) -> str:
-    """A table as text, without a final newline; numbers stand to the right, None is empty.
+    """A table as text, without a final newline; numbers stand to the right, None is ``none``.
 
     A cell wider than ``max_width`` (at least 8) is cut with `…`, or wrapped.
     """
     limit = max(max_width, MIN_WIDTH)
     header = [_lines(column, limit, layout) for column in columns]
-    body = [[_lines(cell, limit, layout) for cell in row] for row in rows]
+    body = [[_lines(none if cell is None else cell, limit, layout) for cell in row] for row in rows]
     widths = [
         max(text_width(line) for lines in column for line in lines)
         for column in zip(header, *body, strict=True)
@@ -47,6 +48,8 @@ def render_table(
 
 def text_width(text: str) -> int:
     """How many columns of a terminal a text takes."""
+    if text.isascii():
+        return len(text)
     return sum(_character_width(character) for character in text)
 
 
@@ -62,7 +65,7 @@ def _is_number(value: object) -> bool:
 
 def _lines(value: object, limit: int, layout: CellLayout) -> list[str]:
     """A cell as one line, or as several if it is to be wrapped."""
-    text = "" if value is None else _printable(str(value))
+    text = printable(str(value))
     if text_width(text) <= limit:
         return [text]
     if layout == "truncate":
@@ -85,7 +88,7 @@ def _fitting(text: str, limit: int) -> str:
     return text
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
     """The text on one line: what would move the cursor is written as an escape."""
     if text.isprintable():
         return text

@@ -23,7 +23,7 @@ def aggregate_by(
     if isinstance(values, pa.Scalar):
         values = (
             pa.repeat(values, len(groups))
-            if values.is_valid
+            if values.is_valid and len(groups)
             else pa.nulls(len(groups), values.type)
         )
     if function == "count":

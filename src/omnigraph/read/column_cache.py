@@ -11,16 +11,21 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.storage.layout import Layout, layout_of, read_parts, read_rows
+from omnigraph.storage.lookup import find_rows
 from omnigraph.storage.table import Table
 
-CACHE_BYTES = int(os.environ.get("OMNIGRAPH_COLUMN_CACHE_BYTES", str(512 * 2**20)))
+CACHE_BYTES = int(os.environ.get("OMNIGRAPH_COLUMN_CACHE_BYTES") or 512 * 2**20)
+
+LOOKUPS_KEPT = 4_096
 
 Key = tuple[str, int, str]
 Positions = npt.NDArray[np.int64]
@@ -77,6 +82,7 @@ class ColumnCache:
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
         self._entries: OrderedDict[Key, CachedColumn | SomeValues] = OrderedDict()
+        self._found: OrderedDict[tuple[Any, ...], pa.Table] = OrderedDict()
         self._bytes = 0
         self._hits = 0
         self._misses = 0
@@ -91,6 +97,12 @@ class ColumnCache:
                 self._hits += 1
                 return found.values
         return None
+
+    def holds(self, table: Table, column: str) -> bool:
+        """Whether a whole column is at hand; asking is no use of it."""
+        with self._lock:
+            found = self._entries.get((table.location.uri, table.pin.version, column))
+        return isinstance(found, CachedColumn)
 
     def some(self, table: Table, column: str, row_ids: Positions) -> pa.Array:
         """The values of some rows, which must be distinct and ascending, in their order."""
@@ -119,6 +131,23 @@ class ColumnCache:
         self._keep((table.location.uri, table.pin.version, column), CachedColumn(layout, values))
         return values
 
+    def found(self, table: Table, column: str, texts: pa.Array, wanted: Sequence[str]) -> pa.Table:
+        """Rows looked up by a few texts; the same question is not asked twice of a version."""
+        key = (table.location.uri, table.pin.version, column, tuple(texts.to_pylist()), (*wanted,))
+        with self._lock:
+            known = self._found.get(key)
+            if known is not None:
+                self._found.move_to_end(key)
+                self._hits += 1
+                return known
+        rows = find_rows(table, column, texts, wanted)
+        with self._lock:
+            self._misses += 1
+            self._found[key] = rows
+            while len(self._found) > LOOKUPS_KEPT:
+                self._found.popitem(last=False)
+        return rows
+
     def use(self) -> CacheUse:
         """How full it is."""
         with self._lock:
@@ -130,6 +159,7 @@ class ColumnCache:
         """Forget everything."""
         with self._lock:
             self._entries.clear()
+            self._found.clear()
             self._bytes = 0
 
     def _nearest(self, table: Table, column: str) -> CachedColumn | None:

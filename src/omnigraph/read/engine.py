@@ -20,6 +20,7 @@ from omnigraph.read.grouping import group_rows
 from omnigraph.read.ordering import ordered_rows, ranks
 from omnigraph.read.outputs import output
 from omnigraph.read.steps import run_steps
+from omnigraph.read.tail import DISTINCT, aggregate_text, order_text, project_text
 from omnigraph.read.values import operand
 
 
@@ -38,7 +39,13 @@ def execute(read: plan.ReadPlan, ctx: ReadContext) -> pa.Table:
         return _plain(read, rows, ctx, limit, offset)
     if read.group_by is not None and read.distinct:
         shown = _distinct(shown, ctx)
-    return _cut(_sorted(read, shown, ctx), limit, offset)
+    text = order_text(read)
+    if text is None:
+        return shown
+    with ctx.trace.operator(*text) as done:
+        shown = _cut(_sorted(read, shown), limit, offset)
+        done.rows = shown.num_rows
+    return shown
 
 
 def _plain(
@@ -46,23 +53,21 @@ def _plain(
 ) -> pa.Table:
     """One result row for every bound row: ordered and cut before anything is shown."""
     wanted = None if limit is None else limit + (offset or 0)
-    with ctx.trace.operator("order", _order_text(read)) as done:
-        chosen = _chosen(read, rows, ctx, wanted)
-        rows = rows.take(chosen[offset or 0 :])
-        done.rows = rows.count
-    with ctx.trace.operator("project", ", ".join(column.name for column in read.columns)) as done:
-        shown = _projected(read, rows, ctx)
-        done.rows = shown.num_rows
-    return shown
+    text = order_text(read)
+    if text is not None:
+        with ctx.trace.operator(*text) as done:
+            chosen = _chosen(read, rows, ctx, wanted)
+            rows = rows.take(chosen[offset or 0 :])
+            done.rows = rows.count
+    return _projected(read, rows, ctx)
 
 
 def _chosen(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, wanted: int | None) -> Positions:
     if not read.order:
-        # Any order will do, but the same one however the rows were found.
-        if wanted is None or wanted >= rows.count:
-            return np.arange(rows.count)
+        # Any order will do, but the same one however the rows were found and wherever the
+        # cut is: pages must neither repeat a row nor leave one out.
         columns = [rows.columns[name] for name in sorted(rows.columns)]
-        return np.lexsort(columns[::-1])[:wanted] if columns else np.arange(wanted)
+        return (np.lexsort(columns[::-1]) if columns else np.arange(rows.count))[:wanted]
     named = {column.name: column.value for column in read.columns}
     keys = []
     for key in read.order:
@@ -80,13 +85,15 @@ def _ids(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positions
 
 
 def _projected(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
-    arrays = [output(column.value, rows, ctx) for column in read.columns]
+    with ctx.trace.operator(*project_text(read)) as done:
+        arrays = [output(column.value, rows, ctx) for column in read.columns]
+        done.rows = rows.count
     return pa.Table.from_arrays(arrays, names=[column.name for column in read.columns])
 
 
 def _grouped(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
     """One row for each group; without keys there is one group, whatever the rows."""
-    with ctx.trace.operator("aggregate", ", ".join(read.group_by or ())) as done:
+    with ctx.trace.operator(*aggregate_text(read)) as done:
         keys = [
             _group_key(column.value, rows, ctx)
             for column in read.columns
@@ -127,7 +134,7 @@ def _aggregated(
 
 
 def _distinct(shown: pa.Table, ctx: ReadContext) -> pa.Table:
-    with ctx.trace.operator("distinct") as done:
+    with ctx.trace.operator(*DISTINCT) as done:
         columns = [column.combine_chunks() for column in shown.columns]
         groups = group_rows(columns, shown.num_rows)
         kept = shown.take(pa.array(groups.first_rows)) if columns else shown
@@ -135,17 +142,15 @@ def _distinct(shown: pa.Table, ctx: ReadContext) -> pa.Table:
     return kept
 
 
-def _sorted(read: plan.ReadPlan, shown: pa.Table, ctx: ReadContext) -> pa.Table:
+def _sorted(read: plan.ReadPlan, shown: pa.Table) -> pa.Table:
     """Result rows by result columns; ties stay as they are."""
     if not read.order:
         return shown
-    with ctx.trace.operator("order", _order_text(read)) as done:
-        keys = [
-            ranks(shown.column(_column_of(key, read)).combine_chunks(), descending=key.descending)
-            for key in read.order
-        ]
-        rows = ordered_rows(keys, (), shown.num_rows, None)
-        done.rows = len(rows)
+    keys = [
+        ranks(shown.column(_column_of(key, read)).combine_chunks(), descending=key.descending)
+        for key in read.order
+    ]
+    rows = ordered_rows(keys, (), shown.num_rows, None)
     return shown.take(pa.array(rows))
 
 
@@ -168,12 +173,4 @@ def _row_count(count: plan.RowCount | None, what: str, ctx: ReadContext) -> int 
     raise ParamError(
         f"param '{count.name}': {what} is a number of rows, 0 or more; found {value}",
         details={"param": count.name},
-    )
-
-
-def _order_text(read: plan.ReadPlan) -> str:
-    return ", ".join(
-        (key.by if isinstance(key.by, str) else f"${key.by.variable}.{key.by.name}")
-        + (" desc" if key.descending else "")
-        for key in read.order
     )

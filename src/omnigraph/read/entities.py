@@ -7,6 +7,7 @@ positions asked about; -1 stands for no entity, whose properties are null.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -29,6 +30,8 @@ NOBODY = -1
 FEW = 1_000
 PART = 0.05
 SMALL_TABLE = 50_000
+# Tables of so many rows are filtered in storage rather than in memory.
+MANY = 2_000_000
 
 
 @dataclass(frozen=True)
@@ -84,18 +87,27 @@ class Entities:
         """The positions of those that pass a filter, ascending."""
         if not self.count:
             return np.empty(0, dtype=np.int64)
-        at_hand = {name: self.cache.peek(self.table, name) for name in wanted.columns}
-        if wanted.columns and all(found is not None for found in at_hand.values()):
-            rows = pa.table({**at_hand, ROW_ID: self.cache.get(self.table, ROW_ID)})
+        if wanted.columns and self.are_at_hand(wanted.columns):
+            names = (*wanted.columns, ROW_ID)
+            rows = pa.table({name: self.cache.get(self.table, name) for name in names})
             found = wanted.select(rows)
         else:
             columns = list(wanted.kept_columns)
             found = wanted.narrow(self.table.scan(columns, wanted.expression, with_row_id=True))
         return np.sort(found.column(ROW_ID).to_numpy().astype(np.int64))
 
+    def are_at_hand(self, names: Sequence[str]) -> bool:
+        """Whether columns are in memory, or may as well be: the next query will want them too."""
+        if self.count <= MANY:
+            return True
+        return all(self.cache.holds(self.table, name) for name in names)
+
     def find(self, column: str, texts: pa.Array, *wanted: str) -> pa.Table:
         """The `_rowid` and wanted columns of those that hold one of these texts in a column."""
-        return find_rows(self.table, column, texts, wanted or ("id",))
+        names = wanted or ("id",)
+        if len(texts) > FEW:
+            return find_rows(self.table, column, texts, names)
+        return self.cache.found(self.table, column, texts, names)
 
     # -- values ----------------------------------------------------------------------
 

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.read.bindings import Mask
 from omnigraph.read.context import ReadContext
 from omnigraph.read.entities import Entities, Positions
 from omnigraph.read.topologies import Wiring
-from omnigraph.read.topology import Adjacency, Topology, Way
+from omnigraph.read.topology import Adjacency, Topology, Way, adjacency
 from omnigraph.storage.indexes import is_indexed
 from omnigraph.storage.table import ROW_ID
 
@@ -52,48 +53,57 @@ class Hops:
 
     def strategy(self, sources: Positions) -> str:
         """How the next hop is made: `csr` or `indexed`."""
+        return self.strategy_for(len(sources))
+
+    def strategy_for(self, count: int) -> str:
+        """How a hop from so many nodes is made."""
         if self.ctx.expansion != "auto":
             return self.ctx.expansion
         wiring = self.wiring
         if self.ctx.topologies.peek(wiring) is not None:
             return "csr"
-        few = len(sources) <= FEW_NODES and wiring.edges.count >= MANY_EDGES
+        few = count <= FEW_NODES and wiring.edges.count >= MANY_EDGES
         columns = {"out": ("src",), "in": ("dst",), "both": ("src", "dst")}[self.way]
         if few and all(is_indexed(wiring.edges.table, column) for column in columns):
             return "indexed"
         return "csr"
+
+    @property
+    def is_at_hand(self) -> bool:
+        """Whether the topology is there already."""
+        return self.ctx.topologies.peek(self.wiring) is not None
 
     def from_(self, sources: Positions) -> Steps:
         """Every step from these nodes, none of which may be nobody when looked up."""
         if not self.wiring.edges.count or not len(sources):
             nothing = np.empty(0, dtype=np.int64)
             return Steps(nothing, nothing, nothing)
-        if self.strategy(sources) == "indexed":
+        strategy = self.strategy(sources)
+        self.ctx.trace.hop(len(sources), strategy)
+        if strategy == "indexed":
             return self._looked_up(sources)
-        adjacency = self.adjacency()
-        self.ctx.budget.check(int(adjacency.degrees(sources).sum()) * BYTES_PER_STEP)
-        origins, targets, place = adjacency.expand(sources)
-        edges = None if adjacency.rows is None else adjacency.rows[place]
-        return Steps(origins, targets, edges)
+        ways = self.adjacency()
+        self.ctx.budget.check(int(ways.degrees(sources).sum()) * BYTES_PER_STEP)
+        return _along(ways, sources)
 
     def adjacency(self) -> Adjacency:
         """All ways, compressed."""
+        if self.ctx.trace.is_on:
+            self.ctx.trace.note_first("topology", "cached" if self.is_at_hand else "built")
         topology = self.ctx.topologies.get(self.wiring)
         return topology.edges(self.way) if self.with_edges else topology.steps(self.way)
 
-    def connects(
-        self, sources: Positions, targets: Positions
-    ) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+    def connects(self, sources: Positions, targets: Positions) -> Mask:
         """Whether each pair is connected by a step."""
         if not self.wiring.edges.count:
             return np.zeros(len(sources), dtype=bool)
         if self.strategy(sources) == "csr":
+            self.ctx.trace.pairs(len(sources), "csr")
             return self.adjacency().has(sources, targets)
-        known, inverse = np.unique(sources, return_inverse=True)
-        steps = self.from_(known[known >= 0])
-        pairs = Topology(known[known >= 0][steps.origins], steps.targets, steps.targets)
-        del inverse
-        return pairs.out_folded.has(sources, targets)
+        known = np.unique(sources)
+        known = known[known >= 0]
+        steps = self.from_(known)
+        return adjacency(known[steps.origins], steps.targets, None).has(sources, targets)
 
     # -- through the edge table --------------------------------------------------------
 
@@ -102,10 +112,7 @@ class Hops:
         known = np.unique(sources)
         known = known[known >= 0]
         small = self._local(known)
-        adjacency = small.edges(self.way) if self.with_edges else small.steps(self.way)
-        origins, targets, place = adjacency.expand(sources)
-        edges = None if adjacency.rows is None else adjacency.rows[place]
-        return Steps(origins, targets, edges)
+        return _along(small.edges(self.way) if self.with_edges else small.steps(self.way), sources)
 
     def _local(self, known: Positions) -> Topology:
         """The edges that touch some nodes on the side they are left by."""
@@ -127,6 +134,11 @@ class Hops:
             _positions(wiring.targets, rows.column("dst").combine_chunks()),
             rows.column(ROW_ID).to_numpy().astype(np.int64),
         )
+
+
+def _along(ways: Adjacency, sources: Positions) -> Steps:
+    origins, targets, place = ways.expand(sources)
+    return Steps(origins, targets, None if ways.rows is None else ways.rows[place])
 
 
 def _positions(nodes: Entities, ids: pa.Array) -> Positions:

@@ -46,6 +46,8 @@ def json_text(values: pa.Array) -> pa.Array:
         return _list_text(values)
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
         return _base64_text(values)
+    if pa.types.is_struct(type_):
+        return _object_text(values)
     raise TypeError(f"a column of {type_} has no JSON text")
 
 
@@ -128,6 +130,15 @@ def _list_text(values: pa.Array) -> pa.Array:
     lists = pa.LargeListArray.from_arrays(pa.array(offsets, pa.int64()), texts)
     joined = _quoted(pc.binary_join(lists, _literal(",")), "[", "]")
     return _null_as_in(values, joined)
+
+
+def _object_text(values: pa.Array) -> pa.Array:
+    pieces: list[pa.Array | str] = []
+    for number, field in enumerate(values.type):
+        name = _quoted(_escaped(pa.array([field.name], TEXT)))[0].as_py()
+        pieces.append(f"{',' if number else '{'}{name}:")
+        pieces.append(json_text(values.field(number)))
+    return _null_as_in(values, join_texts(*pieces, "}"))
 
 
 def _items(values: pa.Array) -> tuple[pa.Array, npt.NDArray[np.int64]]:

@@ -22,6 +22,8 @@ def ranks(values: pa.Array, *, descending: bool = False) -> Positions:
         values = values.cast(pa.int8())
     if pa.types.is_nested(values.type):
         values = json_text(values)
+    if pa.types.is_floating(values.type):
+        values = pc.add(values, pa.scalar(0, values.type))  # so that both zeros are one
     encoded = values.dictionary_encode()
     order = pc.array_sort_indices(encoded.dictionary).to_numpy().astype(np.int64)
     place = np.empty(len(order) + 1, dtype=np.int64)

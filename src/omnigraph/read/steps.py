@@ -13,6 +13,7 @@ import numpy as np
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
 from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.read.access import access_notes, expand_notes
 from omnigraph.read.aggregates import aggregate_by
 from omnigraph.read.bindings import Bindings, Mask, Positions
 from omnigraph.read.comparisons import compare
@@ -72,6 +73,8 @@ def select(
     entities: Entities, variable: str, where: Sequence[plan.Predicate], ctx: ReadContext
 ) -> Positions:
     """The entities of a type that pass predicates on one variable, ascending."""
+    if ctx.trace.is_on:
+        ctx.trace.note(**access_notes(entities, where))
     if not entities.count:
         return np.empty(0, dtype=np.int64)
     key = entities.type.key if isinstance(entities.type, NodeType) else ()
@@ -101,13 +104,15 @@ def _expand(step: plan.Expand, rows: Bindings, ctx: ReadContext) -> Bindings:
     hops = Hops(ctx, edge, step.direction, step.edge_variable is not None)
     targets = ctx.nodes(step.target_type)
     sources = rows.columns[step.source]
+    if ctx.trace.is_on:
+        ctx.trace.note(**expand_notes(step, hops.wiring.edges))
     several = step.max_hops > 1 and edge.source == edge.target
     if step.closes and step.edge_variable is None and not several:
         ends = rows.columns[step.target]
         if step.min_hops > 1:
             return rows.take(np.empty(0, dtype=np.int64))
         return rows.keep(hops.connects(sources, ends) & (ends != NOBODY))
-    steps = _steps(step, hops, sources, targets, several=several)
+    steps = _steps(step, hops, sources, several=several)
     if step.closes:
         met = steps.targets == rows.columns[step.target][steps.origins]
         steps = _kept(steps, met)
@@ -125,12 +130,9 @@ def _expand(step: plan.Expand, rows: Bindings, ctx: ReadContext) -> Bindings:
     return found.keep(passing(step.edge_where, found, ctx)) if step.edge_where else found
 
 
-def _steps(
-    step: plan.Expand, hops: Hops, sources: Positions, targets: Entities, *, several: bool
-) -> Steps:
+def _steps(step: plan.Expand, hops: Hops, sources: Positions, *, several: bool) -> Steps:
     if several:
-        space = int(targets.row_ids.max(initial=-1)) + 1
-        return walk(hops, sources, step.min_hops, step.max_hops, space)
+        return walk(hops, sources, step.min_hops, step.max_hops)
     if step.min_hops > 1:
         nothing = np.empty(0, dtype=np.int64)
         return Steps(nothing, nothing, nothing)
@@ -175,7 +177,9 @@ def _any_solution(
     solved = np.zeros(rows.count, dtype=bool)
     for steps in branches:
         open_ = np.flatnonzero(~solved)
-        solved[open_] = _has_solution(steps, rows.take(open_), ctx)
+        with ctx.trace.operator("branch") as done:
+            solved[open_] = _has_solution(steps, rows.take(open_), ctx)
+            done.rows = int(solved[open_].sum())
     return solved
 
 

@@ -24,7 +24,7 @@ from omnigraph.storage.layout import FragmentPart, Layout, layout_of, read_parts
 from omnigraph.storage.lookup import find_rows
 from omnigraph.storage.table import ROW_ID, Table
 
-CACHE_BYTES = int(os.environ.get("OMNIGRAPH_TOPOLOGY_CACHE_BYTES", str(1024 * 2**20)))
+CACHE_BYTES = int(os.environ.get("OMNIGRAPH_TOPOLOGY_CACHE_BYTES") or 1024 * 2**20)
 # Beyond so many new rows, starting anew costs less than looking at each of them.
 MAX_GROWTH = 50_000
 FEW_ENDS = 1_000

@@ -31,6 +31,11 @@ class Adjacency:
     targets: Positions
     rows: Positions | None = None
 
+    @cached_property
+    def extent(self) -> int:
+        """One more than the largest position it knows."""
+        return max(len(self.starts) - 1, int(self.targets.max(initial=-1)) + 1)
+
     @property
     def size(self) -> int:
         """Bytes held."""

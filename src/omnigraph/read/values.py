@@ -40,6 +40,7 @@ def constant(value: Any, type_: ValueType) -> pa.Scalar:
 
 def repeated(value: pa.Scalar, count: int) -> pa.Array:
     """A scalar for every row."""
-    if not value.is_valid:
+    # Arrow cannot repeat a list no times.
+    if not value.is_valid or not count:
         return pa.nulls(count, value.type)
     return pa.repeat(value, count)

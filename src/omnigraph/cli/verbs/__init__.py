@@ -13,6 +13,8 @@ VERBS: Mapping[str, str] = {
     "init": "Make a new, empty graph.",
     "load": "Load entities from NDJSON, as one commit.",
     "mutate": "Run a query that changes a graph, as one commit.",
+    "query": "Run a query and print what it returns.",
+    "explain": "Show how a query would be run, or how it was.",
     "snapshot": "Show what a branch holds: every type, its version and its size.",
     "export": "Write the entities of a branch to stdout, one JSON object per line.",
     "commit": "Look at the commits of a graph.",

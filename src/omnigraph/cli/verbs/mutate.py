@@ -15,15 +15,12 @@ from omnigraph.cli.bodies import mutation_body, precondition_body
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.output import write_json, write_text
 from omnigraph.cli.parameters import read_params
+from omnigraph.cli.query_source import read_query, source_options, store_of
 from omnigraph.cli.scope import Scope
-from omnigraph.cli.target import target_of
 from omnigraph.errors import PreconditionFailed
 
 if TYPE_CHECKING:
-    from omnigraph.lang.source import Source
     from omnigraph.write.results import MutationResult
-
-_FILE = click.Path(path_type=Path)
 
 
 def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
@@ -34,11 +31,7 @@ def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 
 @click.command("mutate", cls=VerbCommand)
-@click.argument("name", metavar="[NAME]", required=False)
-@click.option("--query", type=_FILE, help="The query, a .gq file.")
-@click.option("-e", "--query-string", metavar="GQ", help="The query itself.")
-@click.option("--params", metavar="JSON", help="The parameters, as a JSON object.")
-@click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object.")
+@source_options
 @click.option("--branch", metavar="B", default="main", help="The branch; main if not given.")
 @click.option(
     "--if-commit",
@@ -64,12 +57,10 @@ def command(
 
     NAME chooses one of several queries. The graph is named with --store.
     """
-    source = _source(query, query_string)
+    source = read_query(query, query_string)
     values = read_params(params, params_file)
-    if not scope.given - {"as"}:
-        raise click.UsageError("which graph? give --store URI: a path or s3://bucket/prefix")
     # Unlike the other commands that write, this one does not name its target.
-    with target_of(scope, None).write("mutate", replace(scope, quiet=True)) as graph:
+    with store_of(scope).write("mutate", replace(scope, quiet=True)) as graph:
         try:
             result = graph.mutate(source, name, values, branch=branch, if_commit=if_commit)
         except PreconditionFailed as error:
@@ -80,22 +71,6 @@ def command(
         write_json(mutation_body(result))
     else:
         write_text("\n".join(_lines(result)))
-
-
-def _source(path: Path | None, text: str | None) -> Source:
-    from omnigraph.cli.source_files import read_source
-    from omnigraph.lang.source import Source
-
-    if path is not None and text is not None:
-        raise click.UsageError("give --query FILE or -e GQ, not both")
-    if text is not None:
-        return Source(text, "<query>")
-    if path is not None:
-        return read_source(path)
-    raise click.UsageError(
-        "which query? give --query FILE or -e GQ: a NAME alone is a stored query of a server, "
-        "and this version opens graphs directly"
-    )
 
 
 def _lines(result: MutationResult) -> list[str]:

@@ -1,0 +1,71 @@
+"""Queries as a caller asks for them: from text to a result, or to an explanation.
+
+Owns compiling against the schema and putting the context together. One snapshot and
+one catalog from beginning to end.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+
+from omnigraph.lang.query.compile import CompiledQuery, compile_query
+from omnigraph.lang.query.params import coerce_params
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.read.budget import Budget
+from omnigraph.read.context import Expansion, ReadContext
+from omnigraph.read.engine import execute
+from omnigraph.read.result import Result
+from omnigraph.read.trace import Trace
+from omnigraph.storage.location import Location
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """One query of a text, with what it is given."""
+
+    source: str
+    name: str | None = None
+    params: object = None
+    path: str = "<query>"
+    budget: Budget = field(default_factory=Budget)
+    expansion: Expansion = "auto"
+
+    def run(
+        self,
+        root: Location,
+        snapshot: Snapshot,
+        catalog: Catalog,
+        *,
+        at_commit: bool = False,
+        trace: Trace | None = None,
+    ) -> Result:
+        """Execute it; ``at_commit`` says that the caller asked for a commit, not a branch."""
+        compiled = compile_query(self.source, catalog, self.name, path=self.path)
+        plan = compiled.require_read()
+        table = execute(plan, self.context(root, snapshot, catalog, compiled, trace))
+        branch = None if at_commit else snapshot.branch
+        commit = snapshot.commit_id if at_commit else None
+        return Result(table, compiled.name, snapshot.commit_id, branch, commit)
+
+    def context(
+        self,
+        root: Location,
+        snapshot: Snapshot,
+        catalog: Catalog,
+        compiled: CompiledQuery,
+        trace: Trace | None = None,
+    ) -> ReadContext:
+        """Everything its steps may ask for."""
+        moment = datetime.now(UTC)
+        return ReadContext(
+            root,
+            snapshot,
+            catalog,
+            coerce_params(compiled.params, self.params),
+            moment.replace(microsecond=moment.microsecond // 1000 * 1000),
+            self.budget,
+            self.expansion,
+            trace or Trace(),
+        )
