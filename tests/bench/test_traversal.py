@@ -21,6 +21,7 @@ def test_a_tiny_run_agrees_with_every_peer_and_renders(capsys: pytest.CaptureFix
     shown = capsys.readouterr().out
     for question in QUESTIONS:
         assert question.name in shown
+    assert "peak memory" in shown
     assert [ratio for ratio in ratios if ratio.name.startswith("open and first 2 hops")]
     assert all(ratio.numerator_s > 0 for ratio in ratios)
 

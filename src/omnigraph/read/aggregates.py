@@ -46,7 +46,8 @@ def _sums(groups: Positions, values: pa.Array, count: int, *, mean: bool) -> pa.
     numbers = values.filter(pa.array(valid)).cast(pa.float64(), safe=False).to_numpy()
     kept = groups[valid]
     found = np.bincount(kept, minlength=count)
-    total = np.bincount(kept, weights=numbers, minlength=count)
+    # Of no numbers at all, NumPy makes integers.
+    total = np.bincount(kept, weights=numbers, minlength=count).astype(np.float64)
     if mean:
         total = np.divide(total, found, out=np.zeros(count), where=found > 0)
     return pa.array(total, mask=found == 0)
