@@ -32,7 +32,6 @@ def test_a_plan_needs_no_parameters(run: Run, graph: og.Graph, base: tuple[str, 
         f"plan of calls on branch main, commit {graph.snapshot().commit_id}\n"
         "scan $port: Port where $port.code = $code:String\n"
         "    lookup by id, 5 nodes, about 1 row\n"
-        "    in memory: $port.code = $code:String\n"
         "expand $port <-[$call:CallsAt]- $ship: Ship\n"
         "    csr (to build), 5 edges, about 1 row\n"
         "order $ship.name asc\n"

@@ -134,7 +134,6 @@ def test_a_walk_lists_its_hops(graph: og.Graph) -> None:
     ran = graph.explain(text, "reachable", {"from": "ARD"}, analyze=True)
     assert [hop["sources"] for hop in named(ran, "expand")["hops"]] == [1, 2, 1]
     assert "    hop from 2 nodes: csr\n" in ran.text
-    assert "    1 pair tested: csr\n" in ran.text
 
 
 def test_keys_are_looked_up_and_other_filters_decided_in_memory(graph: og.Graph) -> None:
@@ -145,7 +144,7 @@ def test_keys_are_looked_up_and_other_filters_decided_in_memory(graph: og.Graph)
         "scan",
     )
     assert (scan["access"], scan["estimated_rows"]) == ("lookup by id", 1)
-    assert scan["in_memory"] == ['$p.code = "ARD"', "$p.berths > 1"]
+    assert scan["in_memory"] == ["$p.berths > 1"]
     every = named(graph.explain("query q() { match { $p: Port } return { $p.name } }"), "scan")
     assert every["access"] == "every row"
 

@@ -12,7 +12,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.read.context import Expansion
 from tests.lang.fixture_file import Case, load_cases
 from tests.pilot_graph import DATA, SCHEMA
-from tests.read.naive import freeze
+from tests.read.model import freeze
 
 CASES = load_cases(Path(__file__).parent / "fixtures" / "worked_examples.txt")
 

@@ -26,8 +26,9 @@ def access_notes(entities: Entities, where: Sequence[plan.Predicate]) -> dict[st
     if not entities.count:
         return notes | {"access": "nothing", "pushed": [], "in_memory": []}
     if named is not None:
-        texts = [spell_predicate(predicate) for predicate in where]
-        return notes | {"access": f"lookup by {named[0]}", "pushed": [], "in_memory": texts}
+        others = [predicate for predicate in where if predicate is not named.predicate]
+        texts = [spell_predicate(predicate) for predicate in others]
+        return notes | {"access": f"lookup by {named.column}", "pushed": [], "in_memory": texts}
     filtered = [predicate for predicate in where if can_filter(predicate)]
     if not filtered:
         access = "every row"

@@ -13,7 +13,6 @@ import pyarrow.compute as pc
 
 from omnigraph.lang.query.plan import AggregateName
 from omnigraph.read.bindings import Positions
-from omnigraph.read.topology import sort_order
 
 
 def aggregate_by(
@@ -60,8 +59,10 @@ def _extremes(groups: Positions, values: pa.Array, count: int, *, largest: bool)
     comparable = found.cast(pa.int8()) if pa.types.is_boolean(found.type) else found
     direction = "descending" if largest else "ascending"
     by_value = pc.array_sort_indices(comparable, order=direction).to_numpy().astype(np.int64)
-    order = sort_order(kept, by_value)
-    owners, first = np.unique(kept[order], return_index=True)
+    order = by_value[np.argsort(kept[by_value], kind="stable")]
+    ordered = kept[order]
+    first = np.flatnonzero(np.concatenate([[True], ordered[1:] != ordered[:-1]])[: len(ordered)])
+    owners = ordered[first]
     chosen = np.zeros(count, dtype=np.int64)
     chosen[owners] = order[first]
     nobody = np.ones(count, dtype=bool)

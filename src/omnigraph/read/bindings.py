@@ -46,6 +46,8 @@ class Bindings:
 
     def cross(self, variable: str, positions: Positions) -> Bindings:
         """Every row with every position."""
+        if self.count == 1 and not self.columns:
+            return Bindings({variable: positions}, len(positions))
         rows = np.repeat(np.arange(self.count), len(positions))
         return self.take(rows).bind(variable, np.tile(positions, self.count))
 

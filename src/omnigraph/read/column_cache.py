@@ -11,14 +11,15 @@ from __future__ import annotations
 import os
 import threading
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.read.sorting import missing_from
 from omnigraph.storage.layout import Layout, layout_of, read_parts, read_rows
 from omnigraph.storage.lookup import find_rows
 from omnigraph.storage.table import Table
@@ -64,6 +65,17 @@ class SomeValues:
         return SomeValues(row_ids[order], values)
 
 
+class Held(Protocol):
+    """Whatever a cache keeps."""
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+
+
+Derived = TypeVar("Derived", bound=Held)
+
+
 @dataclass(frozen=True, slots=True)
 class CacheUse:
     """How full a cache is, and how often it helped."""
@@ -81,7 +93,7 @@ class ColumnCache:
     def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
         self.max_bytes = max_bytes
         self._lock = threading.Lock()
-        self._entries: OrderedDict[Key, CachedColumn | SomeValues] = OrderedDict()
+        self._entries: OrderedDict[Key, Held] = OrderedDict()
         self._found: OrderedDict[tuple[Any, ...], pa.Table] = OrderedDict()
         self._bytes = 0
         self._hits = 0
@@ -110,7 +122,7 @@ class ColumnCache:
         with self._lock:
             known = self._entries.get(key)
         held = known if isinstance(known, SomeValues) else None
-        missing = row_ids if held is None else np.setdiff1d(row_ids, held.row_ids)
+        missing = row_ids if held is None else missing_from(row_ids, held.row_ids)
         if len(missing) or held is None:
             read = SomeValues(missing, read_rows(table, column, missing))
             held = read if held is None else held.joined(read)
@@ -119,6 +131,24 @@ class ColumnCache:
         else:
             self._hits += 1
         return held.values.take(pa.array(np.searchsorted(held.row_ids, row_ids)))
+
+    def asked(self, table: Table, column: str) -> int:
+        """How many rows of a column that is not at hand were asked for so far."""
+        with self._lock:
+            known = self._entries.get((table.location.uri, table.pin.version, column))
+        return len(known.row_ids) if isinstance(known, SomeValues) else 0
+
+    def derived(self, table: Table, name: str, make: Callable[[], Derived]) -> Derived:
+        """Something made of the columns of a version, kept like one of them."""
+        key = (table.location.uri, table.pin.version, name)
+        with self._lock:
+            known = self._entries.get(key)
+            if known is not None:
+                self._entries.move_to_end(key)
+        if known is None:
+            known = make()
+            self._keep(key, known)
+        return cast("Derived", known)
 
     def get(self, table: Table, column: str) -> pa.Array:
         """A whole column, in the order of the table's layout."""
@@ -171,7 +201,7 @@ class ColumnCache:
                     return found
         return None
 
-    def _keep(self, key: Key, found: CachedColumn | SomeValues) -> None:
+    def _keep(self, key: Key, found: Held) -> None:
         if found.size > self.max_bytes:
             return
         with self._lock:

@@ -14,14 +14,14 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.read.column_cache import ColumnCache
+from omnigraph.read.sorting import distinct
 from omnigraph.storage.columns import arrow_field
 from omnigraph.storage.filters import STRUCTURAL, RowFilter
 from omnigraph.storage.lookup import find_rows
-from omnigraph.storage.table import ROW_ID, Table
+from omnigraph.storage.table import ROW_ID, Table, column_names
 
 Positions = npt.NDArray[np.int64]
 NOBODY = -1
@@ -32,6 +32,23 @@ PART = 0.05
 SMALL_TABLE = 50_000
 # Tables of so many rows are filtered in storage rather than in memory.
 MANY = 2_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Rows:
+    """The positions of a version: in the order of its columns, ascending, and back.
+
+    ``slots`` says where in a whole column a position stands; None when positions are slots.
+    """
+
+    row_ids: Positions
+    ascending: Positions
+    slots: Positions | None
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return self.row_ids.nbytes * 2 + (0 if self.slots is None else self.slots.nbytes)
 
 
 @dataclass(frozen=True)
@@ -58,30 +75,29 @@ class Entities:
 
     def positions(self) -> Positions:
         """All of them, ascending."""
-        if not self.count:
-            return np.empty(0, dtype=np.int64)
-        return np.sort(self.row_ids)
+        return self._rows.ascending if self.count else np.empty(0, dtype=np.int64)
 
-    @cached_property
+    @property
     def row_ids(self) -> Positions:
         """Positions in the order of whole columns."""
+        return self._rows.row_ids
+
+    @cached_property
+    def _rows(self) -> _Rows:
+        return self.cache.derived(self.table, "@rows", self._numbered)
+
+    def _numbered(self) -> _Rows:
         row_ids: Positions = self.cache.get(self.table, ROW_ID).to_numpy().astype(np.int64)
-        return row_ids
+        if np.array_equal(row_ids, np.arange(len(row_ids))):
+            return _Rows(row_ids, row_ids, None)
+        slots = np.full(int(row_ids.max(initial=-1)) + 1, NOBODY, dtype=np.int64)
+        slots[row_ids] = np.arange(len(row_ids))
+        return _Rows(row_ids, np.sort(row_ids), slots)
 
     @property
     def ids(self) -> pa.Array:
         """All ids, in the same order."""
         return self.cache.get(self.table, "id")
-
-    @cached_property
-    def _slots(self) -> Positions | None:
-        """Where in a whole column a position stands; None when positions are slots."""
-        row_ids = self.row_ids
-        if np.array_equal(row_ids, np.arange(len(row_ids))):
-            return None
-        slots = np.full(int(row_ids.max(initial=-1)) + 1, NOBODY, dtype=np.int64)
-        slots[row_ids] = np.arange(len(row_ids))
-        return slots
 
     def matching(self, wanted: RowFilter) -> Positions:
         """The positions of those that pass a filter, ascending."""
@@ -114,24 +130,27 @@ class Entities:
     def values(self, name: str, positions: Positions) -> pa.Array:
         """A property of these positions, `@id` and the like included; null for nobody."""
         column = STRUCTURAL.get(name, name)
-        if not self.count or column not in self.table.schema.names:
+        if not self.count or column not in column_names(self.table):
             return pa.nulls(len(positions), self._type_of(name))
         whole = self.cache.peek(self.table, column)
-        if whole is None and self._is_worthwhile(positions):
+        if whole is None and self._is_worthwhile(column, positions):
             whole = self.cache.get(self.table, column)
         if whole is None:
             return self._some(column, positions)
-        slots = positions if self._slots is None else self._slots[positions]
+        if positions is self._rows.row_ids:
+            return whole
+        slots = positions if self._rows.slots is None else self._rows.slots[positions]
         return whole.take(_nullable(slots, positions))
 
-    def _is_worthwhile(self, positions: Positions) -> bool:
-        """Whether to read a whole column."""
+    def _is_worthwhile(self, column: str, positions: Positions) -> bool:
+        """Whether to read a whole column: for a small table, for many rows, or few ones often."""
         if self.count <= SMALL_TABLE:
             return True
-        return len(positions) > max(FEW, PART * self.count)
+        asked = len(positions) + self.cache.asked(self.table, column)
+        return asked > max(FEW, PART * self.count)
 
     def _some(self, column: str, positions: Positions) -> pa.Array:
-        known = np.unique(positions)
+        known = distinct(positions)
         known = known[known != NOBODY]
         values = self.cache.some(self.table, column, known)
         return values.take(_nullable(np.searchsorted(known, positions), positions))
@@ -146,8 +165,3 @@ def _nullable(slots: Positions, positions: Positions) -> pa.Array:
     """Indices to take, null where there is nobody."""
     nobody = positions == NOBODY
     return pa.array(slots, mask=nobody) if nobody.any() else pa.array(slots)
-
-
-def texts_of(values: pa.Array) -> pa.Array:
-    """The distinct texts of an array, without null."""
-    return pc.unique(values).drop_null()

@@ -17,8 +17,6 @@ import pyarrow.compute as pc
 from omnigraph.read.bindings import Positions
 from omnigraph.read.json_text import json_text
 
-Key = pa.Array | Positions
-
 
 @dataclass(frozen=True, slots=True)
 class Groups:
@@ -35,28 +33,28 @@ class Groups:
 
 def group_rows(keys: Sequence[pa.Array | npt.NDArray[np.int64]], count: int) -> Groups:
     """The groups of ``count`` rows by all keys together; without keys, one group."""
-    codes = np.zeros(count, dtype=np.int64)
-    for key in keys:
-        fresh = _codes(key)
-        width = int(fresh.max(initial=0)) + 1
-        _, codes = np.unique(codes * width + fresh, return_inverse=True)
-    _, first, of_row = np.unique(codes, return_index=True, return_inverse=True)
-    # Numbers by value become numbers by first appearance.
-    order = np.argsort(first)
-    rank = np.empty(len(order), dtype=np.int64)
-    rank[order] = np.arange(len(order))
-    return Groups(rank[of_row], first[order])
+    if not keys:
+        zeros = np.zeros(count, dtype=np.int64)
+        return Groups(zeros, zeros[:1])
+    codes = _codes(keys[0])
+    for key in keys[1:]:
+        # Numbers of two columns in one; renumbered, they stay small.
+        more = _codes(key)
+        codes = _codes(pa.array(codes * (int(more.max(initial=0)) + 1) + more))
+    firsts = np.empty(int(codes.max(initial=-1)) + 1, dtype=np.int64)
+    # Written from the back, so that the first row of a group is what stays.
+    firsts[codes[::-1]] = np.arange(count - 1, -1, -1)
+    return Groups(codes, firsts)
 
 
 def _codes(key: pa.Array | npt.NDArray[np.int64]) -> Positions:
-    """A number for each distinct value, 0 for null."""
+    """A number for each distinct value, in the order of their first appearance; null is one."""
     if isinstance(key, np.ndarray):
-        return key + 1
+        key = pa.array(key)
     if pa.types.is_nested(key.type):
         key = json_text(key)
     if pa.types.is_floating(key.type):
         key = pc.add(key, pa.scalar(0, key.type))  # so that both zeros are one
-    encoded = key.dictionary_encode()
-    indices = encoded.indices.cast(pa.int64())
-    codes: Positions = pc.add(indices, 1).fill_null(0).to_numpy(zero_copy_only=False)
+    encoded = key.dictionary_encode(null_encoding="encode")
+    codes: Positions = encoded.indices.cast(pa.int64()).to_numpy(zero_copy_only=False)
     return codes

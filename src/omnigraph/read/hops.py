@@ -8,6 +8,7 @@ the same either way.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import pyarrow as pa
@@ -17,6 +18,7 @@ from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.read.bindings import Mask
 from omnigraph.read.context import ReadContext
 from omnigraph.read.entities import Entities, Positions
+from omnigraph.read.sorting import distinct
 from omnigraph.read.topologies import Wiring
 from omnigraph.read.topology import Adjacency, Topology, Way, adjacency
 from omnigraph.storage.indexes import is_indexed
@@ -37,7 +39,7 @@ class Steps:
     edges: Positions | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Hops:
     """Ways along one edge type in one direction; folded unless the edges themselves matter."""
 
@@ -46,10 +48,26 @@ class Hops:
     way: Way
     with_edges: bool = False
 
-    @property
+    @cached_property
     def wiring(self) -> Wiring:
         """The tables concerned."""
         return self.ctx.wiring(self.edge)
+
+    @cached_property
+    def topology(self) -> Topology:
+        """All edges of the type, built if need be."""
+        return self.ctx.topologies.get(self.wiring)
+
+    @property
+    def may_loop(self) -> bool:
+        """Whether a node may be its own neighbour; the topology knows, if there is one."""
+        return "topology" not in vars(self) or self.topology.has_loops
+
+    def degrees(self, sources: Positions) -> Positions:
+        """How many neighbours each node has; nobody has none."""
+        if not self.wiring.edges.count:
+            return np.zeros(len(sources), dtype=np.int64)
+        return self.adjacency().degrees(sources)
 
     def strategy(self, sources: Positions) -> str:
         """How the next hop is made: `csr` or `indexed`."""
@@ -60,7 +78,7 @@ class Hops:
         if self.ctx.expansion != "auto":
             return self.ctx.expansion
         wiring = self.wiring
-        if self.ctx.topologies.peek(wiring) is not None:
+        if "topology" in vars(self) or self.ctx.topologies.peek(wiring) is not None:
             return "csr"
         few = count <= FEW_NODES and wiring.edges.count >= MANY_EDGES
         columns = {"out": ("src",), "in": ("dst",), "both": ("src", "dst")}[self.way]
@@ -90,7 +108,7 @@ class Hops:
         """All ways, compressed."""
         if self.ctx.trace.is_on:
             self.ctx.trace.note_first("topology", "cached" if self.is_at_hand else "built")
-        topology = self.ctx.topologies.get(self.wiring)
+        topology = self.topology
         return topology.edges(self.way) if self.with_edges else topology.steps(self.way)
 
     def connects(self, sources: Positions, targets: Positions) -> Mask:
@@ -100,7 +118,7 @@ class Hops:
         if self.strategy(sources) == "csr":
             self.ctx.trace.pairs(len(sources), "csr")
             return self.adjacency().has(sources, targets)
-        known = np.unique(sources)
+        known = distinct(sources)
         known = known[known >= 0]
         steps = self.from_(known)
         return adjacency(known[steps.origins], steps.targets, None).has(sources, targets)
@@ -109,7 +127,7 @@ class Hops:
 
     def _looked_up(self, sources: Positions) -> Steps:
         """Find the edges of these nodes; each node is asked about once."""
-        known = np.unique(sources)
+        known = distinct(sources)
         known = known[known >= 0]
         small = self._local(known)
         return _along(small.edges(self.way) if self.with_edges else small.steps(self.way), sources)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+import pyarrow as pa
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
@@ -21,6 +22,7 @@ from omnigraph.read.context import ReadContext
 from omnigraph.read.entities import NOBODY, Entities
 from omnigraph.read.hops import Hops, Steps
 from omnigraph.read.predicates import mask_of, passing
+from omnigraph.read.sorting import distinct
 from omnigraph.read.values import operand
 from omnigraph.read.walks import walk
 from omnigraph.storage.anchors import anchor
@@ -32,7 +34,8 @@ def run_steps(steps: Sequence[plan.Step], rows: Bindings, ctx: ReadContext) -> B
     """Run steps one after the other."""
     for step in steps:
         ctx.budget.check(rows.size)
-        with ctx.trace.operator(*step_text(step)) as done:
+        name, detail = step_text(step) if ctx.trace.is_on else ("", "")
+        with ctx.trace.operator(name, detail) as done:
             rows = _run(step, rows, ctx)
             done.rows = rows.count
     return rows
@@ -80,9 +83,9 @@ def select(
     key = entities.type.key if isinstance(entities.type, NodeType) else ()
     named = anchor(key, where, ctx.value_of)
     if named is not None:
-        found = entities.find(*named)
+        found = entities.find(named.column, named.texts)
         positions: Positions = np.sort(found.column(ROW_ID).to_numpy().astype(np.int64))
-        left = tuple(where)
+        left = tuple(predicate for predicate in where if predicate is not named.predicate)
     else:
         pushed = [predicate for predicate in where if can_filter(predicate)]
         left = tuple(predicate for predicate in where if not can_filter(predicate))
@@ -148,10 +151,10 @@ def _targets_passing(
     step: plan.Expand, found: Positions, targets: Entities, ctx: ReadContext
 ) -> Mask:
     """Which of the targets pass the predicates on them; each is looked at once."""
-    distinct, inverse = np.unique(found, return_inverse=True)
+    each = distinct(found)
     ctx.variables[step.target] = targets
-    rows = Bindings({step.target: distinct}, len(distinct))
-    mask: Mask = passing(step.where, rows, ctx)[inverse]
+    rows = Bindings({step.target: each}, len(each))
+    mask: Mask = passing(step.where, rows, ctx)[np.searchsorted(each, found)]
     return mask
 
 
@@ -165,10 +168,33 @@ def _numbered(rows: Bindings) -> tuple[str, Bindings]:
 
 
 def _has_solution(steps: Sequence[plan.Step], rows: Bindings, ctx: ReadContext) -> Mask:
+    degrees = _degrees(steps, rows, ctx)
+    if degrees is not None:
+        mask: Mask = degrees > 0
+        return mask
     name, numbered = _numbered(rows)
     solved = np.zeros(rows.count, dtype=bool)
     solved[run_steps(steps, numbered, ctx).columns[name]] = True
     return solved
+
+
+def _degrees(steps: Sequence[plan.Step], rows: Bindings, ctx: ReadContext) -> Positions | None:
+    """How many solutions each row has, where that is only the number of its neighbours."""
+    if len(steps) != 1 or not isinstance(steps[0], plan.Expand):
+        return None
+    step = steps[0]
+    plain = not (step.closes or step.where or step.edge_where or step.edge_variable)
+    if not plain or step.source not in rows.columns or (step.min_hops, step.max_hops) != (1, 1):
+        return None
+    hops = Hops(ctx, ctx.catalog.edges[step.edge_type], step.direction)
+    sources = rows.columns[step.source]
+    if hops.strategy(sources) != "csr":
+        return None
+    with ctx.trace.operator(*step_text(step)) as done:
+        degrees = hops.degrees(sources)
+        ctx.trace.note(answered_from="degrees")
+        done.rows = int(degrees.sum())
+    return degrees
 
 
 def _any_solution(
@@ -184,11 +210,15 @@ def _any_solution(
 
 
 def _counted(step: plan.CountJoin, rows: Bindings, ctx: ReadContext) -> Mask:
-    name, numbered = _numbered(rows)
-    solutions = run_steps(step.steps, numbered, ctx)
-    owners = solutions.columns[name]
-    values = None if step.argument is None else operand(step.argument, solutions, ctx)
-    result = aggregate_by(step.function, owners, values, rows.count)
+    degrees = _degrees(step.steps, rows, ctx) if step.function == "count" else None
+    if degrees is not None and step.argument is None:
+        result = pa.array(degrees)
+    else:
+        name, numbered = _numbered(rows)
+        solutions = run_steps(step.steps, numbered, ctx)
+        owners = solutions.columns[name]
+        values = None if step.argument is None else operand(step.argument, solutions, ctx)
+        result = aggregate_by(step.function, owners, values, rows.count)
     wanted = operand(step.value, rows, ctx)
     return mask_of(compare(result, step.op, wanted), rows.count)
 

@@ -157,15 +157,18 @@ def _grown(wiring: Wiring, layout: Layout, base: _Known) -> Topology | None:
 
 def _built(wiring: Wiring, layout: Layout, base: _Known | None) -> Topology:
     """From the edge table; fragments that the base knows are not read again."""
-    pieces: dict[FragmentPart, tuple[Positions, Positions, Positions]] = {}
-    if base is not None:
-        pieces = _cut(base.layout.parts, base.topology)
+    if base is None:
+        return Topology(*_ends(wiring, layout.parts))
+    pieces = _cut(base.layout.parts, base.topology)
     missing = [part for part in layout.parts if part not in pieces]
     pieces |= _cut(missing, Topology(*_ends(wiring, missing)))
     nothing = np.empty(0, dtype=np.int64)
     ordered = [pieces[part] for part in layout.parts] or [(nothing, nothing, nothing)]
-    sources, targets, rows = zip(*ordered, strict=True)
-    return Topology(np.concatenate(sources), np.concatenate(targets), np.concatenate(rows))
+    return Topology(*(_joined(arrays) for arrays in zip(*ordered, strict=True)))
+
+
+def _joined(arrays: Sequence[Positions]) -> Positions:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
 
 
 def _cut(

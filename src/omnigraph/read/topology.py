@@ -14,6 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.read.sorting import distinct_pairs, sort_pairs
+
 Positions = npt.NDArray[np.int64]
 Way = Literal["out", "in", "both"]
 
@@ -90,24 +92,21 @@ def _search(values: Positions, low: Positions, high: Positions, wanted: Position
 def adjacency(sources: Positions, targets: Positions, rows: Positions | None) -> Adjacency:
     """Compress edges, given by both ends, into rows by source."""
     order = sort_pairs(sources, targets)
-    ordered = sources[order]
-    size = int(ordered[-1]) + 1 if len(ordered) else 0
-    counts = np.bincount(ordered, minlength=size) if size else np.empty(0, dtype=np.int64)
-    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+    starts = _starts(sources[order])
     return Adjacency(starts, targets[order], None if rows is None else rows[order])
 
 
-def folded(found: Adjacency) -> Adjacency:
-    """The same without parallel edges."""
-    sources = np.repeat(np.arange(len(found.starts) - 1), np.diff(found.starts))
-    if not len(sources):
-        return Adjacency(found.starts, found.targets)
-    first = np.concatenate([[True], (np.diff(sources) != 0) | (np.diff(found.targets) != 0)])
-    if first.all():
-        return Adjacency(found.starts, found.targets)
-    counts = np.bincount(sources[first], minlength=len(found.starts) - 1)
-    starts = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    return Adjacency(starts, found.targets[first])
+def folded(sources: Positions, targets: Positions) -> Adjacency:
+    """Compress pairs into rows by source, each pair once."""
+    ordered, ends = distinct_pairs(sources, targets)
+    return Adjacency(_starts(ordered), ends)
+
+
+def _starts(ordered: Positions) -> Positions:
+    """Where the edges of each source begin, given all sources in order."""
+    size = int(ordered[-1]) + 1 if len(ordered) else 0
+    counts = np.bincount(ordered, minlength=size) if size else np.empty(0, dtype=np.int64)
+    return np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
 
 
 def grown(
@@ -115,9 +114,9 @@ def grown(
 ) -> Adjacency:
     """With a few more edges; without rows, only with those that are not there yet."""
     if rows is None and len(sources):
-        pairs = np.unique(np.stack([sources, targets]), axis=1)
-        pairs = pairs[:, ~found.has(pairs[0], pairs[1])]
-        sources, targets = pairs[0], pairs[1]
+        sources, targets = distinct_pairs(sources, targets)
+        new = ~found.has(sources, targets)
+        sources, targets = sources[new], targets[new]
     if not len(sources):
         return found
     order = sort_pairs(sources, targets)
@@ -136,27 +135,6 @@ def grown(
     )
 
 
-def sort_pairs(first: Positions, second: Positions) -> Positions:
-    """The order by first, then by second."""
-    return sort_order(first, sort_order(second))
-
-
-def sort_order(values: Positions, order: Positions | None = None) -> Positions:
-    """A stable order of non-negative numbers, sixteen bits at a time: linear in their count."""
-    if order is None:
-        order = np.arange(len(values))
-    rest = values[order] if len(values) else values
-    shift = 0
-    most = int(values.max(initial=0))
-    while True:
-        digits = ((rest >> shift) & 0xFFFF).astype(np.uint16)
-        step = np.argsort(digits, kind="stable")
-        order, rest = order[step], rest[step]
-        shift += 16
-        if most >> shift == 0:
-            return order
-
-
 @dataclass(frozen=True)
 class Topology:
     """The edges of one type: edge ``rows[i]`` leads from ``sources[i]`` to ``targets[i]``."""
@@ -164,6 +142,11 @@ class Topology:
     sources: Positions
     targets: Positions
     rows: Positions
+
+    @cached_property
+    def has_loops(self) -> bool:
+        """Whether any edge leads back to where it begins."""
+        return bool((self.sources == self.targets).any())
 
     @cached_property
     def out(self) -> Adjacency:
@@ -178,19 +161,19 @@ class Topology:
     @cached_property
     def out_folded(self) -> Adjacency:
         """From sources to targets, each once."""
-        return folded(self.out)
+        return folded(self.sources, self.targets)
 
     @cached_property
     def in_folded(self) -> Adjacency:
         """From targets to sources, each once."""
-        return folded(self.into)
+        return folded(self.targets, self.sources)
 
     @cached_property
     def both_folded(self) -> Adjacency:
         """Neighbours either way, each once."""
         sources = np.concatenate([self.sources, self.targets])
         targets = np.concatenate([self.targets, self.sources])
-        return folded(adjacency(sources, targets, None))
+        return folded(sources, targets)
 
     @cached_property
     def both(self) -> Adjacency:

@@ -12,6 +12,7 @@ import numpy as np
 
 from omnigraph.read.entities import Positions
 from omnigraph.read.hops import Hops, Steps
+from omnigraph.read.sorting import distinct, missing_from
 from omnigraph.read.topology import adjacency
 
 # Marks of visited nodes that one round may hold: one byte per start and node.
@@ -54,7 +55,7 @@ def _search(
     ordinals = np.arange(len(starts))
     visited.add(ordinals * space + starts)
     found: list[Positions] = [np.empty(0, dtype=np.int64)]
-    if min_hops <= 1:
+    if min_hops <= 1 and hops.may_loop:
         loops = np.flatnonzero(hops.connects(starts, starts))
         found.append(loops * space + starts[loops])
     frontier_of, frontier = ordinals, starts
@@ -92,7 +93,7 @@ class _Flags:
         fresh = marks[~self._flags[marks]]
         self._flags[fresh] = True
         if len(fresh) < DENSE * len(self._flags):
-            return np.unique(fresh)
+            return distinct(fresh)
         seen = np.zeros(len(self._flags), dtype=bool)
         seen[fresh] = True
         return np.flatnonzero(seen)
@@ -108,6 +109,6 @@ class _Listed:
 
     def add(self, marks: Positions) -> Positions:
         """Keep them sorted."""
-        fresh = np.setdiff1d(marks, self._marks)
-        self._marks = np.union1d(self._marks, fresh)
+        fresh = missing_from(distinct(marks), self._marks)
+        self._marks = np.sort(np.concatenate([self._marks, fresh]))
         return fresh

@@ -7,6 +7,7 @@ answer is the same either way.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import pyarrow as pa
 
@@ -15,10 +16,19 @@ from omnigraph.lang.types import INTEGERS, Scalar
 from omnigraph.storage.filters import STRUCTURAL, ValueOf
 
 
+@dataclass(frozen=True, slots=True)
+class Anchor:
+    """A text column, the texts that wanted rows hold in it, and the predicate that says so."""
+
+    column: str
+    texts: pa.Array
+    predicate: plan.Predicate
+
+
 def anchor(
     key: tuple[str, ...], predicates: Iterable[plan.Predicate], value_of: ValueOf
-) -> tuple[str, pa.Array] | None:
-    """A text column and the texts that every wanted row holds in it, if the predicates say so.
+) -> Anchor | None:
+    """The first predicate that names rows by a text, if there is one.
 
     ``key`` are the properties that make up the id of the rows, empty where nothing does.
     """
@@ -30,7 +40,7 @@ def anchor(
         stored = STRUCTURAL.get(column.name) or ("id" if key == (column.name,) else None)
         texts = _texts(column, values) if stored is not None else None
         if stored is not None and texts is not None:
-            return stored, pa.array(texts, pa.string())
+            return Anchor(stored, pa.array(texts, pa.string()), predicate)
     return None
 
 

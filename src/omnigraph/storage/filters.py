@@ -211,11 +211,15 @@ def _in_list(column: plan.Property, choices: plan.Constant) -> pc.Expression:
     fitting = [choice for choice in choices if _fits(choice, column.type.scalar)]
     if not fitting:
         return _NEVER
+    if column.type.scalar in FLOATS and 0 in fitting:
+        fitting += [0.0, -0.0]  # a list tells them apart, a comparison does not
     return pc.field(column_name(column)).isin(arrow_values(fitting, column.type.scalar))
 
 
 def _fits(value: Any, scalar: Scalar) -> bool:
     """Whether the column's type has a value that equals this one."""
+    if scalar in FLOATS:
+        return not isinstance(value, int) or _nearest(value, scalar) == value
     if scalar not in INTEGERS:
         return True
     low, high = INTEGER_RANGE[scalar]
@@ -228,6 +232,8 @@ def _comparison(column: plan.Property, op: plan.CompareOp, value: Any) -> pc.Exp
         return _NEVER
     if column.type.scalar in INTEGERS:
         return _integer_comparison(field, column.type.scalar, op, value)
+    if not _fits(value, column.type.scalar):
+        return _between_floats(field, column.type.scalar, op, value)
     return _compare(field, op, arrow_scalar(value, column.type.scalar))
 
 
@@ -246,6 +252,28 @@ def _integer_comparison(
     beyond = whole > high
     always = op == "!=" or (op in ("<", "<=") if beyond else op in (">", ">="))
     return field.is_valid() if always else _NEVER
+
+
+def _nearest(value: int, scalar: Scalar) -> float:
+    """The float that an integer is rounded to."""
+    try:
+        return float(np.float32(value)) if scalar is Scalar.F32 else float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _between_floats(
+    field: pc.Expression, scalar: Scalar, op: plan.CompareOp, value: int
+) -> pc.Expression:
+    """An integer that lies between two floats: the nearest one decides for its side."""
+    if op in ("=", "!="):
+        return _NEVER if op == "=" else field.is_valid()
+    nearest = _nearest(value, scalar)
+    above = nearest > value
+    bound = pa.scalar(nearest, SCALARS[scalar])
+    if op in ("<", "<="):
+        return field < bound if above else field <= bound
+    return field >= bound if above else field > bound
 
 
 def _compare(field: pc.Expression, op: plan.CompareOp, value: pa.Scalar) -> pc.Expression:

@@ -24,7 +24,7 @@ from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.filters import among
 from omnigraph.storage.hashing import hash_texts
 from omnigraph.storage.staging import WrittenRows
-from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
 
 Texts: TypeAlias = pa.Array | pa.ChunkedArray
 FileId: TypeAlias = tuple[int, str]
@@ -211,7 +211,9 @@ def find_rows(
     texts = texts.unique().drop_null()
     if not len(texts) or not table.pin.row_count:
         return _nothing(table, columns)
-    where: pc.Expression | str | None = among(column, texts) if len(texts) <= MAX_LISTED else None
+    where: pc.Expression | str | None = None
+    if len(texts) <= MAX_LISTED and is_filterable(table):
+        where = among(column, texts)
     fragments: list[lance.LanceFragment] | None = None
     known = fragment_maps.get(table, column)
     if known is not None:

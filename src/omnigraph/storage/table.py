@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import StorageError
@@ -73,15 +74,22 @@ class Table:
 
         A blob is a description of where it lies, unless ``with_blobs`` asks for its bytes.
         """
+        in_memory = filter is not None and not is_filterable(self)
+        read = columns if not in_memory or columns is None else _with_plain(columns, self.schema)
         with storage_errors(f"scanning {self.location}"):
-            return self._scanner(
-                columns,
-                filter,
+            rows = self._scanner(
+                read,
+                None if in_memory else filter,
                 with_row_id=with_row_id,
                 with_row_address=with_row_address,
                 with_blobs=with_blobs,
-                limit=limit,
+                limit=None if in_memory else limit,
             ).to_table()
+        if not in_memory:
+            return rows
+        extra = [name for name in (ROW_ID, ROW_ADDRESS) if name in rows.column_names]
+        shown = rows.column_names if columns is None else [*columns, *extra]
+        return rows.filter(filter).select(shown).slice(0, limit)
 
     def batches(
         self,
@@ -94,6 +102,17 @@ class Table:
         limit: int | None = None,
     ) -> Iterator[pa.RecordBatch]:
         """The same as `scan`, batch by batch."""
+        if filter is not None and not is_filterable(self):
+            rows = self.scan(
+                columns,
+                filter,
+                with_row_id=with_row_id,
+                with_row_address=with_row_address,
+                with_blobs=with_blobs,
+                limit=limit,
+            )
+            yield from rows.to_batches()
+            return
         with storage_errors(f"scanning {self.location}"):
             scanner = self._scanner(
                 columns,
@@ -109,6 +128,8 @@ class Table:
         """The number of rows, or of those that pass the filter; the former costs nothing."""
         if filter is None:
             return self.pin.row_count
+        if not is_filterable(self):
+            return int(self.scan(["id"], filter).num_rows)
         with storage_errors(f"counting {self.location}"):
             return int(self._scanner([], filter, with_row_id=True).count_rows())
 
@@ -130,6 +151,40 @@ class Table:
             blob_handling="all_binary" if with_blobs else None,
             limit=limit,
         )
+
+
+@lru_cache(maxsize=4096)
+def column_names(table: Table) -> frozenset[str]:
+    """The columns of a pinned version, by name; asking Lance takes longer."""
+    return frozenset(table.schema.names)
+
+
+@lru_cache(maxsize=4096)
+def is_filterable(table: Table) -> bool:
+    """Whether Lance can evaluate Arrow expressions on a table.
+
+    A list of some types anywhere in it makes that impossible, even when nobody asks
+    about the list; then rows are read and filtered in memory.
+    """
+    import pyarrow as pa
+
+    opaque = (pa.uint32(), pa.uint64(), pa.date64())
+    return not any(
+        pa.types.is_list(column.type) and column.type.value_type in opaque
+        for column in table.schema
+    )
+
+
+def _with_plain(columns: Sequence[str], schema: pa.Schema) -> list[str]:
+    """Some columns, and every other one that a filter may look at."""
+    import pyarrow as pa
+
+    plain = [
+        column.name
+        for column in schema
+        if not pa.types.is_nested(column.type) and not isinstance(column.type, pa.BaseExtensionType)
+    ]
+    return list(dict.fromkeys([*columns, *plain]))
 
 
 def create_table(

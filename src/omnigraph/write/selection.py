@@ -26,5 +26,4 @@ def selection(
     named = anchor(key, where, values.of)
     if named is None:
         return Matching(filter_, wanted)
-    column, texts = named
-    return Anchored(Holding(column, texts, (column,)), filter_, wanted)
+    return Anchored(Holding(named.column, named.texts, (named.column,)), filter_, wanted)
