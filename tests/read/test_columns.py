@@ -316,3 +316,16 @@ def test_a_list_does_not_disturb_filters(
     assert found.rows == [{"n.name": "a"}]
     changed = graph.mutate("query q() { update N set { x: 2 } where x = 1 }")
     assert changed.affected_nodes == 1
+
+
+def test_a_list_that_is_missing_next_to_one_that_disturbs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    schema = "node N { name: String @key  numbers: [I64]?  moments: [DateTime]? }\n"
+    graph = og.init(tmp_path / "graph", schema)
+    graph.load([{"type": "N", "data": {"name": "a"}}], mode="append")
+    monkeypatch.setattr(entities, "MANY", -1)
+    found = graph.query("query q() { match { $n: N $n.numbers is null } return { $n.name } }")
+    assert found.rows == [{"n.name": "a"}]
+    changed = graph.mutate("query q() { delete N where numbers is null }")
+    assert changed.affected_nodes == 1

@@ -116,6 +116,10 @@ def _group_key(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array
     """Nodes are told apart by their positions; nothing of them is read for it."""
     if isinstance(value, plan.NodeRef):
         return rows.columns[value.variable]
+    if isinstance(value, plan.Property):
+        codes = ctx.variables[value.variable].codes(value.name, rows.columns[value.variable])
+        if codes is not None:
+            return codes
     return output(value, rows, ctx)
 
 

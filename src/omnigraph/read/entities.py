@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.read.column_cache import ColumnCache
+from omnigraph.read.grouping import value_codes
 from omnigraph.read.sorting import distinct
 from omnigraph.storage.columns import arrow_field
 from omnigraph.storage.filters import STRUCTURAL, RowFilter
@@ -49,6 +50,18 @@ class _Rows:
     def size(self) -> int:
         """Bytes held."""
         return self.row_ids.nbytes * 2 + (0 if self.slots is None else self.slots.nbytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Codes:
+    """A number for each value of a whole column."""
+
+    codes: Positions
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return self.codes.nbytes
 
 
 @dataclass(frozen=True)
@@ -141,6 +154,25 @@ class Entities:
             return whole
         slots = positions if self._rows.slots is None else self._rows.slots[positions]
         return whole.take(_nullable(slots, positions))
+
+    def codes(self, name: str, positions: Positions) -> Positions | None:
+        """A number for each distinct value of a property; None where its column is not at hand."""
+        column = STRUCTURAL.get(name, name)
+        if (
+            not self.count
+            or not self.cache.holds(self.table, column)
+            or self._has_nobody(positions)
+        ):
+            return None
+        known = self.cache.derived(self.table, f"@codes:{column}", lambda: self._coded(column))
+        slots = positions if self._rows.slots is None else self._rows.slots[positions]
+        return known.codes if positions is self._rows.row_ids else known.codes[slots]
+
+    def _coded(self, column: str) -> _Codes:
+        return _Codes(value_codes(self.cache.get(self.table, column)))
+
+    def _has_nobody(self, positions: Positions) -> bool:
+        return bool((positions == NOBODY).any())
 
     def _is_worthwhile(self, column: str, positions: Positions) -> bool:
         """Whether to read a whole column: for a small table, for many rows, or few ones often."""

@@ -36,21 +36,32 @@ def group_rows(keys: Sequence[pa.Array | npt.NDArray[np.int64]], count: int) -> 
     if not keys:
         zeros = np.zeros(count, dtype=np.int64)
         return Groups(zeros, zeros[:1])
-    codes = _codes(keys[0])
+    codes = _small_codes(keys[0], count)
     for key in keys[1:]:
         # Numbers of two columns in one; renumbered, they stay small.
-        more = _codes(key)
-        codes = _codes(pa.array(codes * (int(more.max(initial=0)) + 1) + more))
-    firsts = np.empty(int(codes.max(initial=-1)) + 1, dtype=np.int64)
+        more = _small_codes(key, count)
+        codes = value_codes(pa.array(codes * (int(more.max(initial=0)) + 1) + more))
+    firsts = np.full(int(codes.max(initial=-1)) + 1, count, dtype=np.int64)
     # Written from the back, so that the first row of a group is what stays.
     firsts[codes[::-1]] = np.arange(count - 1, -1, -1)
-    return Groups(codes, firsts)
+    order = np.argsort(firsts, kind="stable")
+    order = order[: np.count_nonzero(firsts < count)]
+    number = np.empty(len(firsts), dtype=np.int64)
+    number[order] = np.arange(len(order))
+    return Groups(number[codes], firsts[order])
 
 
-def _codes(key: pa.Array | npt.NDArray[np.int64]) -> Positions:
-    """A number for each distinct value, in the order of their first appearance; null is one."""
+def _small_codes(key: pa.Array | npt.NDArray[np.int64], count: int) -> Positions:
+    """Numbers for values, not many more than there are rows."""
     if isinstance(key, np.ndarray):
+        if key.min(initial=0) >= 0 and key.max(initial=0) <= 4 * count:
+            return key
         key = pa.array(key)
+    return value_codes(key)
+
+
+def value_codes(key: pa.Array) -> Positions:
+    """A number for each distinct value, in the order of their first appearance; null is one."""
     if pa.types.is_nested(key.type):
         key = json_text(key)
     if pa.types.is_floating(key.type):
