@@ -182,7 +182,8 @@ def _with_plain(columns: Sequence[str], schema: pa.Schema) -> list[str]:
     plain = [
         column.name
         for column in schema
-        if not pa.types.is_nested(column.type) and not isinstance(column.type, pa.BaseExtensionType)
+        if not pa.types.is_fixed_size_list(column.type)
+        and not isinstance(column.type, pa.BaseExtensionType)
     ]
     return list(dict.fromkeys([*columns, *plain]))
 

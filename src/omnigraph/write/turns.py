@@ -41,6 +41,7 @@ class Turn:
     objects: ControlObjects
     branch: str
     _name: str | None = field(default=None, init=False)
+    _ticket: _Ticket | None = field(default=None, init=False)
 
     @property
     def _directory(self) -> str:
@@ -52,18 +53,24 @@ class Turn:
         waited = False
         while self._is_due_to_another() and time.monotonic() - started < LONGEST:
             waited = True
+            self._renew()
             time.sleep(POLL)
         return waited
 
     def claim(self, window: float) -> None:
         """Ask the others to wait, for about as long as the next attempt will take."""
         name = self._name or f"{self._directory}/{ULID()}.json"
-        window = min(max(2 * window, SHORTEST), LONGEST)
+        ticket = _Ticket(_now(), min(max(2 * window, SHORTEST), LONGEST))
         try:
-            self.objects.replace(name, msgspec.json.encode(_Ticket(_now(), window)))
+            self.objects.replace(name, msgspec.json.encode(ticket))
         except StorageError:
             return  # only a courtesy: without it, the race goes on as it is
-        self._name = name
+        self._name, self._ticket = name, ticket
+
+    def _renew(self) -> None:
+        """Keep the place in the queue while others before this write are at it."""
+        if self._ticket is not None and _now() - self._ticket.taken_at > self._ticket.window / 2:
+            self.claim(self._ticket.window / 2)
 
     def _is_due_to_another(self) -> bool:
         """Whether a ticket before this write's own still counts.
