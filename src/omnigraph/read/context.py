@@ -11,7 +11,8 @@ from datetime import datetime
 from typing import Literal
 
 from omnigraph.lang.query import plan
-from omnigraph.lang.query.params import ParamValue, require
+from omnigraph.lang.query.params import ParamValue
+from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import Catalog, EdgeType
 from omnigraph.manifest.entries import TableIdentity
 from omnigraph.manifest.snapshot import Snapshot
@@ -58,15 +59,7 @@ class ReadContext:
 
     def value_of(self, value: plan.Scalarish) -> plan.Constant:
         """What a literal, a parameter or `now()` stands for."""
-        match value:
-            case plan.Const(constant, _):
-                return constant
-            case plan.ParamRef(name, _):
-                return require(self.params, name)
-            case plan.Now():
-                return self.now
-            case plan.Property():
-                raise AssertionError("a property has a value for each row, not one")
+        return Values(self.params, self.now).of(value)
 
     def _of(self, key: str, name: str) -> Entities:
         known = self._entities.get(key)

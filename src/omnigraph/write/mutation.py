@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
+from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.storage.filters import row_filter
 from omnigraph.storage.table import ROW_ADDRESS, ROW_ID
@@ -30,7 +31,7 @@ from omnigraph.write.identity import fresh_ids, key_ids
 from omnigraph.write.reads import ReadSet
 from omnigraph.write.rules import check_required
 from omnigraph.write.selection import selection
-from omnigraph.write.values import Values, absent_array, property_array
+from omnigraph.write.values import absent_array, property_array
 from omnigraph.write.violations import Nowhere, Violations
 
 

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 from omnigraph.errors import ReadSetChanged
 from omnigraph.lang.query.compile import CompiledQuery, compile_query
 from omnigraph.lang.query.params import coerce_params
+from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.changes import CommitIntent
 from omnigraph.write.batches import TypeBatch
@@ -21,7 +22,6 @@ from omnigraph.write.load.run import LoadMode, load_changes
 from omnigraph.write.load.sources import read_sources
 from omnigraph.write.mutation import MutationChanges, run_mutation
 from omnigraph.write.results import LoadResult, MutationResult
-from omnigraph.write.values import Values
 from omnigraph.write.writer import Writer, WriteTxn
 
 

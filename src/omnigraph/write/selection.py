@@ -6,12 +6,12 @@ Owns choosing between looking rows up and searching for them.
 from __future__ import annotations
 
 from omnigraph.lang.query import plan
+from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.storage.anchors import anchor
 from omnigraph.storage.filters import RowFilter
 from omnigraph.write.batches import EntityType
 from omnigraph.write.reads import Anchored, Holding, Matching
-from omnigraph.write.values import Values
 
 
 def selection(

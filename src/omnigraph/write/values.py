@@ -6,9 +6,6 @@ hold is refused here; which values a property allows is the rules' to say.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
 from typing import Any
 
 import numpy as np
@@ -16,7 +13,6 @@ import pyarrow as pa
 
 from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
-from omnigraph.lang.query.params import ParamValue, require
 from omnigraph.lang.schema.catalog import PropertyDef
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
 from omnigraph.storage.columns import arrow_field
@@ -24,26 +20,6 @@ from omnigraph.storage.filters import arrow_values
 from omnigraph.write.load.cells import BASE64, read_blob
 from omnigraph.write.load.rows import default_of
 from omnigraph.write.load.values import EXTERNAL, NOT_BASE64
-
-
-@dataclass(frozen=True, slots=True)
-class Values:
-    """The parameters of one run, and its moment."""
-
-    params: Mapping[str, ParamValue]
-    now: datetime
-
-    def of(self, value: plan.Scalarish) -> plan.Constant:
-        """What a literal, a parameter or `now()` stands for."""
-        match value:
-            case plan.Const(constant, _):
-                return constant
-            case plan.ParamRef(name, _):
-                return require(self.params, name)
-            case plan.Now():
-                return self.now
-            case plan.Property():
-                raise AssertionError("a mutation assigns no property to another")
 
 
 def absent_array(property_: PropertyDef) -> pa.Array:
