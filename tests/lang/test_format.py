@@ -100,6 +100,7 @@ def formatter_of(case: Case) -> Callable[[Source], str]:
 # -- properties --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @whole_trees
 @given(schemas)
 def test_a_printed_schema_reads_back_as_itself(tree: Schema) -> None:
@@ -108,6 +109,7 @@ def test_a_printed_schema_reads_back_as_itself(tree: Schema) -> None:
     assert format_schema(Source(text)) == text
 
 
+@pytest.mark.slow
 @whole_trees
 @given(query_files)
 def test_printed_queries_read_back_as_themselves(tree: QueryFile) -> None:
@@ -116,6 +118,7 @@ def test_printed_queries_read_back_as_themselves(tree: QueryFile) -> None:
     assert format_queries(Source(text)) == text
 
 
+@pytest.mark.slow
 @whole_trees
 @given(schemas, st.data())
 def test_formatting_a_schema_keeps_tree_and_comments(tree: Schema, data: st.DataObject) -> None:
@@ -127,6 +130,7 @@ def test_formatting_a_schema_keeps_tree_and_comments(tree: Schema, data: st.Data
     assert has_no_loose_ends(formatted)
 
 
+@pytest.mark.slow
 @whole_trees
 @given(query_files, st.data())
 def test_formatting_queries_keeps_tree_and_comments(tree: QueryFile, data: st.DataObject) -> None:
@@ -148,6 +152,7 @@ def classes_in(value: object) -> set[type]:
     return {type(value), *(found for part in inside for found in classes_in(part))}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("module", "trees"), [(schema_syntax, schemas), (query_syntax, query_files)], ids=["pg", "gq"]
 )

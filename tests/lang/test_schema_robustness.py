@@ -90,6 +90,7 @@ def test_a_schema_with_a_hole(start: int, length: int, instead: str) -> None:
     assert_sane(FILM[:start] + instead + FILM[start + length :])
 
 
+@pytest.mark.slow
 @given(schemas)
 def test_any_tree(tree: Schema) -> None:
     assert_sane(print_schema(tree))
@@ -115,6 +116,7 @@ def test_no_more_messages_than_help() -> None:
 # -- size ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "text",
     [
@@ -235,6 +237,7 @@ def test_the_source_name_is_in_the_report() -> None:
         compile_schema(Source("nodes", "film.pg"))
 
 
+@pytest.mark.slow
 @given(schemas)
 def test_a_schema_seals_itself_and_needs_no_migration(tree: Schema) -> None:
     text = print_schema(tree)

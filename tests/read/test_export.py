@@ -179,6 +179,7 @@ def test_runs_and_pieces_change_nothing(graph: og.Graph) -> None:
     assert list(export_of(graph, limits=tiny)) == whole
 
 
+@pytest.mark.slow
 def test_memory_does_not_grow_with_the_graph(graph: og.Graph) -> None:
     limits = SortLimits(run_rows=1_000, fan_in=4, batch_rows=250)
     peaks = []

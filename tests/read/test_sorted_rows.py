@@ -101,6 +101,7 @@ def test_one_run_needs_no_file_and_several_leave_none(
     assert refused.value.kind == "configuration"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("step", [7919, 1], ids=["shuffled", "in order"])
 def test_memory_does_not_grow_with_the_table(tmp_path: Path, step: int) -> None:
     limits = SortLimits(run_rows=2_000, run_bytes=1 << 20, fan_in=4, batch_rows=500)

@@ -178,6 +178,7 @@ def through_a_scan(table: Table, filter_: RowFilter) -> set[str]:
     return ids(filter_.narrow(table.scan(columns, filter_.expression)))
 
 
+@pytest.mark.slow
 @settings(
     max_examples=300,
     derandomize=True,

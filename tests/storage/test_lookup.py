@@ -205,6 +205,7 @@ STEPS = st.lists(
 )
 
 
+@pytest.mark.slow
 @settings(
     max_examples=100, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
 )

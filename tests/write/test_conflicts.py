@@ -45,11 +45,16 @@ edge Wrote: Person -> Note
 
 # A second handle acts there: before anything was read, checked, written or published.
 POINTS = [
-    "table_staged",
     "publish_ready",
     *(
         pytest.param(point, marks=pytest.mark.slow)
-        for point in ("txn_captured", "changes_built", "changes_checked", "rows_written")
+        for point in (
+            "txn_captured",
+            "changes_built",
+            "changes_checked",
+            "rows_written",
+            "table_staged",
+        )
     ),
 ]
 

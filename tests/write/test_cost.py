@@ -88,6 +88,7 @@ def test_a_write_costs_so_much(graph: og.Graph, kind: str) -> None:
     assert meter.deletes == 0
 
 
+@pytest.mark.slow
 def test_a_keyed_insert_keeps_the_contract_for_a_while(graph: og.Graph) -> None:
     """Sealing the manifest's history is part of some of them."""
     meters = [requests(one_row(graph, f'insert Person {{ name: "n{n}" }}')) for n in range(70)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pyarrow as pa
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -183,6 +184,7 @@ def compare(texts: list[str]) -> None:
             same(type_.name, bulk, exact)
 
 
+@pytest.mark.slow
 @given(st.lists(lines, min_size=1, max_size=3))
 @settings(max_examples=400, deadline=None)
 @example(['{"type":"Thing","data":null}'])
