@@ -15,6 +15,7 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.manifest.entries import TableVersion
 from omnigraph.storage.columns import is_blob
 from omnigraph.storage.commits import stamp_of
 from omnigraph.storage.delta import fragment_delta
@@ -199,7 +200,7 @@ def _only_maintained(before: Base, after: Base, type_key: str) -> bool:
     pins = {
         entry.version: entry.pin
         for entry in (*after.view.state.recent, *after.view.state.versions.values())
-        if not hasattr(entry, "parent_id") and entry.identity == new.identity
+        if isinstance(entry, TableVersion) and entry.identity == new.identity
     }
     since = range(old.version + 1, new.version + 1)
     return all(
