@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.read.by_text import PositionsByText, positions_by_text
 from omnigraph.read.column_cache import ColumnCache
 from omnigraph.read.grouping import value_codes
 from omnigraph.read.sorting import distinct
@@ -111,6 +112,12 @@ class Entities:
     def ids(self) -> pa.Array:
         """All ids, in the same order."""
         return self.cache.get(self.table, "id")
+
+    def by_id(self) -> PositionsByText:
+        """What tells positions by ids that are known to be there."""
+        return self.cache.derived(
+            self.table, "@by_id", lambda: positions_by_text(self.ids, self._rows.row_ids)
+        )
 
     def matching(self, wanted: RowFilter) -> Positions:
         """The positions of those that pass a filter, ascending."""

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections import OrderedDict
-from collections.abc import Sequence
+from collections import OrderedDict, deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,7 @@ from omnigraph.read.column_cache import CacheUse
 from omnigraph.read.entities import Entities
 from omnigraph.read.topology import Positions, Topology
 from omnigraph.storage.delta import fragment_delta
-from omnigraph.storage.layout import FragmentPart, Layout, layout_of, read_parts
+from omnigraph.storage.layout import FragmentPart, Layout, layout_of, stream_parts
 from omnigraph.storage.lookup import find_rows
 from omnigraph.storage.table import ROW_ID, Table
 
@@ -28,6 +29,7 @@ CACHE_BYTES = int(os.environ.get("OMNIGRAPH_TOPOLOGY_CACHE_BYTES") or 1024 * 2**
 # Beyond so many new rows, starting anew costs less than looking at each of them.
 MAX_GROWTH = 50_000
 FEW_ENDS = 1_000
+WORKERS = min(4, os.cpu_count() or 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,31 +193,43 @@ def _ends(wiring: Wiring, parts: Sequence[FragmentPart]) -> tuple[Positions, Pos
     if not parts:
         nothing = np.empty(0, dtype=np.int64)
         return nothing, nothing, nothing
-    read = {
-        column: pa.concat_arrays(read_parts(table, column, parts))
-        for column in ("src", "dst", ROW_ID)
-    }
-    return (
-        _positions(wiring.sources, read["src"]),
-        _positions(wiring.targets, read["dst"]),
-        read[ROW_ID].to_numpy().astype(np.int64),
-    )
+    rows = sum(part.rows for part in parts)
+    ends = Topology(*(np.empty(rows, dtype=np.int64) for _ in range(3)))
+
+    source_of, target_of = (_resolver(nodes, rows) for nodes in (wiring.sources, wiring.targets))
+
+    def resolve(batch: pa.RecordBatch, span: slice) -> None:
+        ends.sources[span] = source_of(batch.column("src"))
+        ends.targets[span] = target_of(batch.column("dst"))
+        ends.rows[span] = batch.column(ROW_ID).to_numpy()
+
+    done = 0
+    working: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for batch in stream_parts(table, ("src", "dst", ROW_ID), parts):
+            working.append(pool.submit(resolve, batch, slice(done, done + batch.num_rows)))
+            done += batch.num_rows
+            # Only so many batches wait: their texts are the larger part of what is held.
+            if len(working) > 2 * WORKERS:
+                working.popleft().result()
+        while working:
+            working.popleft().result()
+    return ends.sources, ends.targets, ends.rows
 
 
-def _positions(nodes: Entities, ids: pa.Array) -> Positions:
-    """The positions of nodes by their ids."""
-    if len(ids) <= FEW_ENDS and nodes.count > len(ids):
-        found = nodes.find("id", ids)
-        known, row_ids = found.column("id").combine_chunks(), found.column(ROW_ID)
-        places = pc.index_in(ids, value_set=known)
-        return _complete(row_ids.to_numpy().astype(np.int64), places)
-    return _complete(nodes.row_ids, pc.index_in(ids, value_set=nodes.ids))
+def _resolver(nodes: Entities, rows: int) -> Callable[[pa.Array], Positions]:
+    """What tells the positions of nodes by their ids, when so many edges ask."""
+    if rows > FEW_ENDS or nodes.count <= rows:
+        return nodes.by_id().of
 
+    def found(ids: pa.Array) -> Positions:
+        known = nodes.find("id", ids)
+        places = pc.index_in(ids, value_set=known.column("id").combine_chunks())
+        if places.null_count:
+            raise AssertionError("an edge leads to no node")
+        positions: Positions = known.column(ROW_ID).take(places).to_numpy().astype(np.int64)
+        return positions
 
-def _complete(row_ids: Positions, places: pa.Array) -> Positions:
-    if places.null_count:
-        raise AssertionError("an edge leads to no node")
-    found: Positions = row_ids[places.to_numpy()]
     return found
 
 

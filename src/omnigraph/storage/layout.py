@@ -6,7 +6,7 @@ one of them is read again only where they differ. Never keeps a column itself.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -19,6 +19,8 @@ from lance.fragment import FragmentMetadata
 from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.table import ROW_ID, Table
 
+# How many rows a scan hands over at a time.
+STREAMED = 32_768
 # How many row ids one filter lists.
 LISTED = 1_000
 
@@ -72,17 +74,31 @@ def read_parts(table: Table, column: str, parts: Sequence[FragmentPart]) -> list
     """One column of some fragments, fragment by fragment; `_rowid` counts as a column."""
     if not parts:
         return []
-    dataset = table.dataset()
     with storage_errors(f"reading the column {column} of {table.location}"):
-        scanner = dataset.scanner(
-            columns=[] if column == ROW_ID else [column],
-            with_row_id=column == ROW_ID,
-            fragments=[_fragment(dataset, part) for part in parts],
-            scan_in_order=True,
-        )
-        read = scanner.to_table().column(column).combine_chunks()
+        read = _scanner(table, [column], parts).to_table().column(column).combine_chunks()
     bounds = Layout(tuple(parts)).bounds()
     return [read.slice(start, part.rows) for start, part in zip(bounds, parts, strict=False)]
+
+
+def stream_parts(
+    table: Table, columns: Sequence[str], parts: Sequence[FragmentPart]
+) -> Iterator[pa.RecordBatch]:
+    """Columns of some fragments, in order and piece by piece: the next is read meanwhile."""
+    with storage_errors(f"reading {', '.join(columns)} of {table.location}"):
+        yield from _scanner(table, columns, parts).to_batches()
+
+
+def _scanner(
+    table: Table, columns: Sequence[str], parts: Sequence[FragmentPart]
+) -> lance.LanceScanner:
+    dataset = table.dataset()
+    return dataset.scanner(
+        columns=[name for name in columns if name != ROW_ID],
+        with_row_id=ROW_ID in columns,
+        fragments=[_fragment(dataset, part) for part in parts],
+        scan_in_order=True,
+        batch_size=STREAMED,
+    )
 
 
 def read_rows(table: Table, column: str, row_ids: npt.NDArray[np.int64]) -> pa.Array:
