@@ -5,7 +5,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnigraph.read.by_text as by_text_module
@@ -13,6 +13,7 @@ from omnigraph.read.by_text import positions_by_text
 from omnigraph.storage.hashing import Hashes, hash_texts
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(max_size=200), unique=True, max_size=60), st.randoms(use_true_random=False))
 def test_every_text_is_found_at_its_position(texts: list[str], random: Random) -> None:
     positions = np.arange(len(texts), dtype=np.int64)[::-1] * 3
