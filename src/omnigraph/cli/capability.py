@@ -62,7 +62,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     **_row("control", "policy, queries", "graph", "cluster", "profile"),
     **_row("control", "cluster"),
     **_row("control", "cluster apply, cluster approve", "as"),
-    **_row("local", "alias, embed, fmt, login, logout, profile, version"),
+    **_row("local", "alias, embed, fmt, generate, login, logout, profile, version"),
 }
 
 _ADDRESSES: Mapping[Flag, str] = {

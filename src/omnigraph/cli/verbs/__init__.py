@@ -22,6 +22,7 @@ VERBS: Mapping[str, str] = {
     "schema": "Look at the schema of a graph.",
     "recovery": "Look at what became of writes that did not finish.",
     "lint": "Check a schema, and queries against it, without running them.",
+    "generate": "Write a made-up graph of any size, as files to load.",
     "fmt": "Rewrite .pg and .gq files in the canonical layout.",
     "version": "Print the version of the program and of its storage format.",
 }
