@@ -39,7 +39,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 Rule = Literal[
-    "range", "check", "enum", "required", "type", "unique", "endpoint", "cardinality", "format"
+    "range",
+    "check",
+    "enum",
+    "required",
+    "type",
+    "unique",
+    "endpoint",
+    "cardinality",
+    "format",
+    "key_conflict",
 ]
 StorageKind = Literal[
     "transient", "configuration", "not_found", "precondition", "permanent", "unknown"

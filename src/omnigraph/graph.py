@@ -37,8 +37,9 @@ from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.session import open_pin
 from omnigraph.write.audit import Recovery, recoveries
-from omnigraph.write.load.run import MODES, LoadMode
-from omnigraph.write.operations import Load, Mutation
+from omnigraph.write.load.operation import Load
+from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.operations import Mutation
 from omnigraph.write.results import LoadResult, MutationResult
 from omnigraph.write.sweep import sweep
 from omnigraph.write.writer import Writer
@@ -294,6 +295,11 @@ class Graph:
         branch: str = MAIN,
         from_branch: str | None = None,
         engine: str = "auto",
+        on_error: str = "fail",
+        rejects: str | None = None,
+        max_rejects: int | None = None,
+        run_id: str | None = None,
+        dry_run: bool = False,
         actor: str | None = None,
     ) -> LoadResult:
         """Load rows as one commit, or none of them.
@@ -303,13 +309,20 @@ class Graph:
         from ``from_branch`` if that is given.
         """
         self.require_writable()
-        wanted = _load_mode(mode)
+        options = LoadOptions.of(
+            mode,
+            on_error=on_error,
+            rejects=rejects,
+            max_rejects=max_rejects,
+            run_id=run_id,
+            dry_run=dry_run,
+        )
         if engine not in ENGINES:
             raise BadRequest(f"there is no load engine {engine!r}: choose {' or '.join(ENGINES)}")
         base = None if from_branch is None else normalise_branch(from_branch)
         target = normalise_branch(branch)
         writer = Writer(self.location, self.manifest, target, fork_from=base)
-        return Load(data, wanted).run(writer, actor or self.actor)
+        return Load(data, options).run(writer, actor or self.actor)
 
     def require_writable(self) -> None:
         """Refuse a change through a graph that was opened to be looked at."""
@@ -337,13 +350,6 @@ def _query_text(source: str | Source, name: str | None) -> tuple[str, str | None
 
 def _path(source: str | Source) -> str:
     return source.name if isinstance(source, Source) else "<query>"
-
-
-def _load_mode(mode: str) -> LoadMode:
-    for known in MODES:
-        if mode == known:
-            return known
-    raise BadRequest(f"there is no load mode {mode!r}: choose {', '.join(MODES)}")
 
 
 def _find_table(snapshot: Snapshot, name: str) -> SnapshotTable:

@@ -215,15 +215,30 @@ def test_rules_of_the_schema_are_told_with_their_place(
     assert files(Path(uri)) == before
 
 
-def test_a_vector_that_nothing_computes(
-    run: Run, tmp_path: Path, write: Callable[[str], str]
+def test_a_vector_without_a_text(run: Run, tmp_path: Path, write: Callable[[str], str]) -> None:
+    place = tmp_path / "memos.omni"
+    og.init(place, "node Memo { code: String @key  text: String  v: Vector(2) @embed(text) }")
+    data = write('{"type": "Memo", "data": {"code": "a", "text": " "}}\n')
+    ran = run("load", str(place), "--data", data, "--mode", "append", "--quiet")
+    assert ran.code == 1
+    assert ran.err == f"error: {data}:1: non-nullable property 'v' has null or invalid values\n"
+
+
+def test_a_vector_that_is_computed(
+    run: Run, tmp_path: Path, write: Callable[[str], str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     place = tmp_path / "memos.omni"
     og.init(place, "node Memo { code: String @key  text: String  v: Vector(2) @embed(text) }")
     data = write('{"type": "Memo", "data": {"code": "a", "text": "x"}}\n')
-    ran = run("load", str(place), "--data", data, "--mode", "append", "--quiet")
+    load = ("load", str(place), "--data", data, "--mode", "append", "--quiet", "--json")
+    ran = run(*load)
     assert ran.code == 1
-    assert ran.err == f"error: {data}:1: non-nullable property 'v' has null or invalid values\n"
+    assert "OMNIGRAPH_EMBED_PROVIDER" in ran.err + ran.out
+    monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "1")
+    commit = json.loads(run(*load).out)["commit"]
+    assert commit["embedding"] == {"provider": "mock", "model": ""}
+    shown = run("commit", "show", commit["graph_commit_id"], "--uri", str(place), "--json").out
+    assert json.loads(shown) == commit
 
 
 def test_data_that_is_not_there(run: Run, uri: str, tmp_path: Path) -> None:

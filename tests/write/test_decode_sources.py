@@ -27,7 +27,7 @@ def line(text: str) -> str:
 
 
 def texts(data: object) -> list[Any]:
-    batches = read_sources(data, CATALOG)
+    batches = read_sources(data).decode(CATALOG)
     return list(batches[0].rows["text"].to_pylist()) if batches else []
 
 
@@ -45,7 +45,7 @@ def test_paths(folder: Path) -> None:
     assert texts(folder) == ["a", "b"]
     assert texts(str(folder / "*.jsonl")) == ["b"]
     assert texts([folder / "b.jsonl", str(folder / "a.ndjson")]) == ["b", "a"]
-    (batch,) = read_sources(folder, CATALOG)
+    (batch,) = read_sources(folder).decode(CATALOG)
     assert batch.places.place(1, None) == Place(str(folder / "b.jsonl"), 1)
 
 
@@ -78,7 +78,7 @@ def test_records() -> None:
         "n": np.int32(3),
         "v": np.array([1.0, 2.0]),
     }
-    (batch,) = read_sources([{"type": "Note", "data": data}], CATALOG)
+    (batch,) = read_sources([{"type": "Note", "data": data}]).decode(CATALOG)
     (row,) = batch.rows.drop_columns(["id", "at"]).to_pylist()
     assert row == {"text": "a", "on": date(2020, 1, 2), "body": b"\x00", "n": 3, "v": [1.0, 2.0]}
     assert batch.rows["at"].cast(pa.int64()).to_pylist() == [1577836800000]
@@ -87,10 +87,10 @@ def test_records() -> None:
 def test_a_record_that_is_wrong_is_told_by_its_number() -> None:
     good, bad = {"type": "Note", "data": {"text": "a"}}, {"type": "Note", "data": {"text": 1}}
     with pytest.raises(ValidationError) as caught:
-        read_sources([good, bad], CATALOG)
+        read_sources([good, bad]).decode(CATALOG)
     assert caught.value.details["violations"][0]["line"] == 2
     with pytest.raises(ValidationError, match="expected I32"):
-        read_sources([{"type": "Note", "data": {"text": "a", "n": b"x"}}], CATALOG)
+        read_sources([{"type": "Note", "data": {"text": "a", "n": b"x"}}]).decode(CATALOG)
 
 
 @pytest.mark.parametrize(
@@ -104,7 +104,7 @@ def test_a_record_that_is_wrong_is_told_by_its_number() -> None:
 )
 def test_records_that_are_none(bad: object, told: str) -> None:
     with pytest.raises(BadRequest, match=told):
-        read_sources([{"type": "Note", "data": {"text": "a"}}, bad], CATALOG)
+        read_sources([{"type": "Note", "data": {"text": "a"}}, bad]).decode(CATALOG)
 
 
 def test_frames() -> None:
@@ -128,4 +128,4 @@ def test_frames() -> None:
 )
 def test_what_cannot_be_loaded(folder: Path, make: Callable[[Path], object], told: str) -> None:
     with pytest.raises(BadRequest, match=told):
-        read_sources(make(folder), CATALOG)
+        read_sources(make(folder)).decode(CATALOG)

@@ -358,7 +358,8 @@ def test_a_refused_load_forks_no_branch(graph: og.Graph) -> None:
 
 
 def test_nonsense_is_refused(graph: og.Graph) -> None:
-    for options in ({"mode": "replace"}, {"mode": "append", "engine": "fast"}):
+    wrong: list[dict[str, Any]] = [{"mode": "replace"}, {"mode": "append", "engine": "fast"}]
+    for options in wrong:
         with pytest.raises(errors.BadRequest, match="choose"):
             graph.load([person("New")], **options)
     reader = og.open(str(graph.location), read_only=True)

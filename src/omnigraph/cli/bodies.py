@@ -41,8 +41,11 @@ def _dataset_body(found: SnapshotTable) -> dict[str, Any]:
 
 
 def commit_body(commit: Commit) -> dict[str, Any]:
-    """A commit; `created_at` is in microseconds since the epoch."""
-    return {
+    """A commit; `created_at` is in microseconds since the epoch.
+
+    `embedding` says who computed its `@embed` vectors, and is left out when nobody did.
+    """
+    body = {
         "graph_commit_id": commit.id,
         "graph_branch": commit.branch,
         "graph_manifest_version": commit.manifest_version,
@@ -51,6 +54,9 @@ def commit_body(commit: Commit) -> dict[str, Any]:
         "actor_id": commit.actor,
         "created_at": commit.created_at,
     }
+    if "embedding" in commit.metadata:
+        body["embedding"] = commit.metadata["embedding"]
+    return body
 
 
 def read_body(output: ReadOutput) -> dict[str, Any]:
@@ -91,7 +97,7 @@ def load_body(result: LoadResult) -> dict[str, Any]:
         "edges": _counts(result.edges),
         "total_entities": result.total,
         "actor_id": result.actor,
-        "commit": commit_body(result.commit),
+        "commit": None if result.published is None else commit_body(result.published),
     }
 
 

@@ -7,6 +7,7 @@ behind only tells the next sweep what to look at.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from types import TracebackType
 from typing import Self
@@ -17,7 +18,7 @@ from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.write.base import Base
 from omnigraph.write.changes import ChangeSet
-from omnigraph.write.intents import Intent, IntentTable, LiveIntent
+from omnigraph.write.intents import Intent, IntentTable, LiveIntent, WriterKind
 from omnigraph.write.plan import PublishPlan
 
 REQUEST_BYTES = 32 * 2**20
@@ -36,14 +37,24 @@ class Announcement:
 
     def begin(self, changes: ChangeSet, base: Base) -> None:
         """Write the intent down before anything is staged, once."""
-        if self._live is not None or changes.size <= REQUEST_BYTES:
+        if changes.size > REQUEST_BYTES:
+            self.begin_bulk(changes.writer_kind, changes.types, base)
+
+    def begin_bulk(self, kind: WriterKind, type_keys: Iterable[str], base: Base) -> None:
+        """The same for work of any size on these types."""
+        if self._live is not None:
             return
-        tables = [_table(base, key, ()) for key in changes.types]
-        intent = Intent.mint(changes.writer_kind, self.branch, self.commit, tables)
+        tables = [_table(base, key, ()) for key in type_keys]
+        intent = Intent.mint(kind, self.branch, self.commit, tables)
         live = LiveIntent.open(
             ControlObjects(self.root), replace(intent, operation_id=self.operation_id)
         )
         self._live = live.__enter__()
+
+    def name_files(self, files: Mapping[str, tuple[str, ...]], base: Base) -> None:
+        """Name files that were staged below the directories of tables, by type key."""
+        if self._live is not None:
+            self._live.extend(_table(base, key, names) for key, names in files.items())
 
     def extend(self, plan: PublishPlan, base: Base) -> None:
         """Name what has been staged."""

@@ -8,7 +8,7 @@ ids that a strict write may not meet. Never changes the change set.
 from __future__ import annotations
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.write.changes import ChangeSet
+from omnigraph.write.changes import ChangeSet, TypeChange
 from omnigraph.write.keys import check_keys
 from omnigraph.write.references import check_cardinality, check_endpoints
 from omnigraph.write.rules import check_required, check_values
@@ -18,13 +18,21 @@ from omnigraph.write.uniqueness import check_uniqueness
 
 def check_changes(trial: Trial) -> None:
     """Raise one error for everything that breaks a rule of the schema."""
-    changes, violations = trial.changes, trial.violations
-    ordered = sorted(changes.types.values(), key=lambda change: change.type.name)
+    ordered = _by_name(trial.changes)
     for change in ordered:
         if change.rows.num_rows:
-            check_required(change.type, change.rows, violations, change.places)
-            check_values(change.type, change.rows, violations, change.places)
+            check_required(change.type, change.rows, trial.violations, change.places)
+            check_values(change.type, change.rows, trial.violations, change.places)
+    check_together(trial)
+    trial.violations.raise_if_any()
     for change in ordered:
+        check_keys(change)
+
+
+def check_together(trial: Trial) -> None:
+    """Collect what is wrong with rows in view of others: uniqueness and references."""
+    changes = trial.changes
+    for change in _by_name(changes):
         if isinstance(change.type, NodeType):
             check_uniqueness(change, trial)
     for edge in _affected_edges(changes, trial.base.catalog):
@@ -33,9 +41,10 @@ def check_changes(trial: Trial) -> None:
             check_uniqueness(written, trial)
         check_endpoints(edge, trial)
         check_cardinality(edge, trial)
-    violations.raise_if_any()
-    for change in ordered:
-        check_keys(change)
+
+
+def _by_name(changes: ChangeSet) -> list[TypeChange]:
+    return sorted(changes.types.values(), key=lambda change: change.type.name)
 
 
 def _affected_edges(changes: ChangeSet, catalog: Catalog) -> list[EdgeType]:

@@ -26,7 +26,7 @@ from omnigraph.storage.location import Location
 from omnigraph.write.base import Base
 from omnigraph.write.failpoints import reach
 from omnigraph.write.plan import PublishPlan
-from omnigraph.write.reads import ReadSet
+from omnigraph.write.reads import Claim, ReadSet
 from omnigraph.write.staging import restage
 from omnigraph.write.stamps import stamp
 from omnigraph.write.turns import Turn
@@ -107,19 +107,25 @@ class Door:
         _check_schema(base, newer)
         broken = reads.broken(base, newer)
         if broken is not None:
-            raise ReadSetBroken(
-                read_set_changed(
-                    f"published_dataset_version:{broken.type_key}",
-                    str(base.table(broken.type_key).version),
-                    str(newer.table(broken.type_key).version),
-                    f"rows of {broken.type_key} that this write depends on",
-                )
-            )
+            raise ReadSetBroken(_broken(broken, base, newer))
         tables = restage(
             plan.tables, newer, lambda: stamp(plan.commit.id, plan.operation_id, plan.class_)
         )
         reach("rebase_done", plan.branch)
         return plan.on(newer.head, view.identifier, tables), newer
+
+
+def _broken(broken: Claim, base: Base, newer: Base) -> ReadSetChanged:
+    if broken.type_key not in base.snapshot.tables:
+        return read_set_changed(
+            f"head:{base.view.state.branch}", base.head, newer.head, f"the {broken.type_key}"
+        )
+    return read_set_changed(
+        f"published_dataset_version:{broken.type_key}",
+        str(base.table(broken.type_key).version),
+        str(newer.table(broken.type_key).version),
+        f"rows of {broken.type_key} that this write depends on",
+    )
 
 
 def _is_built_on(plan: PublishPlan, view: View) -> bool:

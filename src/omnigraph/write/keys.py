@@ -6,6 +6,8 @@ The key of a keyed type is a matter of uniqueness and not decided here.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,16 +19,40 @@ from omnigraph.write.changes import TypeChange
 from omnigraph.write.violations import SHOWN, Places
 
 
+@dataclass(frozen=True, slots=True)
+class KeyClash:
+    """Rows whose ids a strict write may not meet; ``rows`` are among ``ids`` and ``places``."""
+
+    change: TypeChange
+    ids: pa.Array
+    rows: np.ndarray[Any, np.dtype[Any]]
+    places: Places
+    problem: str
+
+    def text(self, row: int) -> str:
+        """What is said about one of the rows."""
+        return f"'{self.ids[row].as_py()}' {self.problem} {self.change.type.name}"
+
+
 def check_keys(change: TypeChange) -> None:
     """Refuse what a strict write may not meet."""
+    for clash in key_clashes(change):
+        _refuse(clash)
+
+
+def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
+    """What a strict write may not meet: repeated ids, then stored ones."""
     if change.refuses_repeats:
         for batch in change.batches:
             ids = batch.rows.column("id").combine_chunks()
-            _refuse(change, ids, _repeats(ids), batch.places, "is there twice in the input for")
+            rows = _repeats(ids)
+            if len(rows):
+                yield KeyClash(change, ids, rows, batch.places, "is there twice in the input for")
     if change.refuses_existing and change.existing.num_rows:
         stored = pc.is_in(change.ids, value_set=change.existing.column("id").combine_chunks())
         rows = pc.indices_nonzero(stored).to_numpy()
-        _refuse(change, change.ids, rows, change.places, "exists already in")
+        if len(rows):
+            yield KeyClash(change, change.ids, rows, change.places, "exists already in")
 
 
 def _repeats(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -36,25 +62,17 @@ def _repeats(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
     return np.setdiff1d(np.arange(len(codes)), firsts)
 
 
-def _refuse(
-    change: TypeChange,
-    ids: pa.Array,
-    rows: np.ndarray[Any, np.dtype[Any]],
-    places: Places,
-    problem: str,
-) -> None:
-    if not len(rows):
-        return
+def _refuse(clash: KeyClash) -> None:
     conflicts = []
     lines = []
+    rows = clash.rows
     for row in rows[:SHOWN].tolist():
-        entity_id = ids[row].as_py()
-        place = places.place(row, "id")
-        text = f"'{entity_id}' {problem} {change.type.name}"
+        place = clash.places.place(row, "id")
+        text = clash.text(row)
         lines.append(text if place is None else f"{place}: {text}")
         conflicts.append(
             {
-                "entity_id": entity_id,
+                "entity_id": clash.ids[row].as_py(),
                 "source": place.source if place else None,
                 "line": place.line if place else None,
                 "column": place.column if place else None,
@@ -67,7 +85,7 @@ def _refuse(
     raise KeyConflict(
         "\n".join(lines),
         details={
-            "type_key": change.type_key,
+            "type_key": clash.change.type_key,
             "entity_id": conflicts[0]["entity_id"],
             "total": len(rows),
             "conflicts": conflicts,

@@ -1,7 +1,8 @@
 """Mutations: running the statements of a query into one change set.
 
 Owns read-your-writes: a statement sees the base with everything the statements
-before it did. Never checks a rule of the schema and never writes.
+before it did, except for the `@embed` vectors, which are computed when all have run.
+Never checks a rule of the schema and never writes.
 """
 
 from __future__ import annotations
@@ -11,7 +12,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
+from omnigraph.embed.fill import Marks, embedded_properties, fill_vectors
+from omnigraph.embed.protocol import Embedder
 from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.values import Values
@@ -45,7 +49,7 @@ class MutationChanges:
 
 
 def run_mutation(
-    mutation: plan.MutationPlan, values: Values, base: Base, reads: ReadSet
+    mutation: plan.MutationPlan, values: Values, base: Base, reads: ReadSet, embedder: Embedder
 ) -> MutationChanges:
     """Run every statement, in order."""
     run = _Run(base, reads, values)
@@ -55,7 +59,7 @@ def run_mutation(
         isinstance(statement, plan.InsertNode | plan.InsertEdge)
         for statement in mutation.statements
     )
-    types = {key: pending.change() for key, pending in sorted(run.pending.items())}
+    types = {key: pending.change(embedder) for key, pending in sorted(run.pending.items())}
     changes = ChangeSet(types, repeatable, "Mutation")
     return MutationChanges(changes, run.affected_nodes, run.affected_edges)
 
@@ -69,6 +73,11 @@ class _Pending:
         self.existing = no_located(type_)
         self.deleted = no_located(type_)
         self.batches: list[TypeBatch] = []
+        # The ids of the rows whose vectors may be computed. A row that is written for another
+        # reason keeps its vector, and its lack of one.
+        self._to_embed: dict[str, list[pa.ChunkedArray]] = {
+            name: [] for name in embedded_properties(type_)
+        }
 
     def put(self, rows: pa.Table, *, fresh: bool) -> None:
         """Rows that are inserted or replaced; the last of one id stays."""
@@ -76,9 +85,21 @@ class _Pending:
         marks = pa.array([fresh] * rows.num_rows)
         self.batches.append(TypeBatch(self.type, rows, marks))
 
-    def change(self) -> TypeChange:
+    def embed_later(self, name: str, rows: pa.Table) -> None:
+        """Have a vector of these rows computed, should it still be empty in the end."""
+        self._to_embed[name].append(rows.column("id"))
+
+    def change(self, embedder: Embedder) -> TypeChange:
         """The final image."""
-        return TypeChange(self.type, self.rows, self.existing, self.deleted, tuple(self.batches))
+        among = {name: self._among(ids) for name, ids in self._to_embed.items()}
+        rows = fill_vectors(self.rows, self.type, embedder, among)
+        return TypeChange(self.type, rows, self.existing, self.deleted, tuple(self.batches))
+
+    def _among(self, ids: list[pa.ChunkedArray]) -> Marks:
+        chunks = [chunk for some in ids for chunk in some.chunks]
+        known = pa.chunked_array(chunks, pa.string()).combine_chunks()
+        marks: Marks = pc.is_in(self.rows.column("id"), value_set=known).to_numpy()
+        return marks
 
 
 @dataclass(slots=True)
@@ -146,6 +167,8 @@ class _Run:
         rows = pa.table([row[name] for name in columns.names], schema=columns)
         pending = self._of(type_)
         pending.put(rows, fresh=fresh)
+        for name in embedded_properties(type_):
+            pending.embed_later(name, rows)
         if not fresh:
             self._locate(pending, rows.column("id"))
 
@@ -181,12 +204,19 @@ class _Run:
         )
         if not matched.num_rows:
             return
+        before, assigned = matched, set()
         for assignment in assignments:
             found = type_.properties[assignment.property]
             value = property_array(self.values.of(assignment.value), found)
             repeated = value.take(pa.array(np.zeros(matched.num_rows, dtype=np.int64)))
             position = columns.get_field_index(assignment.property)
             matched = matched.set_column(position, columns.field(position), repeated)
+            assigned.add(assignment.property)
+        for name, embedding in embedded_properties(type_).items():
+            if embedding.source in assigned and name not in assigned:
+                matched = _without_stale(matched, name, embedding.source, before)
+            if assigned & {name, embedding.source}:
+                pending.embed_later(name, matched)
         self._require(type_, matched)
         pending.existing = _joined(pending.existing, located)
         pending.put(matched, fresh=False)
@@ -235,9 +265,19 @@ class _Run:
 
     def _require(self, type_: EntityType, rows: pa.Table) -> None:
         violations = Violations()
-        check_required(type_, rows, violations, Nowhere())
+        check_required(type_, rows, violations, Nowhere(), before_embedding=True)
         violations.raise_if_any()
 
 
 def _joined(first: pa.Table, second: pa.Table) -> pa.Table:
     return pa.concat_tables([first, second.select(first.column_names).cast(first.schema)])
+
+
+def _without_stale(rows: pa.Table, name: str, source: str, before: pa.Table) -> pa.Table:
+    """The rows without the vectors of texts that they do not have any more."""
+    now, then = rows.column(source), before.column(source)
+    is_same = pc.coalesce(pc.equal(now, then), pc.and_(now.is_null(), then.is_null()))
+    position = rows.schema.get_field_index(name)
+    field = rows.schema.field(position)
+    none = pa.nulls(rows.num_rows, field.type)
+    return rows.set_column(position, field, pc.if_else(is_same, rows.column(name), none))

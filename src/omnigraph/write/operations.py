@@ -6,33 +6,32 @@ are the work of others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from typing import Any
 
-from omnigraph.errors import ReadSetChanged
+from omnigraph.embed.configuration import EmbedderConfig
+from omnigraph.embed.providers import ConfiguredEmbedder, embedder_of
 from omnigraph.lang.query.compile import CompiledQuery, compile_query
 from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.query.values import Values
-from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.changes import CommitIntent
-from omnigraph.write.batches import TypeBatch
 from omnigraph.write.changes import ChangeSet
-from omnigraph.write.load.run import LoadMode, load_changes
-from omnigraph.write.load.sources import read_sources
 from omnigraph.write.mutation import MutationChanges, run_mutation
-from omnigraph.write.results import LoadResult, MutationResult
+from omnigraph.write.results import MutationResult
 from omnigraph.write.writer import Writer, WriteTxn
 
 
 @dataclass(slots=True)
 class Mutation:
-    """One run of a mutation query."""
+    """One run of a mutation query; ``embedding`` is None for what the environment says."""
 
     source: str
     name: str | None
     params: object
     path: str = "<query>"
+    embedding: EmbedderConfig | None = None
+    noted: dict[str, Any] = field(default_factory=lambda: {"operation": "mutation"})
     compiled: CompiledQuery | None = None
     done: MutationChanges | None = None
 
@@ -42,13 +41,14 @@ class Mutation:
         self.compiled = compile_query(self.source, catalog, self.name, path=self.path)
         plan = self.compiled.require_mutation()
         values = Values(coerce_params(self.compiled.params, self.params), _now())
-        self.done = run_mutation(plan, values, txn.base, txn.reads)
+        embedder = embedder_of(self.embedding)
+        self.done = run_mutation(plan, values, txn.base, txn.reads, embedder)
+        note_embedding(self.noted, embedder)
         return self.done.changes
 
     def run(self, writer: Writer, actor: str | None) -> MutationResult:
         """Publish it as one commit."""
-        commit = CommitIntent.mint(actor, metadata={"operation": "mutation"})
-        written = writer.run(self.prepare, commit)
+        written = writer.run(self.prepare, noted_commit(actor, self.noted))
         if self.compiled is None or self.done is None:
             raise AssertionError("a write is prepared before it is published")
         return MutationResult(
@@ -61,57 +61,19 @@ class Mutation:
         )
 
 
-@dataclass(slots=True)
-class Load:
-    """One load of data that fits into memory."""
+def noted_commit(actor: str | None, noted: dict[str, Any]) -> CommitIntent:
+    """A commit with notes, which may still be added until it is published."""
+    # The very dict and not a copy: what was embedded is known only when the write is prepared,
+    # and by then the commit is minted.
+    return replace(CommitIntent.mint(actor), metadata=noted)
 
-    data: object
-    mode: LoadMode
-    batches: list[TypeBatch] | None = None
-    decoded_for: Catalog | None = None
 
-    def prepare(self, txn: WriteTxn) -> ChangeSet:
-        """Decode once for a schema, and fold by mode."""
-        catalog = txn.base.catalog
-        if self.batches is None or self.decoded_for is not catalog:
-            self._check_repeatable()
-            self.batches = read_sources(self.data, catalog)
-            self.decoded_for = catalog
-        return load_changes(self.batches, self.mode, txn)
-
-    def _check_repeatable(self) -> None:
-        """What can be read only once cannot be decoded again for another schema."""
-        if self.batches is not None and isinstance(self.data, Iterator):
-            raise ReadSetChanged(
-                "the schema changed while this load was being prepared, nothing was written: "
-                "load it again",
-                details={"member": "schema_identity"},
-            )
-
-    def run(self, writer: Writer, actor: str | None) -> LoadResult:
-        """Publish it as one commit; an empty load is one, too."""
-        commit = CommitIntent.mint(actor, metadata={"operation": "load", "mode": self.mode})
-        written = writer.run(self.prepare, commit, even_if_empty=True)
-        if written.commit is None or self.batches is None:
-            raise AssertionError("a load always makes a commit")
-        counts = {
-            kind: {
-                batch.type.name: batch.rows.num_rows
-                for batch in self.batches
-                if batch.type.kind == kind
-            }
-            for kind in ("node", "edge")
-        }
-        return LoadResult(
-            writer.branch,
-            self.mode,
-            counts["node"],
-            counts["edge"],
-            written.commit,
-            actor,
-            writer.fork_from,
-            written.branch_created,
-        )
+def note_embedding(noted: dict[str, Any], embedder: ConfiguredEmbedder) -> None:
+    """Note which provider and model have made vectors, if any."""
+    if embedder.used is None:
+        noted.pop("embedding", None)
+    else:
+        noted["embedding"] = embedder.used
 
 
 def _now() -> datetime:

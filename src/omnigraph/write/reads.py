@@ -154,6 +154,17 @@ class Everything:
     """All rows of a table: any change of them matters, and nothing is read for it."""
 
 
+class Claim(Protocol):
+    """Something about a base that a write depends on."""
+
+    @property
+    def type_key(self) -> str:
+        """What it is about, as a person is told."""
+
+    def holds(self, before: Base, after: Base) -> bool:
+        """Whether it is so of the newer base, given that it was of the older."""
+
+
 @dataclass(frozen=True, slots=True)
 class Read:
     """A question, and what the base answered."""
@@ -213,7 +224,7 @@ def _only_maintained(before: Base, after: Base, type_key: str) -> bool:
 class ReadSet:
     """The questions of one write."""
 
-    reads: list[Read] = field(default_factory=list)
+    reads: list[Claim] = field(default_factory=list)
     _lock: Lock = field(default_factory=Lock)
 
     def ask(self, base: Base, type_key: str, question: Question) -> pa.Table:
@@ -234,6 +245,11 @@ class ReadSet:
         with self._lock:
             self.reads.append(Read(type_key, Everything()))
 
-    def broken(self, before: Base, after: Base) -> Read | None:
+    def claim(self, claim: Claim) -> None:
+        """Remember anything else that must still be so."""
+        with self._lock:
+            self.reads.append(claim)
+
+    def broken(self, before: Base, after: Base) -> Claim | None:
         """The first question that a newer base would answer otherwise."""
         return next((read for read in self.reads if not read.holds(before, after)), None)

@@ -6,8 +6,9 @@ Owns their shape; imported by the façade and whoever renders them.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from omnigraph.errors import BadRequest
 from omnigraph.manifest.entries import Commit
 
 
@@ -24,19 +25,50 @@ class MutationResult:
 
 
 @dataclass(frozen=True, slots=True)
+class BulkWork:
+    """What a load on Spark took: files written, and seconds by stage in their order."""
+
+    fragments: int
+    bytes: int
+    seconds: Mapping[str, float]
+    log_file: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class LoadResult:
-    """What a load did; ``nodes`` and ``edges`` count the input rows of each type."""
+    """What a load did; ``nodes`` and ``edges`` count the accepted input rows of each type.
+
+    ``published`` is None for a dry run. With ``repeats_run`` nothing was done: the commit is
+    that of an earlier load with the same run id. ``rejects`` counts the rows that were left
+    out, by code.
+    """
 
     branch: str
     mode: str
     nodes: Mapping[str, int]
     edges: Mapping[str, int]
-    commit: Commit
+    published: Commit | None
     actor: str | None = None
     base_branch: str | None = None
     branch_created: bool = False
-    rejected: int = 0
+    rejects: Mapping[str, int] = field(default_factory=dict)
+    rejects_file: str | None = None
     engine: str = "inline"
+    is_dry_run: bool = False
+    repeats_run: bool = False
+    work: BulkWork | None = None
+
+    @property
+    def commit(self) -> Commit:
+        """The commit it made; a dry run has none."""
+        if self.published is None:
+            raise BadRequest("a dry run makes no commit: ask for `published` instead")
+        return self.published
+
+    @property
+    def rejected(self) -> int:
+        """All rows that were left out."""
+        return sum(self.rejects.values())
 
     @property
     def total(self) -> int:

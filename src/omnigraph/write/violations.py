@@ -7,7 +7,7 @@ and the one error they become. Never decides what is wrong.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from omnigraph.errors import Rule, ValidationError
@@ -17,11 +17,15 @@ SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a value was written: a file or frame, a line or row, a column; counted from 1."""
+    """Where a value was written: a file or frame, a line or row, a column; counted from 1.
+
+    ``row`` is the row of the batch it became, counted from 0, where it became one.
+    """
 
     source: str | None
     line: int
     column: int | None = None
+    row: int | None = field(default=None, compare=False)
 
     def __str__(self) -> str:
         if self.source is None:
@@ -114,6 +118,10 @@ class Violations:
                 "violations": [violation.body() for violation in self.kept],
             },
         )
+
+    def unplaced(self) -> list[Violation]:
+        """Those of the kept ones that no row of the input is to blame for."""
+        return [found for found in self.kept if found.place is None or found.place.row is None]
 
     def _report(self) -> str:
         if self.total == 1:

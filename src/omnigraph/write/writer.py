@@ -17,9 +17,11 @@ from omnigraph.manifest.changes import CommitIntent
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.store import Manifest
 from omnigraph.manifest.view import View, find_commit
+from omnigraph.storage.commits import Stamp
 from omnigraph.storage.location import Location
 from omnigraph.write.announcement import Announcement
 from omnigraph.write.base import Base
+from omnigraph.write.bulk import BulkChanges, stage_bulk
 from omnigraph.write.changes import ChangeSet
 from omnigraph.write.check import check_changes
 from omnigraph.write.door import Door, ReadSetBroken, precondition_failed
@@ -38,11 +40,13 @@ class WriteTxn:
     """One preparation of a write: the base it captured, and the questions it asks of it.
 
     ``forks`` says that the branch does not exist yet: the base is that of the branch it
-    will be forked from.
+    will be forked from. ``announced`` is the intent of the write, for work that stages files
+    while it is being prepared.
     """
 
     branch: str
     base: Base
+    announced: Announcement
     forks: bool = False
     reads: ReadSet = field(default_factory=ReadSet)
 
@@ -58,7 +62,7 @@ class Written:
 class Prepare(Protocol):
     """What a kind of write does to a base."""
 
-    def __call__(self, txn: WriteTxn) -> ChangeSet:
+    def __call__(self, txn: WriteTxn) -> ChangeSet | BulkChanges:
         """Build the changes; asks the base through the read set of the transaction."""
 
 
@@ -78,22 +82,30 @@ class Writer:
     operation_id: str = field(default_factory=lambda: str(ULID()))
 
     def run(
-        self, prepare: Prepare, commit: CommitIntent, *, even_if_empty: bool = False
+        self,
+        prepare: Prepare,
+        commit: CommitIntent,
+        *,
+        even_if_empty: bool = False,
+        dry_run: bool = False,
     ) -> Written:
-        """Prepare, check, stage and publish."""
+        """Prepare, check, stage and publish; a dry run ends before anything is staged."""
         cause: Exception | None = None
         created = False
         with Announcement(self.root, self.branch, self.operation_id, commit) as announced:
             for _ in range(PREPARATIONS):
-                txn = self._capture()
+                txn = self._capture(announced)
                 changes = prepare(txn)
                 reach("changes_built", self.branch)
-                check_changes(Trial(changes, txn.base, txn.reads))
+                if isinstance(changes, ChangeSet):
+                    check_changes(Trial(changes, txn.base, txn.reads))
                 reach("changes_checked", self.branch)
-                if changes.is_empty and not even_if_empty:
+                if dry_run or (changes.is_empty and not even_if_empty):
                     self._confirm_head(txn)
+                    announced.settle()
                     return Written(None)
-                announced.begin(changes, txn.base)
+                if isinstance(changes, ChangeSet):
+                    announced.begin(changes, txn.base)
                 plan = self._stage(changes, txn, commit)
                 announced.extend(plan, txn.base)
                 if txn.forks:
@@ -117,7 +129,7 @@ class Writer:
             details={"branch": self.branch, "attempts": PREPARATIONS},
         ) from cause
 
-    def _capture(self) -> WriteTxn:
+    def _capture(self, announced: Announcement) -> WriteTxn:
         forks = False
         try:
             view = self.manifest.view(self.branch)
@@ -126,7 +138,7 @@ class Writer:
                 raise
             view = self.manifest.view(self.fork_from)
             forks = True
-        txn = WriteTxn(self.branch, Base.of(self.root, view), forks)
+        txn = WriteTxn(self.branch, Base.of(self.root, view), announced, forks)
         self._check_head(txn.base.head)
         reach("txn_captured", self.branch)
         return txn
@@ -140,8 +152,17 @@ class Writer:
         if self.if_commit is not None and actual != self.if_commit:
             raise precondition_failed(self.branch, self.if_commit, actual)
 
-    def _stage(self, changes: ChangeSet, txn: WriteTxn, commit: CommitIntent) -> PublishPlan:
-        tables = stage(changes, txn.base, lambda: stamp(commit.id, self.operation_id, "logical"))
+    def _stage(
+        self, changes: ChangeSet | BulkChanges, txn: WriteTxn, commit: CommitIntent
+    ) -> PublishPlan:
+        def stamped() -> Stamp:
+            return stamp(commit.id, self.operation_id, "logical")
+
+        tables = (
+            stage(changes, txn.base, stamped)
+            if isinstance(changes, ChangeSet)
+            else stage_bulk(changes, txn.base, stamped)
+        )
         return PublishPlan(
             self.branch,
             txn.base.view.identifier,

@@ -6,7 +6,7 @@ an absent property; a null cell is an explicit null. Never imports a frame libra
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,22 @@ from omnigraph.write.load.frame_columns import convert_column, texts
 from omnigraph.write.load.rows import default_of, derived_ids, finish
 from omnigraph.write.load.values import MisfitError
 from omnigraph.write.rules import check_required, check_shapes
-from omnigraph.write.violations import Place, Violation, Violations
+from omnigraph.write.violations import Place, Places, Violation, Violations
 
 _ENDS = {"src": ("from", "src"), "dst": ("to", "dst")}
+
+
+def read_frame(
+    type_: EntityType,
+    name: str,
+    table: pa.Table,
+    violations: Violations,
+    places: Places,
+    *,
+    is_pandas: bool = False,
+) -> pa.Table | None:
+    """The columns of one frame, or None if something is wrong with it."""
+    return _Frame(type_, name, table, violations, places, is_pandas=is_pandas).read()
 
 
 class FramePlaces:
@@ -35,7 +48,7 @@ class FramePlaces:
 
     def place(self, row: int, member: str | None) -> Place | None:  # noqa: ARG002 - the protocol
         """The row; a frame's columns have names, not numbers."""
-        return Place(self._name, row + 1)
+        return Place(self._name, row + 1, row=row)
 
 
 def decode_frames(frames: Mapping[str, object], catalog: Catalog) -> list[TypeBatch]:
@@ -43,25 +56,35 @@ def decode_frames(frames: Mapping[str, object], catalog: Catalog) -> list[TypeBa
 
     Raises one ValidationError for all that is wrong.
     """
-    named: dict[str, tuple[EntityType, str, object]] = {}
-    for name, frame in frames.items():
-        type_ = _find_type(name, catalog)
-        key = type_key(type_)
-        if key in named:
-            raise BadRequest(f"'{named[key][1]}' and '{name}' are frames of one type; join them")
-        named[key] = (type_, name, frame)
     violations = Violations()
     batches = []
-    for _, (type_, name, frame) in sorted(named.items()):
-        table, is_pandas = _as_table(name, frame)
-        columns = _Frame(type_, name, table, violations, is_pandas=is_pandas).read()
+    for name, type_, table, is_pandas in read_tables(frames, catalog):
+        places = FramePlaces(name)
+        columns = read_frame(type_, name, table, violations, places, is_pandas=is_pandas)
         if columns is not None:
-            batches.append((type_, columns, FramePlaces(name)))
+            batches.append((type_, columns, places))
     violations.raise_if_any()
     return [finish(type_, columns, places) for type_, columns, places in batches]
 
 
-def _find_type(name: str, catalog: Catalog) -> EntityType:
+def read_tables(
+    frames: Mapping[str, object], catalog: Catalog
+) -> Iterator[tuple[str, EntityType, pa.Table, bool]]:
+    """The name, type and table of each frame, and whether pandas made it; by type key."""
+    named: dict[str, tuple[EntityType, str, object]] = {}
+    for name, frame in frames.items():
+        type_ = find_frame_type(name, catalog)
+        key = type_key(type_)
+        if key in named:
+            raise BadRequest(f"'{named[key][1]}' and '{name}' are frames of one type; join them")
+        named[key] = (type_, name, frame)
+    for _, (type_, name, frame) in sorted(named.items()):
+        table, is_pandas = as_table(name, frame)
+        yield name, type_, table, is_pandas
+
+
+def find_frame_type(name: str, catalog: Catalog) -> EntityType:
+    """The type that a frame is named after."""
     kind, _, bare = name.rpartition(":")
     node = catalog.nodes.get(bare) if kind in ("", "node") else None
     edge = catalog.find_edge(bare) if kind in ("", "edge") else None
@@ -78,7 +101,7 @@ def _find_type(name: str, catalog: Catalog) -> EntityType:
     raise BadRequest(f"no type '{name}' for this frame" + (f"; {hint}" if hint else ""))
 
 
-def _as_table(name: str, frame: object) -> tuple[pa.Table, bool]:
+def as_table(name: str, frame: object) -> tuple[pa.Table, bool]:
     """A frame as an Arrow table, and whether pandas made it."""
     if isinstance(frame, pa.Table):
         return frame, False
@@ -131,13 +154,14 @@ class _Frame:
         name: str,
         table: pa.Table,
         violations: Violations,
+        places: Places,
         *,
         is_pandas: bool,
     ) -> None:
         self._type = type_
         self._table = table
         self._violations = violations
-        self._places = FramePlaces(name)
+        self._places = places
         self._name = name
         self._pandas = is_pandas
 

@@ -42,6 +42,10 @@ class NdjsonSource:
         end = starts[number] - 1 if number < len(starts) else len(self.data)
         return self.data[starts[number - 1] : end].decode(errors="replace")
 
+    def start(self, number: int) -> int:
+        """The byte that a line begins at, counted from 0."""
+        return self._starts[number - 1]
+
     @cached_property
     def _starts(self) -> list[int]:
         first = len(_BOM) if self.data.startswith(_BOM) else 0

@@ -125,10 +125,16 @@ class LinePlaces:
         self._ordinals = ordinals
         self._ends = _ENDS if of_edges else {}
 
+    @property
+    def numbers(self) -> np.ndarray:
+        """The number of every row's line in its source."""
+        numbers: np.ndarray = self._where.numbers[self._ordinals]
+        return numbers
+
     def place(self, row: int, member: str | None) -> Place | None:
         """The line of a row, and the column of a member's value where it has one."""
         source, number = self._where.find(int(self._ordinals[row]))
         if member is None:
-            return Place(source.name, number)
+            return Place(source.name, number, row=row)
         path = (self._ends[member],) if member in self._ends else ("data", member)
-        return Place(source.name, number, find(source.line(number), path))
+        return Place(source.name, number, find(source.line(number), path), row)

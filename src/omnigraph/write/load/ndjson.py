@@ -33,12 +33,12 @@ def decode_ndjson(sources: Sequence[NdjsonSource], catalog: Catalog) -> list[Typ
     lines = Lines(sources)
     where = lines.where()
     every = [Problems(where)]
-    is_utf8 = all(map(_is_utf8, sources))
-    groups = group_by_type(lines.texts, catalog, is_utf8=is_utf8, problems=every[0])
+    groups = group_by_type(lines.texts, catalog, is_utf8=are_utf8(sources), problems=every[0])
     read: list[tuple[EntityType, pa.Table | None, np.ndarray]] = []
     for type_, ordinals in groups:
         every.append(Problems(where))
-        read.append((type_, _read(type_, lines.select(ordinals), ordinals, every[-1]), ordinals))
+        table = read_lines(type_, lines.select(ordinals), ordinals, every[-1])
+        read.append((type_, table, ordinals))
     raise_together(every)
     return [
         finish(type_, table, LinePlaces(where, ordinals, of_edges=type_.kind == "edge"))
@@ -47,9 +47,10 @@ def decode_ndjson(sources: Sequence[NdjsonSource], catalog: Catalog) -> list[Typ
     ]
 
 
-def _read(
+def read_lines(
     type_: EntityType, lines: list[bytes], ordinals: np.ndarray, problems: Problems
 ) -> pa.Table | None:
+    """The columns of lines whose type is known, or None if some of them have problems."""
     table = read_bulk(type_, lines)
     if table is not None:
         return table
@@ -63,6 +64,11 @@ def _read(
         if part is not None:
             parts.append(part)
     return None if problems.total else pa.concat_tables(parts)
+
+
+def are_utf8(sources: Sequence[NdjsonSource]) -> bool:
+    """Whether all of the text is right by itself, so that no line need be looked at for it."""
+    return all(map(_is_utf8, sources))
 
 
 def _is_utf8(source: NdjsonSource) -> bool:

@@ -19,15 +19,16 @@ _LAST = 1 << 62
 class Problems:
     """The problems of some lines, reported in their order: the first kept, all counted."""
 
-    def __init__(self, where: Whereabouts) -> None:
+    def __init__(self, where: Whereabouts, shown: int = SHOWN) -> None:
         self._where = where
+        self._shown = shown
         self.kept: list[tuple[int, int, Violation]] = []
         self.total = 0
 
     @property
     def full(self) -> bool:
         """Whether the next ones are only counted, so that nothing need be said about them."""
-        return len(self.kept) >= SHOWN
+        return len(self.kept) >= self._shown
 
     def add(
         self,
@@ -49,6 +50,12 @@ class Problems:
         violation = Violation(rule, text, type_key, property_, entity_id, place)
         # What has no column, being absent, comes after what has one.
         self.kept.append((ordinal, column or _LAST, violation))
+
+
+def first_of_each(found: Iterable[Problems]) -> dict[int, Violation]:
+    """The first problem of every line that has one, by the ordinal of the line."""
+    kept = sorted((problem for one in found for problem in one.kept), key=itemgetter(0, 1))
+    return {ordinal: violation for ordinal, _, violation in reversed(kept)}
 
 
 def raise_together(found: Iterable[Problems]) -> None:

@@ -6,7 +6,6 @@ Owns what append, merge and overwrite mean. Never decodes and never publishes.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Literal, get_args
 
 import numpy as np
@@ -16,7 +15,7 @@ import pyarrow.compute as pc
 
 from omnigraph.write.batches import TypeBatch, type_key
 from omnigraph.write.changes import ChangeSet, TypeChange, located_columns, no_located
-from omnigraph.write.violations import Place, Places
+from omnigraph.write.load.places import ChosenPlaces
 from omnigraph.write.writer import WriteTxn
 
 LoadMode = Literal["append", "merge", "overwrite"]
@@ -34,7 +33,7 @@ def _change(batch: TypeBatch, mode: LoadMode, txn: WriteTxn) -> TypeChange:
     kept = _last_of_each_id(batch.rows.column("id"))
     rows, places = batch.rows, batch.places
     if kept is not None:
-        rows, places = rows.take(pa.array(kept)), _Chosen(places, kept)
+        rows, places = rows.take(pa.array(kept)), ChosenPlaces(places, kept, by_batch=True)
     existing = no_located(batch.type)
     if mode == "overwrite":
         txn.reads.depend_on(key)
@@ -67,15 +66,3 @@ def _last_of_each_id(ids: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
     if len(last) == len(codes):
         return None
     return np.sort(len(codes) - 1 - last)
-
-
-@dataclass(frozen=True, slots=True)
-class _Chosen:
-    """The places of some rows of a batch."""
-
-    places: Places
-    rows: npt.NDArray[np.int64]
-
-    def place(self, row: int, member: str | None) -> Place | None:
-        """The place of the row that was chosen there."""
-        return self.places.place(int(self.rows[row]), member)

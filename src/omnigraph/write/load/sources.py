@@ -8,43 +8,122 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from datetime import date
 from glob import glob, has_magic
-from itertools import islice
+from itertools import groupby, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
+from omnigraph.embed.protocol import Embedder
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.write.batches import TypeBatch
-from omnigraph.write.load.frames import decode_frames
+from omnigraph.write.load.frames import as_table, decode_frames, read_tables
 from omnigraph.write.load.ndjson import NdjsonSource, decode_ndjson
+from omnigraph.write.load.rejects import Reject, rejects_of_lines, rejects_of_rows
+from omnigraph.write.load.sifting import Sifted, sift_lines, sift_table
+from omnigraph.write.violations import Violation
 
 SUFFIXES = (".jsonl", ".ndjson")
 _RECORDS = 8192
 
 
-def read_sources(data: object, catalog: Catalog) -> list[TypeBatch]:
-    """The rows of paths, NDJSON text, envelope records, or frames by type name."""
+class Sources(Protocol):
+    """Input that can be decoded as a whole, or sifted row by row."""
+
+    def decode(self, catalog: Catalog) -> list[TypeBatch]:
+        """All rows, one batch for each type; raises one error for all that is wrong."""
+
+    def sift(self, catalog: Catalog, embedder: Embedder) -> Sifted:
+        """The rows that are right by themselves, and what is wrong with the others."""
+
+    def rejects(self, violations: Iterable[Violation]) -> Iterator[Reject]:
+        """The rows that violations are about."""
+
+    def order_of(self, reject: Reject) -> tuple[int, int]:
+        """Where a row stands in the input."""
+
+
+@dataclass(frozen=True, slots=True)
+class LineSources:
+    """NDJSON."""
+
+    sources: Sequence[NdjsonSource]
+
+    def decode(self, catalog: Catalog) -> list[TypeBatch]:
+        """All rows."""
+        return decode_ndjson(self.sources, catalog)
+
+    def sift(self, catalog: Catalog, embedder: Embedder) -> Sifted:
+        """The rows that are right by themselves."""
+        return sift_lines(self.sources, catalog, embedder)
+
+    def rejects(self, violations: Iterable[Violation]) -> Iterator[Reject]:
+        """Lines."""
+        return rejects_of_lines(violations, self.sources)
+
+    def order_of(self, reject: Reject) -> tuple[int, int]:
+        """By file, then by line."""
+        return [source.name for source in self.sources].index(reject.file), reject.line
+
+
+@dataclass(frozen=True, slots=True)
+class FrameSources:
+    """Frames by type name."""
+
+    frames: Mapping[str, object]
+
+    def decode(self, catalog: Catalog) -> list[TypeBatch]:
+        """All rows."""
+        return decode_frames(self.frames, catalog)
+
+    def sift(self, catalog: Catalog, embedder: Embedder) -> Sifted:
+        """The rows that are right by themselves."""
+        sifted = Sifted()
+        for name, type_, table, is_pandas in read_tables(self.frames, catalog):
+            found = sift_table(name, type_, table, embedder, is_pandas=is_pandas)
+            sifted.batches.extend(found.batches)
+            sifted.violations.extend(found.violations)
+        return sifted
+
+    def rejects(self, violations: Iterable[Violation]) -> Iterator[Reject]:
+        """Rows, frame by frame."""
+        for name, found in groupby(violations, key=_source_of):
+            table, _ = as_table(str(name), self.frames[str(name)])
+            yield from rejects_of_rows(found, table)
+
+    def order_of(self, reject: Reject) -> tuple[int, int]:
+        """By frame, then by row."""
+        return list(self.frames).index(str(reject.file)), reject.line
+
+
+def _source_of(violation: Violation) -> str | None:
+    return None if violation.place is None else violation.place.source
+
+
+def read_sources(data: object) -> Sources:
+    """Paths, NDJSON text, envelope records, or frames by type name."""
     if isinstance(data, Mapping):
-        return decode_frames(_named_frames(data), catalog)
+        return FrameSources(_named_frames(data))
     if isinstance(data, (bytes, bytearray, memoryview)):
-        return decode_ndjson([NdjsonSource(None, bytes(data))], catalog)
-    if isinstance(data, str) and _is_text(data):
-        return decode_ndjson([_text(data)], catalog)
+        return LineSources([NdjsonSource(None, bytes(data))])
+    if isinstance(data, str) and is_text(data):
+        return LineSources([_text(data)])
     if isinstance(data, (str, PathLike)):
-        return decode_ndjson(list(_files(data)), catalog)
+        return LineSources(list(_files(data)))
     if not isinstance(data, Iterable) or hasattr(data, "__arrow_c_stream__"):
         raise BadRequest(
             f"cannot load {type(data).__name__}: give a path, NDJSON text, envelope records, or"
             ' frames by type name, like {"Person": frame}'
         )
-    return decode_ndjson(list(_of_iterable(data)), catalog)
+    return LineSources(list(_of_iterable(data)))
 
 
-def _is_text(data: str) -> bool:
+def is_text(data: str) -> bool:
+    """Whether a text is NDJSON itself and not the path of some."""
     return not data or "{" in data or "\n" in data
 
 

@@ -1,0 +1,92 @@
+"""Filling: the `@embed` vectors of rows that bring a text and no vector.
+
+Owns which vectors are computed and from what. One implementation over Arrow rows,
+for writes in this process and for tasks elsewhere. Never replaces a vector that
+was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.embed.protocol import Embedder
+from omnigraph.errors import BadRequest
+from omnigraph.lang.schema.catalog import EdgeType, Embedding, NodeType
+
+Marks = npt.NDArray[np.bool_]
+
+
+def embedded_properties(type_: NodeType | EdgeType) -> dict[str, Embedding]:
+    """The `@embed` vectors of a type, by name, and what they are made from."""
+    return {
+        name: property_.embedding
+        for name, property_ in sorted(type_.properties.items())
+        if property_.embedding is not None
+    }
+
+
+def check_model(place: str, embedding: Embedding, embedder: Embedder) -> None:
+    """Refuse to compare or to mix the vectors of two models; ``place`` is like `Film.meaning`."""
+    if embedding.model is None or embedding.model == embedder.model:
+        return
+    raise BadRequest(
+        f"the vectors of {place} are made with the model '{embedding.model}', but the embedding "
+        f"provider '{embedder.provider}' uses '{embedder.model}': set OMNIGRAPH_EMBED_PROVIDER "
+        "and OMNIGRAPH_EMBED_MODEL to that model, or give the vectors",
+        details={
+            "property": place,
+            "expected": embedding.model,
+            "provider": embedder.provider,
+            "actual": embedder.model,
+        },
+    )
+
+
+def fill_vectors(
+    rows: pa.Table,
+    type_: NodeType | EdgeType,
+    embedder: Embedder,
+    among: Mapping[str, Marks] | None = None,
+) -> pa.Table:
+    """The rows with every empty `@embed` vector computed whose text is not blank.
+
+    ``among`` marks, by the name of the vector, the rows that may be touched; without it
+    all may be. The embedder is asked for nothing when nothing is empty.
+    """
+    for name, embedding in embedded_properties(type_).items():
+        wanted = _empty(rows, name, embedding.source)
+        if among is not None:
+            wanted = wanted & among[name]
+        if wanted.any():
+            check_model(f"{type_.name}.{name}", embedding, embedder)
+            rows = _filled(rows, name, embedding.source, wanted, embedder)
+    return rows
+
+
+def _filled(rows: pa.Table, name: str, source: str, wanted: Marks, embedder: Embedder) -> pa.Table:
+    """The rows with one vector computed from its source where it is wanted."""
+    position = rows.schema.get_field_index(name)
+    field = rows.schema.field(position)
+    texts = rows.column(source).filter(pa.array(wanted))
+    made = embedder.embed(texts, field.type.list_size)
+    vectors = pa.FixedSizeListArray.from_arrays(pa.array(made.reshape(-1)), type=field.type)
+    # Taken from the old and the new behind each other: that keeps what was given bit by bit.
+    both = pa.chunked_array([*rows.column(name).chunks, vectors], field.type).combine_chunks()
+    places = np.arange(len(wanted))
+    places[wanted] = len(wanted) + np.arange(len(vectors))
+    return rows.set_column(position, field, both.take(pa.array(places)))
+
+
+def _empty(rows: pa.Table, name: str, source: str) -> Marks:
+    """The rows that have a text and no vector."""
+    vectors = rows.column(name)
+    if not vectors.null_count:
+        return np.zeros(rows.num_rows, dtype=bool)
+    has_text = pc.not_equal(pc.utf8_trim_whitespace(rows.column(source)), "")
+    marks: Marks = pc.and_(vectors.is_null(), pc.fill_null(has_text, fill_value=False)).to_numpy()
+    return marks

@@ -1,0 +1,78 @@
+"""Bulk changes: rows that others have written to files already, and checked.
+
+Owns the shape in which a Spark job hands its work to the writer, and committing it to a
+base. Never reads the rows: that they obey the rules is the word of whoever hands them over,
+and what that word depends on stands in the read set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+
+from omnigraph.storage.commits import Stamp
+from omnigraph.storage.staging import WrittenRows, apply_rows, overwrite_fragments
+from omnigraph.storage.table import ROW_ADDRESS
+from omnigraph.write.base import Base
+from omnigraph.write.failpoints import reach
+from omnigraph.write.intents import WriterKind
+from omnigraph.write.plan import StagedTable
+
+
+@dataclass(frozen=True, slots=True)
+class BulkTable:
+    """What happens to one type: written rows come, the stored rows ``gone`` go.
+
+    ``gone`` has the ids of those rows and their addresses in the base.
+    """
+
+    type_key: str
+    written: WrittenRows
+    gone: pa.Table | None = field(default=None, compare=False)
+    replaces_all: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class BulkChanges:
+    """What a bulk write does to each type it touches."""
+
+    tables: tuple[BulkTable, ...]
+    repeatable: bool
+    writer_kind: WriterKind = "Load"
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing happens at all."""
+        return not self.tables
+
+
+def stage_bulk(
+    changes: BulkChanges, base: Base, stamp: Callable[[], Stamp]
+) -> tuple[StagedTable, ...]:
+    """Commit every table's written rows to the base, visible to nobody."""
+    return tuple(_stage(table, base, stamp()) for table in changes.tables)
+
+
+def _stage(table: BulkTable, base: Base, stamp: Stamp) -> StagedTable:
+    found = base.table(table.type_key)
+    ids = pa.array([], pa.string())
+    if table.replaces_all:
+        pin = overwrite_fragments(found.table, table.written, stamp)
+    elif table.gone is None:
+        pin = apply_rows(found.table, table.written, (), stamp)
+    else:
+        ids = table.gone.column("id").combine_chunks()
+        pin = apply_rows(found.table, table.written, table.gone.column(ROW_ADDRESS), stamp)
+    reach("table_staged", table.type_key)
+    return StagedTable(
+        table.type_key,
+        found.identity,
+        found.version,
+        found.table.pin,
+        pin,
+        table.written,
+        ids,
+        table.replaces_all,
+    )

@@ -1,0 +1,161 @@
+"""A load in this process: from what a caller hands over to a result.
+
+Owns the way, for input that fits into memory. Decoding, checking and publishing are the work
+of others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from omnigraph.embed.configuration import EmbedderConfig
+from omnigraph.embed.fill import fill_vectors
+from omnigraph.embed.providers import embedder_of
+from omnigraph.errors import ReadSetChanged
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.manifest.entries import Commit
+from omnigraph.write.batches import TypeBatch
+from omnigraph.write.changes import ChangeSet
+from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.load.rejects import Reject, count_codes, too_many, write_rejects
+from omnigraph.write.load.run import load_changes
+from omnigraph.write.load.skipping import settle
+from omnigraph.write.load.sources import Sources, read_sources
+from omnigraph.write.operations import note_embedding, noted_commit
+from omnigraph.write.results import LoadResult
+from omnigraph.write.runs import RUN_ID, IsFirstRun, find_run
+from omnigraph.write.writer import Writer, WriteTxn, Written
+
+
+class RunIsDone(Exception):
+    """Another load with the same run id has been published."""
+
+    def __init__(self, commit: Commit) -> None:
+        super().__init__(commit.id)
+        self.commit = commit
+
+
+def require_first_run(txn: WriteTxn, run_id: str | None) -> None:
+    """Stop when the branch has the commit of this run, and depend on that it gets none."""
+    if run_id is None:
+        return
+    done = find_run(txn.base.view, run_id)
+    if done is not None:
+        raise RunIsDone(done)
+    txn.reads.claim(IsFirstRun(RUN_ID, run_id))
+
+
+@dataclass(slots=True)
+class Load:
+    """One load; ``embedding`` is None for what the environment says."""
+
+    data: object
+    options: LoadOptions
+    embedding: EmbedderConfig | None = None
+    noted: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
+    rejects: list[Reject] = field(default_factory=list)
+    batches: Sequence[TypeBatch] | None = None
+    _sources: Sources | None = None
+    _decoded: list[TypeBatch] | None = None
+    _decoded_for: Catalog | None = None
+    _early: list[Reject] = field(default_factory=list)
+
+    def prepare(self, txn: WriteTxn) -> ChangeSet:
+        """Decode and embed once for a schema, and fold by mode."""
+        require_first_run(txn, self.options.run_id)
+        decoded = self._decode(txn.base.catalog)
+        if self.options.on_error == "fail":
+            self.batches = decoded
+            return load_changes(decoded, self.options.mode, txn)
+        settled = settle(decoded, self.options.mode, txn)
+        self.batches = settled.batches
+        sources = self._sources
+        if sources is None:
+            raise AssertionError("rows are decoded before they are settled")
+        self.rejects = sorted(
+            [*self._early, *sources.rejects(settled.violations)], key=sources.order_of
+        )
+        self._check_bound()
+        return settled.changes
+
+    def _decode(self, catalog: Catalog) -> list[TypeBatch]:
+        if self._decoded is not None and self._decoded_for is catalog:
+            return self._decoded
+        if self._decoded is not None and isinstance(self.data, Iterator):
+            # What can be read only once cannot be decoded again for another schema.
+            raise ReadSetChanged(
+                "the schema changed while this load was being prepared, nothing was written: "
+                "load it again",
+                details={"member": "schema_identity"},
+            )
+        embedder = embedder_of(self.embedding)
+        self._sources = read_sources(self.data)
+        if self.options.on_error == "fail":
+            self._decoded = [
+                replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder))
+                for batch in self._sources.decode(catalog)
+            ]
+        else:
+            sifted = self._sources.sift(catalog, embedder)
+            self._decoded = [one.batch for one in sifted.batches]
+            self._early = list(self._sources.rejects(sifted.violations))
+        self._decoded_for = catalog
+        note_embedding(self.noted, embedder)
+        return self._decoded
+
+    def _check_bound(self) -> None:
+        limit = self.options.max_rejects
+        if limit is not None and len(self.rejects) > limit:
+            raise too_many(limit, count_codes(self.rejects), self.rejects)
+
+    def run(self, writer: Writer, actor: str | None) -> LoadResult:
+        """Publish it as one commit; an empty load is one, too."""
+        options = self.options
+        self.noted["mode"] = options.mode
+        if options.run_id is not None:
+            self.noted[RUN_ID] = options.run_id
+        commit = noted_commit(actor, self.noted)
+        try:
+            written = writer.run(self.prepare, commit, even_if_empty=True, dry_run=options.dry_run)
+        except RunIsDone as done:
+            return LoadResult(
+                writer.branch, options.mode, {}, {}, done.commit, actor, repeats_run=True
+            )
+        finally:
+            # Also of a load that failed: they are why.
+            listed = self._list_rejects(commit.id)
+        return self._result(writer, actor, written, listed)
+
+    def _list_rejects(self, name: str) -> str | None:
+        if self.options.rejects is None or not self.rejects:
+            return None
+        return str(write_rejects(self.options.rejects, name, self.rejects))
+
+    def _result(
+        self, writer: Writer, actor: str | None, written: Written, listed: str | None
+    ) -> LoadResult:
+        if self.batches is None:
+            raise AssertionError("a load is prepared before it is published")
+        counts = {
+            kind: {
+                batch.type.name: batch.rows.num_rows
+                for batch in self.batches
+                if batch.type.kind == kind
+            }
+            for kind in ("node", "edge")
+        }
+        return LoadResult(
+            writer.branch,
+            self.options.mode,
+            counts["node"],
+            counts["edge"],
+            written.commit,
+            actor,
+            writer.fork_from,
+            written.branch_created,
+            rejects=count_codes(self.rejects),
+            rejects_file=listed,
+            is_dry_run=self.options.dry_run,
+        )

@@ -1,0 +1,34 @@
+"""Places of chosen rows: a batch may become smaller, its rows still know where they came from.
+
+Owns that one indirection. Never finds a place itself.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.write.violations import Place, Places
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPlaces:
+    """The places of some rows of a batch.
+
+    ``row`` of a place is the row among the chosen, or with ``by_batch`` the row of the
+    batch that they were chosen from.
+    """
+
+    places: Places
+    rows: npt.NDArray[np.int64]
+    by_batch: bool = False
+
+    def place(self, row: int, member: str | None) -> Place | None:
+        """The place of the row that was chosen there."""
+        at = int(self.rows[row])
+        found = self.places.place(at, member)
+        if found is None:
+            return None
+        return replace(found, row=at if self.by_batch else row)

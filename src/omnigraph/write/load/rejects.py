@@ -1,0 +1,120 @@
+"""Rejects: rows of input that were left out, told in full.
+
+Owns their shape, the file they are listed in, and the bound on how many there may be.
+Never decides what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+
+from omnigraph.errors import BadRequest, Rule, ValidationError
+from omnigraph.write.load.lines import NdjsonSource
+from omnigraph.write.violations import SHOWN, Place, Violation
+
+
+@dataclass(frozen=True, slots=True)
+class Reject:
+    """One row that was left out; ``offset`` is the byte its line begins at."""
+
+    file: str | None
+    line: int
+    offset: int | None
+    code: Rule
+    message: str
+    raw: str
+    type: str | None = None
+    property: str | None = None
+
+    def as_violation(self) -> Violation:
+        """The same as a violation."""
+        place = Place(self.file, self.line)
+        return Violation(self.code, self.message, self.type, self.property, None, place)
+
+
+def rejects_of_lines(
+    violations: Iterable[Violation], sources: Sequence[NdjsonSource], first: int = 0
+) -> Iterator[Reject]:
+    """The lines that violations are about; ``first`` is the byte that the sources begin at."""
+    by_name: Mapping[str | None, NdjsonSource] = {source.name: source for source in sources}
+    for found in violations:
+        place = _place(found)
+        source = by_name[place.source]
+        yield Reject(
+            place.source,
+            place.line,
+            first + source.start(place.line),
+            found.rule,
+            found.text,
+            source.line(place.line).rstrip("\r"),
+            found.type_key,
+            found.property,
+        )
+
+
+def rejects_of_rows(violations: Iterable[Violation], table: pa.Table) -> Iterator[Reject]:
+    """The rows of a table that violations are about, written as JSON."""
+    for found in violations:
+        place = _place(found)
+        row = table.slice(place.line - 1, 1).to_pylist()
+        yield Reject(
+            place.source,
+            place.line,
+            None,
+            found.rule,
+            found.text,
+            msgspec.json.encode(row[0] if row else {}, enc_hook=str).decode(),
+            found.type_key,
+            found.property,
+        )
+
+
+def _place(violation: Violation) -> Place:
+    if violation.place is None:
+        raise AssertionError("a row that is left out has a place")
+    return violation.place
+
+
+def write_rejects(directory: str, name: str, rejects: Iterable[Reject]) -> Path:
+    """List rejects in a new file of a directory, one JSON object per line."""
+    place = Path(directory).expanduser()
+    path = place / f"rejects-{name}.jsonl"
+    encoder = msgspec.json.Encoder()
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        with path.open("wb") as file:
+            for reject in rejects:
+                file.write(encoder.encode(reject) + b"\n")
+    except OSError as error:
+        raise BadRequest(
+            f"cannot write the rejects to {path}: {error.strerror or error}"
+        ) from error
+    return path
+
+
+def count_codes(rejects: Iterable[Reject]) -> dict[str, int]:
+    """How many there are of each code."""
+    return dict(sorted(Counter(reject.code for reject in rejects).items()))
+
+
+def too_many(limit: int, codes: Mapping[str, int], first: Sequence[Reject]) -> ValidationError:
+    """What is said when more rows are wrong than may be left out."""
+    total = sum(codes.values())
+    shown = [str(reject.as_violation()) for reject in first[:SHOWN]]
+    lines = [*shown, f"… and {total - len(shown)} more"] if total > len(shown) else shown
+    return ValidationError(
+        "\n".join([*lines, f"{total} rows are wrong, at most {limit} may be; nothing was written"]),
+        rule=first[0].code,
+        details={
+            "total": total,
+            "max_rejects": limit,
+            "codes": dict(codes),
+            "violations": [reject.as_violation().body() for reject in first[:SHOWN]],
+        },
+    )
