@@ -16,7 +16,6 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.read.by_text import PositionsByText, positions_by_text
 from omnigraph.read.column_cache import ColumnCache
 from omnigraph.read.grouping import value_codes
 from omnigraph.read.sorting import distinct
@@ -24,6 +23,7 @@ from omnigraph.storage.columns import arrow_field
 from omnigraph.storage.filters import STRUCTURAL, RowFilter
 from omnigraph.storage.lookup import find_rows
 from omnigraph.storage.table import ROW_ID, Table, column_names
+from omnigraph.storage.text_index import PositionsByText, positions_by_text
 
 Positions = npt.NDArray[np.int64]
 NOBODY = -1

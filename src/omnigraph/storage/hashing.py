@@ -24,32 +24,36 @@ _HALF = np.uint64(32)
 _AT_ONCE = 32_768
 
 
-def hash_texts(texts: pa.Array | pa.ChunkedArray) -> Hashes:
-    """One 64-bit hash per text; a null counts as the empty text."""
+def hash_texts(texts: pa.Array | pa.ChunkedArray, *, salt: int = 0, whole: bool = False) -> Hashes:
+    """One 64-bit hash per text; a null counts as the empty text.
+
+    ``whole`` looks at every byte, however long a text is.
+    """
     chunks = texts.chunks if isinstance(texts, pa.ChunkedArray) else [texts]
     hashes = np.empty(len(texts), dtype=np.uint64)
     done = 0
     for chunk in chunks:
         for start in range(0, len(chunk), _AT_ONCE):
             part = chunk.slice(start, _AT_ONCE)
-            hashes[done : done + len(part)] = _hash_part(part)
+            hashes[done : done + len(part)] = _hash_part(part, salt, whole=whole)
             done += len(part)
     return hashes
 
 
-def _hash_part(texts: pa.Array) -> Hashes:
+def _hash_part(texts: pa.Array, salt: int, *, whole: bool) -> Hashes:
     offsets, data = _laid_out(texts)
     words = _words_at_every_byte(data, int(offsets[0]), int(offsets[-1]))
     offsets = offsets - offsets[0]
     starts, ends = offsets[:-1], offsets[1:]
     lengths = ends - starts
     longest = int(lengths.max())
-    hashes: Hashes = lengths.astype(np.uint64) * _GOLDEN
+    hashes: Hashes = (lengths.astype(np.uint64) + np.uint64(salt)) * _GOLDEN
     # The last word of a text reaches back, so that it never sees the bytes of the next one.
     last = ends - _WORD
-    for position in range(0, min(longest, _END), _WORD):
+    reach = longest if whole else min(longest, _END)
+    for position in range(0, reach, _WORD):
         _mix(hashes, words, np.minimum(starts + position, last), starts, lengths - position)
-    if longest > _END:
+    if longest > reach:
         tails = np.maximum(lengths - _END, _END)
         for position in range(0, min(longest - _END, _END), _WORD):
             at = np.minimum(starts + tails + position, last)

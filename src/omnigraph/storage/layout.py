@@ -17,7 +17,7 @@ import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
 from omnigraph.storage.failures import storage_errors
-from omnigraph.storage.table import ROW_ID, Table
+from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
 
 # How many rows a scan hands over at a time.
 STREAMED = 32_768
@@ -81,23 +81,36 @@ def read_parts(table: Table, column: str, parts: Sequence[FragmentPart]) -> list
 
 
 def stream_parts(
-    table: Table, columns: Sequence[str], parts: Sequence[FragmentPart]
+    table: Table,
+    columns: Sequence[str],
+    parts: Sequence[FragmentPart],
+    *,
+    with_blobs: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Columns of some fragments, in order and piece by piece: the next is read meanwhile."""
+    """Columns of some fragments, in order and piece by piece: the next is read meanwhile.
+
+    `_rowid` and `_rowaddr` count as columns.
+    """
     with storage_errors(f"reading {', '.join(columns)} of {table.location}"):
-        yield from _scanner(table, columns, parts).to_batches()
+        yield from _scanner(table, columns, parts, with_blobs=with_blobs).to_batches()
 
 
 def _scanner(
-    table: Table, columns: Sequence[str], parts: Sequence[FragmentPart]
+    table: Table,
+    columns: Sequence[str],
+    parts: Sequence[FragmentPart],
+    *,
+    with_blobs: bool = False,
 ) -> lance.LanceScanner:
     dataset = table.dataset()
     return dataset.scanner(
-        columns=[name for name in columns if name != ROW_ID],
+        columns=[name for name in columns if name not in (ROW_ID, ROW_ADDRESS)],
         with_row_id=ROW_ID in columns,
+        with_row_address=ROW_ADDRESS in columns,
         fragments=[_fragment(dataset, part) for part in parts],
         scan_in_order=True,
         batch_size=STREAMED,
+        blob_handling="all_binary" if with_blobs else None,
     )
 
 

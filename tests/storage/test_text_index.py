@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -8,9 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import omnigraph.read.by_text as by_text_module
-from omnigraph.read.by_text import positions_by_text
+import omnigraph.storage.text_index as text_index_module
 from omnigraph.storage.hashing import Hashes, hash_texts
+from omnigraph.storage.text_index import TextIndex, index_texts, positions_by_text
+
+Hasher = Callable[..., Hashes]
 
 
 @settings(deadline=None)
@@ -43,7 +46,7 @@ def test_texts_that_share_a_hash_are_told_apart(monkeypatch: pytest.MonkeyPatch)
     def poor(texts: pa.Array) -> Hashes:
         return hash_texts(texts) & np.uint64(7)
 
-    monkeypatch.setattr(by_text_module, "hash_texts", poor)
+    monkeypatch.setattr(text_index_module, "hash_texts", poor)
     texts = pa.array([f"text {number}" for number in range(100)])
     known = positions_by_text(texts, np.arange(100))
 
@@ -64,9 +67,7 @@ def test_a_text_that_is_not_there_is_a_broken_promise(
     poor: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     if poor:
-        monkeypatch.setattr(
-            by_text_module, "hash_texts", lambda texts: np.zeros(len(texts), np.uint64)
-        )
+        monkeypatch.setattr(text_index_module, "hash_texts", _all_alike)
     known = positions_by_text(pa.array(["a", "b"]), np.array([0, 1]))
 
     with pytest.raises(AssertionError, match="not in the column"):
@@ -81,3 +82,40 @@ def test_a_hash_does_not_depend_on_the_neighbours() -> None:
     assert hash_texts(pa.array(texts)).tolist() == alone
     assert hash_texts(pa.array(texts, pa.large_string())).tolist() == alone
     assert hash_texts(pa.array(["zz", *texts]).slice(1)).tolist() == alone
+
+
+def _all_alike(texts: pa.Array, **_: object) -> Hashes:
+    return np.zeros(len(texts), dtype=np.uint64)
+
+
+def _index(texts: list[str], hashed: Hasher = hash_texts) -> TextIndex:
+    column = pa.array(texts, pa.string())
+    index = index_texts(column, hashed(column, salt=3, whole=True), salt=3)
+    assert index is not None
+    return index
+
+
+@settings(deadline=None)
+@given(st.lists(st.text(max_size=200), unique=True, max_size=60), st.lists(st.text(max_size=200)))
+def test_an_index_finds_its_own_texts_and_no_other(texts: list[str], others: list[str]) -> None:
+    found = _index(texts).find(pa.array([*texts, *others], pa.string()))
+
+    known = {text: at for at, text in enumerate(texts)}
+    assert found.tolist() == [known.get(text, -1) for text in [*texts, *others]]
+
+
+def test_an_index_tells_texts_with_one_hash_apart(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(text_index_module, "hash_texts", _all_alike)
+    texts = [f"text {number}" for number in range(20)]
+
+    found = _index(texts, _all_alike).find(pa.array(["text 7", "none", "text 19", "text 0"]))
+
+    assert found.tolist() == [7, -1, 19, 0]
+
+
+def test_a_whole_hash_sees_the_middle_of_a_long_text() -> None:
+    texts = pa.array(["a" * 100 + letter + "b" * 100 for letter in "xyz"])
+
+    assert len(np.unique(hash_texts(texts))) == 1
+    assert len(np.unique(hash_texts(texts, whole=True))) == 3
+    assert not (hash_texts(texts, whole=True) == hash_texts(texts, salt=1, whole=True)).any()
