@@ -24,6 +24,7 @@ from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
 from omnigraph.manifest.store import Manifest
+from omnigraph.pipeline.load.choice import choose_engine
 from omnigraph.read.budget import Budget, Cancellation
 from omnigraph.read.column_cache import CacheUse, columns
 from omnigraph.read.context import Expansion
@@ -46,8 +47,9 @@ from omnigraph.write.writer import Writer
 
 if TYPE_CHECKING:
     import lance
+    from pyspark.sql import SparkSession
 
-ENGINES = ("auto", "inline")
+    from omnigraph.pipeline.settings import SparkSettings
 
 
 def init(
@@ -300,13 +302,16 @@ class Graph:
         max_rejects: int | None = None,
         run_id: str | None = None,
         dry_run: bool = False,
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
         actor: str | None = None,
     ) -> LoadResult:
         """Load rows as one commit, or none of them.
 
-        ``data`` is a path, glob or directory of NDJSON files or a list of those, NDJSON
-        text, an iterable of envelopes, or frames by type name. A missing branch is forked
-        from ``from_branch`` if that is given.
+        ``data`` is a path, glob or directory or a list of those, NDJSON text, an iterable of
+        envelopes, or frames or paths by type name. A missing branch is forked from
+        ``from_branch`` if that is given. The ``engine`` is chosen by size: large input runs on
+        Spark, on a session of yours, a master's URL or what ``spark`` says.
         """
         self.require_writable()
         options = LoadOptions.of(
@@ -317,12 +322,14 @@ class Graph:
             run_id=run_id,
             dry_run=dry_run,
         )
-        if engine not in ENGINES:
-            raise BadRequest(f"there is no load engine {engine!r}: choose {' or '.join(ENGINES)}")
         base = None if from_branch is None else normalise_branch(from_branch)
-        target = normalise_branch(branch)
-        writer = Writer(self.location, self.manifest, target, fork_from=base)
-        return Load(data, options).run(writer, actor or self.actor)
+        writer = Writer(self.location, self.manifest, normalise_branch(branch), fork_from=base)
+        if choose_engine(data, engine) == "inline":
+            return Load(data, options).run(writer, actor or self.actor)
+        from omnigraph.pipeline.load.entry import SparkChoice, load_on_spark
+
+        choice = SparkChoice.of(spark, progress=progress)
+        return load_on_spark(data, options, writer, actor or self.actor, choice)
 
     def require_writable(self) -> None:
         """Refuse a change through a graph that was opened to be looked at."""

@@ -269,10 +269,11 @@ def test_a_directory_and_a_pattern(run: Run, uri: str, tmp_path: Path) -> None:
     (place / "1.jsonl").write_text('{"edge": "Trains", "from": "Eve", "to": "Ann"}\n')
     (place / "2.ndjson").write_text(EVE)
     (place / "readme.txt").write_text("no data")
-    assert run("load", uri, "--data", str(place), "--mode", "append").code == 0
+    inline = ("--engine", "inline")
+    assert run("load", uri, "--data", str(place), "--mode", "append", *inline).code == 0
     assert len(lines(run, uri)) == 14
-    assert run("load", uri, "--data", f"{place}/2*", "--mode", "merge").code == 0
-    ran = run("load", uri, "--data", f"{place}/3*", "--mode", "merge", "--quiet")
+    assert run("load", uri, "--data", f"{place}/2*", "--mode", "merge", *inline).code == 0
+    ran = run("load", uri, "--data", f"{place}/3*", "--mode", "merge", "--quiet", *inline)
     assert (ran.code, ran.err) == (1, f"error: no file matches {place}/3*\n")
 
 

@@ -87,8 +87,8 @@ def mutation_body(result: MutationResult) -> dict[str, Any]:
 
 
 def load_body(result: LoadResult) -> dict[str, Any]:
-    """What a load did, declarations by name."""
-    return {
+    """What a load did, declarations by name; what was left out only where something was."""
+    body: dict[str, Any] = {
         "branch": result.branch,
         "mode": result.mode,
         "base_branch": result.base_branch,
@@ -99,6 +99,21 @@ def load_body(result: LoadResult) -> dict[str, Any]:
         "actor_id": result.actor,
         "commit": None if result.published is None else commit_body(result.published),
     }
+    if result.is_dry_run:
+        body["dry_run"] = True
+    if result.repeats_run:
+        body["repeats_run"] = True
+    if result.rejected:
+        body["rejected"] = result.rejected
+        body["rejects"] = dict(result.rejects)
+        body["rejects_file"] = result.rejects_file
+    if result.work is not None:
+        body["engine"] = result.engine
+        body["fragments"] = result.work.fragments
+        body["bytes"] = result.work.bytes
+        body["seconds"] = {name: round(took, 3) for name, took in result.work.seconds.items()}
+        body["log_file"] = result.work.log_file
+    return body
 
 
 def _counts(loaded: Mapping[str, int]) -> list[dict[str, Any]]:

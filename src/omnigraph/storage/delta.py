@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.storage.failures import storage_errors
-from omnigraph.storage.layout import FragmentPart, layout_of
+from omnigraph.storage.layout import FragmentPart, layout_of, stream_parts
 from omnigraph.storage.staging import Addresses
 from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
 
@@ -22,6 +22,7 @@ from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
 class FragmentDelta:
     """What happened to the fragments of ``before`` on the way to ``after``."""
 
+    before: Table
     after: Table
     added: tuple[int, ...]
     added_rows: int
@@ -49,6 +50,24 @@ class FragmentDelta:
             )
             return scanner.to_table()
 
+    def lost(self, columns: Sequence[str]) -> pa.Table:
+        """The rows of before that are not where they were: deleted, replaced or moved."""
+        parts = [part for part in layout_of(self.before).parts if part.number in self.touched]
+        if not parts:
+            return pa.schema([self.before.schema.field(name) for name in columns]).empty_table()
+        batches = stream_parts(self.before, (*columns, ROW_ADDRESS), parts)
+        rows = pa.Table.from_batches(list(batches))
+        kept = [part for part in layout_of(self.after).parts if part.number in self.touched]
+        live = [np.empty(0, dtype=np.uint64)]
+        if kept:
+            live += [
+                batch.column(ROW_ADDRESS).to_numpy()
+                for batch in stream_parts(self.after, (ROW_ADDRESS,), kept)
+                if batch.num_rows
+            ]
+        known = np.isin(rows.column(ROW_ADDRESS).to_numpy(), np.concatenate(live))
+        return rows.filter(pa.array(~known)).select(list(columns))
+
     def keeps(self, addresses: Addresses) -> bool:
         """Whether the rows that before had at these addresses are untouched in after."""
         wanted = np.asarray(addresses, dtype=np.uint64)
@@ -75,6 +94,7 @@ def fragment_delta(before: Table, after: Table) -> FragmentDelta:
     touched = {number for number in same if old[number] != new[number]}
     gone = old.keys() - same
     return FragmentDelta(
+        before,
         after,
         added,
         sum(new[number].rows for number in added),

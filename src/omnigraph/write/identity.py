@@ -9,6 +9,7 @@ from __future__ import annotations
 import json.encoder
 import os
 import time
+from collections.abc import Sequence
 from functools import partial
 from typing import Literal
 
@@ -23,6 +24,8 @@ from omnigraph.lang.types import FLOATS, Scalar
 _ALPHABET = np.frombuffer(b"0123456789ABCDEFGHJKMNPQRSTVWXYZ", dtype=np.uint8)
 _HALF = 8
 """A ULID's random part is two halves of 40 bits, eight letters each."""
+_LOW_BITS = np.uint64(40)
+_LOW = (1 << 40) - 1
 _TIME = 10
 _LENGTH = _TIME + 2 * _HALF
 
@@ -35,6 +38,11 @@ def key_ids(type_: NodeType, rows: pa.Table) -> pa.Array:
         canonical_texts(rows.column(name), type_.properties[name].type.scalar).combine_chunks()
         for name in type_.key
     ]
+    return joined_texts(parts)
+
+
+def joined_texts(parts: Sequence[pa.Array]) -> pa.Array:
+    """Several columns of texts as one, equal only for equal texts; null where any is null."""
     if len(parts) == 1:
         return parts[0]
     quoted = [_json_strings(part) for part in parts]
@@ -88,16 +96,12 @@ def fresh_ids(count: int) -> pa.Array:
 
 
 def _ascending_pairs(count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Random pairs of 40-bit numbers, no two alike, in ascending order."""
-    while True:
-        drawn = np.frombuffer(os.urandom(count * 10), dtype=np.uint8).reshape(count, 2, 5)
-        wide = np.zeros((count, 2, 8), dtype=np.uint8)
-        wide[:, :, 3:] = drawn
-        pairs = wide.view(">u8").reshape(count, 2).astype(np.uint64)
-        pairs = pairs[np.lexsort((pairs[:, 1], pairs[:, 0]))]
-        same = (pairs[1:] == pairs[:-1]).all(axis=1)
-        if not same.any():
-            return pairs[:, 0], pairs[:, 1]
+    """Pairs of 40-bit numbers that ascend by random steps from a random start."""
+    start = int.from_bytes(os.urandom(_HALF + 2)) >> 1
+    steps = np.frombuffer(os.urandom(4 * count), dtype=np.uint32).astype(np.uint64) + np.uint64(1)
+    low = np.cumsum(steps, dtype=np.uint64) + np.uint64(start & _LOW)
+    high = (low >> _LOW_BITS) + np.uint64(start >> int(_LOW_BITS))
+    return high, low & np.uint64(_LOW)
 
 
 def _fives(number: np.ndarray | np.uint64, digits: int) -> np.ndarray:

@@ -27,6 +27,8 @@ from omnigraph.storage.objects import ControlObjects
 from omnigraph.write.failpoints import reach
 
 DIRECTORY = "__recovery"
+STAGING = "__staging"
+"""Where operations leave files for their own tasks, by operation id."""
 SCHEMA_VERSION = 9
 LIFETIME = timedelta(hours=1)
 

@@ -18,6 +18,13 @@ from omnigraph.errors import KeyConflict
 from omnigraph.write.changes import TypeChange
 from omnigraph.write.violations import SHOWN, Places
 
+TWICE, EXISTS = "is there twice in the input for", "exists already in"
+
+
+def key_text(entity_id: str, problem: str, type_name: str) -> str:
+    """What is said about an id that a strict write may not meet."""
+    return f"'{entity_id}' {problem} {type_name}"
+
 
 @dataclass(frozen=True, slots=True)
 class KeyClash:
@@ -31,7 +38,7 @@ class KeyClash:
 
     def text(self, row: int) -> str:
         """What is said about one of the rows."""
-        return f"'{self.ids[row].as_py()}' {self.problem} {self.change.type.name}"
+        return key_text(self.ids[row].as_py(), self.problem, self.change.type.name)
 
 
 def check_keys(change: TypeChange) -> None:
@@ -47,12 +54,12 @@ def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
             ids = batch.rows.column("id").combine_chunks()
             rows = _repeats(ids)
             if len(rows):
-                yield KeyClash(change, ids, rows, batch.places, "is there twice in the input for")
+                yield KeyClash(change, ids, rows, batch.places, TWICE)
     if change.refuses_existing and change.existing.num_rows:
         stored = pc.is_in(change.ids, value_set=change.existing.column("id").combine_chunks())
         rows = pc.indices_nonzero(stored).to_numpy()
         if len(rows):
-            yield KeyClash(change, change.ids, rows, change.places, "exists already in")
+            yield KeyClash(change, change.ids, rows, change.places, EXISTS)
 
 
 def _repeats(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:

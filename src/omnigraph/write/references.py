@@ -42,7 +42,7 @@ def _check_written(change: TypeChange, column: str, end: str, trial: Trial) -> N
         (
             Violation(
                 "endpoint",
-                f"{column} '{ends[row].as_py()}' not found in {end}",
+                endpoint_text(column, ends[row].as_py(), end),
                 type_key=change.type_key,
                 property=_SPELLED[column],
                 entity_id=change.rows.column("id")[row].as_py(),
@@ -51,6 +51,17 @@ def _check_written(change: TypeChange, column: str, end: str, trial: Trial) -> N
             for row in rows.slice(0, trial.violations.room).to_pylist()
         ),
     )
+
+
+def endpoint_text(column: str, text: str, end: str) -> str:
+    """What is said about an end that is no node."""
+    return f"{column} '{text}' not found in {end}"
+
+
+def cardinality_text(edge: EdgeType, source: str, count: int) -> str:
+    """What is said about a source with a wrong number of edges."""
+    bound = f"min {edge.min_out}" if count < edge.min_out else f"max {edge.max_out}"
+    return f"@card violation on edge {edge.name}: source '{source}' has {count} edges ({bound})"
 
 
 def _missing(ids: pa.Array, node_key: str, trial: Trial) -> pa.Array:
@@ -89,7 +100,7 @@ def _check_orphans(edge: EdgeType, column: str, end: str, trial: Trial) -> None:
         (
             Violation(
                 "endpoint",
-                f"{column} '{orphan[column]}' not found in {end}",
+                endpoint_text(column, orphan[column], end),
                 type_key=key,
                 property=_SPELLED[column],
                 entity_id=orphan["id"],
@@ -121,11 +132,10 @@ def check_cardinality(edge: EdgeType, trial: Trial) -> None:
 
 
 def _miscounted(edge: EdgeType, change: TypeChange, source: str, count: int) -> Violation:
-    bound = f"min {edge.min_out}" if count < edge.min_out else f"max {edge.max_out}"
     row = pc.index(change.rows.column("src"), source).as_py()
     return Violation(
         "cardinality",
-        f"@card violation on edge {edge.name}: source '{source}' has {count} edges ({bound})",
+        cardinality_text(edge, source, count),
         type_key=type_key(edge),
         property="from",
         entity_id=source,

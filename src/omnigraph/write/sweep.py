@@ -42,6 +42,7 @@ from omnigraph.write.audit import Recovery, RecoveryKind, TableOutcome, record
 from omnigraph.write.failpoints import reach
 from omnigraph.write.intents import (
     DIRECTORY,
+    STAGING,
     Intent,
     IntentTable,
     microseconds,
@@ -159,6 +160,9 @@ class _Sweep:
         )
         record(self.root, recovery)
         reach("sweep_audited", intent.operation_id)
+        # What its tasks left for each other; nobody else ever looks there.
+        for name in self.objects.list(f"{STAGING}/{intent.operation_id}"):
+            self.objects.delete(name)
         self.objects.delete(intent.name)
         reach("sweep_done", intent.operation_id)
         return recovery

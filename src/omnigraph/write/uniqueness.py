@@ -31,16 +31,21 @@ _UNPUSHABLE = (pa.uint32(), pa.uint64(), pa.date64())
 
 def check_uniqueness(change: TypeChange, trial: Trial) -> None:
     """The key first, then each `@unique`."""
-    type_ = change.type
+    for rule in constraints_of(change.type):
+        _check(change, rule, trial)
+
+
+def constraints_of(type_: EntityType) -> list[Constraint]:
+    """The key, if there is one, then each `@unique`."""
     key = type_.key if isinstance(type_, NodeType) else ()
-    if key:
-        _check(change, _Constraint(type_, key, is_key=True), trial)
-    for members in type_.uniques:
-        _check(change, _Constraint(type_, members, is_key=False), trial)
+    found = [Constraint(type_, key, is_key=True)] if key else []
+    return found + [Constraint(type_, members, is_key=False) for members in type_.uniques]
 
 
 @dataclass(frozen=True, slots=True)
-class _Constraint:
+class Constraint:
+    """The members of a type that together are held at most once."""
+
     type: EntityType
     members: tuple[str, ...]
     is_key: bool
@@ -61,18 +66,24 @@ class _Constraint:
         self, values: Sequence[str], holders: tuple[str, str], places: Places, row: int
     ) -> Violation:
         """Two ids hold one tuple; ``row`` is the input row of the second."""
+        return Violation(
+            "unique",
+            self.text(values, holders),
+            type_key=type_key(self.type),
+            property=self.members[0],
+            entity_id=holders[1],
+            place=places.place(row, _spelled(self.members[0])),
+        )
+
+    def text(self, values: Sequence[str], holders: tuple[str, str]) -> str:
+        """What is said about two ids that hold one tuple."""
         several = len(self.members) > 1
         named = f"({', '.join(self.members)})" if several else self.members[0]
         shown = f"({', '.join(values)})" if several else values[0]
         first, second = holders
-        return Violation(
-            "unique",
+        return (
             f"@unique violation on {self.type.name}.{named}: value '{shown}' held by "
-            f"'{first}' and '{second}'",
-            type_key=type_key(self.type),
-            property=self.members[0],
-            entity_id=second,
-            place=places.place(row, _spelled(self.members[0])),
+            f"'{first}' and '{second}'"
         )
 
 
@@ -81,7 +92,7 @@ def _spelled(member: str) -> str:
     return {"src": "from", "dst": "to"}.get(member, member)
 
 
-def _check(change: TypeChange, rule: _Constraint, trial: Trial) -> None:
+def _check(change: TypeChange, rule: Constraint, trial: Trial) -> None:
     violations = trial.violations
     before = violations.total
     for batch in change.batches:
@@ -92,7 +103,7 @@ def _check(change: TypeChange, rule: _Constraint, trial: Trial) -> None:
         _stored(rule, change, trial)
 
 
-def _repeated(rule: _Constraint, rows: pa.Table, places: Places, violations: Violations) -> None:
+def _repeated(rule: Constraint, rows: pa.Table, places: Places, violations: Violations) -> None:
     """Two of these rows share a tuple."""
     if rows.num_rows < 2:
         return
@@ -109,7 +120,7 @@ def _repeated(rule: _Constraint, rows: pa.Table, places: Places, violations: Vio
 
 
 def _repetitions(
-    rule: _Constraint, rows: pa.Table, tuples: pa.Table, crowded: pa.Table, places: Places
+    rule: Constraint, rows: pa.Table, tuples: pa.Table, crowded: pa.Table, places: Places
 ) -> Iterator[Violation]:
     """Each row that repeats the tuple of an earlier one, in the order of the rows."""
     members = list(rule.members)
@@ -129,7 +140,7 @@ def _repetitions(
 class HoldingTuples:
     """The stored rows that hold one of these tuples: a question of the read set."""
 
-    rule: _Constraint
+    rule: Constraint
     typed: pa.Table
     """The tuples as stored values."""
 
@@ -173,7 +184,7 @@ class HoldingTuples:
         return rows.take(hits.combine_chunks().sort())
 
 
-def _stored(rule: _Constraint, change: TypeChange, trial: Trial) -> None:
+def _stored(rule: Constraint, change: TypeChange, trial: Trial) -> None:
     """A stored row that the write leaves alone has the tuple already."""
     members = list(rule.members)
     typed = change.rows.select(members).drop_null()

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 VERBS: Mapping[str, str] = {
     "init": "Make a new, empty graph.",
-    "load": "Load entities from NDJSON, as one commit.",
+    "load": "Load entities from files, as one commit.",
     "mutate": "Run a query that changes a graph, as one commit.",
     "query": "Run a query and print what it returns.",
     "explain": "Show how a query would be run, or how it was.",

@@ -14,6 +14,18 @@ from omnigraph.write.violations import Place, Places
 
 
 @dataclass(frozen=True, slots=True)
+class NumberedPlaces:
+    """The rows of a table, some of which may be missing: each has the number it is known by."""
+
+    name: str
+    numbers: npt.NDArray[np.int64]
+
+    def place(self, row: int, member: str | None) -> Place | None:  # noqa: ARG002 - the protocol
+        """The number, counted from 1; the columns of a table have names, not numbers."""
+        return Place(self.name, int(self.numbers[row]) + 1, row=row)
+
+
+@dataclass(frozen=True, slots=True)
 class ChosenPlaces:
     """The places of some rows of a batch.
 

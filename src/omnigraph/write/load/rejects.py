@@ -83,14 +83,18 @@ def _place(violation: Violation) -> Place:
 
 def write_rejects(directory: str, name: str, rejects: Iterable[Reject]) -> Path:
     """List rejects in a new file of a directory, one JSON object per line."""
+    encoder = msgspec.json.Encoder()
+    return copy_rejects(directory, name, (encoder.encode(one) + b"\n" for one in rejects))
+
+
+def copy_rejects(directory: str, name: str, texts: Iterable[bytes]) -> Path:
+    """List rejects that are written as lines already."""
     place = Path(directory).expanduser()
     path = place / f"rejects-{name}.jsonl"
-    encoder = msgspec.json.Encoder()
     try:
         place.mkdir(parents=True, exist_ok=True)
         with path.open("wb") as file:
-            for reject in rejects:
-                file.write(encoder.encode(reject) + b"\n")
+            file.writelines(texts)
     except OSError as error:
         raise BadRequest(
             f"cannot write the rejects to {path}: {error.strerror or error}"

@@ -19,11 +19,11 @@ from omnigraph.embed.protocol import Embedder
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.write.batches import EntityType, TypeBatch
 from omnigraph.write.load.envelopes import group_by_type
-from omnigraph.write.load.frames import FramePlaces, read_frame
+from omnigraph.write.load.frames import read_frame
 from omnigraph.write.load.lines import Lines, NdjsonSource
 from omnigraph.write.load.locate import LinePlaces
 from omnigraph.write.load.ndjson import are_utf8, read_lines
-from omnigraph.write.load.places import ChosenPlaces
+from omnigraph.write.load.places import ChosenPlaces, NumberedPlaces
 from omnigraph.write.load.problems import Problems, first_of_each
 from omnigraph.write.load.rows import finish
 from omnigraph.write.rules import check_required, check_values
@@ -90,16 +90,27 @@ def _read(
 
 
 def sift_table(
-    name: str, type_: EntityType, table: pa.Table, embedder: Embedder, *, is_pandas: bool = False
+    name: str,
+    type_: EntityType,
+    table: pa.Table,
+    embedder: Embedder,
+    *,
+    numbers: Numbers | None = None,
+    is_pandas: bool = False,
 ) -> Sifted:
-    """Sift the rows of a table, numbered from 1; what is wrong with all of them is raised."""
+    """Sift the rows of a table; what is wrong with all of them is raised.
+
+    ``numbers`` are what the rows are known by, counted from 0, if not by their position.
+    """
     rows = np.arange(table.num_rows, dtype=np.int64)
+    known = rows if numbers is None else numbers
     violations: list[Violation] = []
     # What can be told of a row depends on its other columns, so it takes more than one look.
     while True:
         found = Violations(EVERY)
-        places = ChosenPlaces(FramePlaces(name), rows)
-        columns = read_frame(type_, name, table.take(rows), found, places, is_pandas=is_pandas)
+        places = NumberedPlaces(name, known[rows])
+        some = table if len(rows) == table.num_rows else table.take(pa.array(rows))
+        columns = read_frame(type_, name, some, found, places, is_pandas=is_pandas)
         if columns is not None:
             break
         if unplaced := found.unplaced():
@@ -109,7 +120,7 @@ def sift_table(
         wrong = _first_of_each_row(found.kept)
         violations += wrong.values()
         rows = np.delete(rows, list(wrong))
-    sifted = sift_rows(finish(type_, columns, places), rows + 1, embedder)
+    sifted = sift_rows(finish(type_, columns, places), known[rows] + 1, embedder)
     return Sifted(sifted.batches, in_order([*violations, *sifted.violations]))
 
 

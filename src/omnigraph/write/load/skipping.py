@@ -44,6 +44,11 @@ class _Kept:
     def __post_init__(self) -> None:
         self.rows = np.arange(self.batch.rows.num_rows, dtype=np.int64)
 
+    @property
+    def is_touched(self) -> bool:
+        """A type whose every row was left out is left alone; one given as empty is not."""
+        return len(self.rows) > 0 or not self.batch.rows.num_rows
+
     def now(self) -> TypeBatch:
         return chosen(self.batch, self.rows)
 
@@ -53,7 +58,7 @@ def settle(batches: Sequence[TypeBatch], mode: LoadMode, txn: WriteTxn) -> Settl
     kept = {type_key(batch.type): _Kept(batch) for batch in batches}
     gone: list[Violation] = []
     while True:
-        now = [one.now() for one in kept.values() if len(one.rows)]
+        now = [one.now() for one in kept.values() if one.is_touched]
         changes = load_changes(now, mode, txn)
         trial = Trial(changes, txn.base, txn.reads, Violations(EVERY))
         check_together(trial)

@@ -1,0 +1,1 @@
+"""Everything on Spark: the only package that imports `pyspark`, and itself imported lazily."""

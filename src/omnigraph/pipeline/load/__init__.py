@@ -1,0 +1,1 @@
+"""Bulk loads on Spark: files of any size become one validated, atomic commit."""

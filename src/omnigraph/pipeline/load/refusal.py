@@ -1,0 +1,66 @@
+"""Refusal: the one error that a load on Spark ends with when its input is wrong.
+
+Owns which problems it shows: the first of every kind with file and line, and all counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from omnigraph.errors import KeyConflict, OmniGraphError, ValidationError
+from omnigraph.pipeline.load.area import StagingArea
+from omnigraph.pipeline.load.explain import Explained
+from omnigraph.pipeline.load.verdicts import Verdict, first_messages
+from omnigraph.write.violations import SHOWN, Violation
+
+
+def refusal(
+    explained: Sequence[Explained],
+    codes: Mapping[str, int],
+    strays: Sequence[Verdict] = (),
+    area: StagingArea | None = None,
+) -> OmniGraphError:
+    """What is raised for rows that are wrong; ``strays`` are stored rows, with no line."""
+    found = [reject.as_violation() for one in explained for reject in one.first]
+    if area is not None:
+        found += _stored(area, strays)
+    shown = _first_of_each_kind(found)
+    total = sum(codes.values())
+    lines = [str(violation) for violation in shown]
+    if total > len(lines):
+        lines.append(f"… and {total - len(lines)} more")
+    if total > 1:
+        listed = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
+        lines.append(f"{total} problems ({listed}); nothing was written")
+    details: dict[str, Any] = {
+        "total": total,
+        "codes": dict(codes),
+        "violations": [violation.body() for violation in shown],
+    }
+    if set(codes) == {"key_conflict"}:
+        details["type_key"] = shown[0].type_key
+        return KeyConflict("\n".join(lines), details=details)
+    return ValidationError("\n".join(lines), rule=shown[0].rule, details=details)
+
+
+def _stored(area: StagingArea, strays: Sequence[Verdict]) -> list[Violation]:
+    return [
+        Violation(one.rule.code, message, one.rule.type_key, one.rule.property, entity)
+        for one, rows in first_messages(area, strays)
+        for message, entity in zip(
+            rows.column("message").to_pylist(), rows.column("entity").to_pylist(), strict=True
+        )
+        if message is not None
+    ]
+
+
+def _first_of_each_kind(found: Sequence[Violation]) -> list[Violation]:
+    """As many as are shown: the first of every code is among them, all in their order."""
+    firsts = {violation.rule: at for at, violation in reversed(list(enumerate(found)))}
+    chosen = set(firsts.values())
+    for at in range(len(found)):
+        if len(chosen) >= SHOWN:
+            break
+        chosen.add(at)
+    return [found[at] for at in sorted(chosen)]
