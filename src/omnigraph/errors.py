@@ -26,6 +26,7 @@
     ├── ChangeCursorRejected        change_cursor_rejected
     ├── ChangeFeedGap               change_feed_gap
     ├── ChangeDiffRefused           change_diff_refused
+    ├── EngineError                 engine_error
     └── StorageError                storage_error
 
 Owns the classes and their stable codes. Imports nothing of the project, so
@@ -289,6 +290,12 @@ class ChangeDiffRefused(OmniGraphError):
     """Two states cannot be compared row by row."""
 
     default_code = "change_diff_refused"
+
+
+class EngineError(OmniGraphError):
+    """Spark could not be had, or a job on it failed; its log file is in the details."""
+
+    default_code = "engine_error"
 
 
 class StorageError(OmniGraphError):

@@ -54,7 +54,7 @@ def start(settings: SparkSettings, remote: str) -> Client:
     except ImportError as missing:
         raise engine_unavailable(
             "Spark Connect needs packages that are not installed: "
-            '`pip install "pyspark[connect]"`, or use a master instead of a remote',
+            '`pip install "omnigraph[connect]"`, or use a master instead of a remote',
             missing=str(missing).partition("\n")[0],
         ) from missing
     require_no_other_session()

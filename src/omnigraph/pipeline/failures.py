@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from omnigraph.errors import BadRequest, OmniGraphError
+from omnigraph.errors import EngineError
 
 
-def engine_unavailable(message: str, **details: Any) -> OmniGraphError:
+def engine_unavailable(message: str, **details: Any) -> EngineError:
     """Spark could not be started, or is gone; the message says what to do."""
-    return BadRequest(message, details=details)
+    return EngineError(message, details=details)

@@ -8,11 +8,13 @@ Spark then tries again.
 from __future__ import annotations
 
 import pickle
+import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
-from omnigraph.errors import OmniGraphError, StorageError
+from omnigraph.errors import EngineError, OmniGraphError, StorageError
 from omnigraph.pipeline.engine import SparkEngine
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 _SCHEMA = "number long, result binary"
+# How Python ends a traceback.
+_RAISED = re.compile(r"^[A-Za-z_][\w.]*(Error|Exception|Exit|Interrupt)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,36 @@ class _Tasks(Generic[Item, Result]):
             return error
 
 
+@contextmanager
+def spark_errors(engine: SparkEngine) -> Iterator[None]:
+    """Turn what Spark raises within the block into an EngineError."""
+    from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+    from pyspark.errors import PySparkException
+
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise _failed(engine, error) from error
+
+
+def _failed(engine: SparkEngine, error: Exception) -> EngineError:
+    details: dict[str, Any] = {"master": engine.master}
+    where = ""
+    if engine.log_file is not None:
+        details["log_file"] = str(engine.log_file)
+        where = f"; Spark's log is {engine.log_file}"
+    return EngineError(
+        f"a job on Spark ({engine.master}) failed: {_reason(error)}{where}", details=details
+    )
+
+
+def _reason(error: Exception) -> str:
+    """The last line of a task's own traceback, or the first line of anything else."""
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    own = [line for line in lines if _RAISED.match(line)]
+    return own[-1] if own else (lines[0] if lines else type(error).__name__)
+
+
 def run_tasks(
     engine: SparkEngine, function: Callable[[Item], Result], items: Sequence[Item]
 ) -> list[Result]:
@@ -57,7 +91,9 @@ def run_tasks(
     if not items:
         return []
     work = _Tasks(function, tuple(items))
-    rows = engine.session.range(0, len(items), 1, len(items)).mapInArrow(work, _SCHEMA).collect()
+    with spark_errors(engine):
+        frame = engine.session.range(0, len(items), 1, len(items)).mapInArrow(work, _SCHEMA)
+        rows = frame.collect()
     # Written by our own tasks a moment ago.
     results: dict[int, Any] = {
         row["number"]: pickle.loads(row["result"])  # noqa: S301 - see above

@@ -21,7 +21,9 @@ from omnigraph.pipeline.engine import SparkEngine, require_shared_storage
 from omnigraph.pipeline.inputs import InputFile
 from omnigraph.pipeline.load.area import StagingArea
 from omnigraph.pipeline.load.claims import claims_of
+from omnigraph.pipeline.load.cutting import cut_inputs
 from omnigraph.pipeline.load.explain import Explained, ExplainJob, explain, first_lines, late_rows
+from omnigraph.pipeline.load.frames import Unwritten
 from omnigraph.pipeline.load.refusal import refusal
 from omnigraph.pipeline.load.resolve import resolved, rewrite, rewrites
 from omnigraph.pipeline.load.rules import Round, SetRules
@@ -30,7 +32,7 @@ from omnigraph.pipeline.load.staged import StagedType, joined, staged_types
 from omnigraph.pipeline.load.verdicts import EVERY, LeftOut, Verdict
 from omnigraph.pipeline.load.work import SplitGroup, StagedTask, StageJob
 from omnigraph.pipeline.progress import Stages
-from omnigraph.pipeline.splits import Split, cut, pack
+from omnigraph.pipeline.splits import Split, pack
 from omnigraph.pipeline.tasks import run_tasks
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.staging import WrittenRows
@@ -85,7 +87,11 @@ class Staged:
 
 @dataclass(slots=True)
 class SparkLoad:
-    """One load; what is staged stays good for as long as the schema does."""
+    """One load; what is staged stays good for as long as the schema does.
+
+    ``unwritten`` is input that becomes files first. ``once`` is asked before anything is done,
+    and raises `RunIsDone` when it has been done before.
+    """
 
     files: Sequence[InputFile]
     options: LoadOptions
@@ -93,6 +99,8 @@ class SparkLoad:
     stages: Stages
     operation_id: str
     embedding: EmbedderConfig
+    unwritten: Sequence[Unwritten] = ()
+    once: Callable[[WriteTxn], None] | None = None
     noted: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
     _staged: Staged | None = None
     _rewritten: list[tuple[str, WrittenRows]] = field(default_factory=list)
@@ -130,6 +138,8 @@ class SparkLoad:
     def prepare(self, txn: WriteTxn, area: StagingArea) -> BulkChanges:
         """Stage once for a schema; check, and tell the door what to publish."""
         require_first_run(txn, self.options.run_id)
+        if self.once is not None:
+            self.once(txn)
         txn.announced.begin_bulk("Load", txn.base.snapshot.tables, txn.base)
         try:
             staged = self._stage(txn.base, area)
@@ -160,8 +170,8 @@ class SparkLoad:
     def _stage(self, base: Base, area: StagingArea) -> Staged:
         if self._staged is not None and self._staged.job.catalog is base.catalog:
             return self._staged
-        with self._timed("split"):
-            splits = tuple(cut(self.files))
+        self._write_down(area)
+        splits = tuple(cut_inputs(self.files, self._run))
         job = StageJob(base.catalog, _tables(base), area, self.embedding)
         shown = SHOWN if self.options.on_error == "fail" else 0
         groups = [SplitGroup(job, group, shown) for group in pack(splits)]
@@ -169,6 +179,14 @@ class SparkLoad:
         self._staged = Staged(job, splits, tasks, staged_types(tasks, base))
         self._note_embedding(tasks)
         return self._staged
+
+    def _write_down(self, area: StagingArea) -> None:
+        """Turn frames and lines into files, once: some can be read only once."""
+        if not self.unwritten:
+            return
+        with self._timed("frames"), self.stages.stage("frames"):
+            written = [file for one in self.unwritten for file in one.write(area)]
+        self.files, self.unwritten = [*self.files, *written], ()
 
     def _note_embedding(self, tasks: Sequence[StagedTask]) -> None:
         used = [task.embedding for task in tasks if task.embedding is not None]

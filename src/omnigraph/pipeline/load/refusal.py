@@ -5,6 +5,7 @@ Owns which problems it shows: the first of every kind with file and line, and al
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -12,7 +13,9 @@ from omnigraph.errors import KeyConflict, OmniGraphError, ValidationError
 from omnigraph.pipeline.load.area import StagingArea
 from omnigraph.pipeline.load.explain import Explained
 from omnigraph.pipeline.load.verdicts import Verdict, first_messages
-from omnigraph.write.violations import SHOWN, Violation
+from omnigraph.write.violations import Violation
+
+OF_EACH_KIND = 10
 
 
 def refusal(
@@ -56,11 +59,11 @@ def _stored(area: StagingArea, strays: Sequence[Verdict]) -> list[Violation]:
 
 
 def _first_of_each_kind(found: Sequence[Violation]) -> list[Violation]:
-    """As many as are shown: the first of every code is among them, all in their order."""
-    firsts = {violation.rule: at for at, violation in reversed(list(enumerate(found)))}
-    chosen = set(firsts.values())
-    for at in range(len(found)):
-        if len(chosen) >= SHOWN:
-            break
-        chosen.add(at)
-    return [found[at] for at in sorted(chosen)]
+    """The first few of every code, in their order."""
+    seen: Counter[str] = Counter()
+    chosen = []
+    for violation in found:
+        seen[violation.rule] += 1
+        if seen[violation.rule] <= OF_EACH_KIND:
+            chosen.append(violation)
+    return chosen

@@ -1,0 +1,28 @@
+"""The Spark session that the tests of one process share: starting one takes seconds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import pytest
+
+from omnigraph.pipeline.session import SparkEngine, spark_session
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
+
+
+@pytest.fixture(scope="session")
+def spark_engine() -> Iterator[SparkEngine]:
+    """A local engine with the default settings, so that code under test gets the same one.
+
+    A process has one session: a test that needs other settings runs a script.
+    """
+    with spark_session() as engine:
+        yield engine
+
+
+@pytest.fixture(scope="session")
+def spark(spark_engine: SparkEngine) -> SparkSession:
+    return spark_engine.session

@@ -1,0 +1,87 @@
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from tests.pipeline.cluster import Cluster, standalone_cluster
+from tests.pipeline.scripts import output_of
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with standalone_cluster(workers=2) as running:
+        yield running
+
+
+def test_executors_run_the_package_that_the_driver_runs(cluster: Cluster) -> None:
+    text = """
+        import sys
+        import pyarrow as pa
+        from omnigraph.pipeline.session import SparkSettings, require_shared_storage, spark_session
+
+        def parse(batches):
+            import omnigraph
+            from omnigraph.storage.location import Location
+
+            for batch in batches:
+                uris = [Location.parse(f"file:///tmp/{n}").uri for n in batch["id"].to_pylist()]
+                there = [omnigraph.__file__.rpartition("/omnigraph/")[0]] * batch.num_rows
+                yield pa.RecordBatch.from_pydict({"uri": uris, "there": there})
+
+        settings = SparkSettings(sys.argv[1], conf={"spark.executor.memory": "512m"})
+        path = list(sys.path)
+        with spark_session(settings) as engine:
+            require_shared_storage(engine, "/tmp/graph")
+            frame = engine.session.range(0, 40, numPartitions=4)
+            found = frame.mapInArrow(parse, "uri string, there string").collect()
+            print(engine.is_local, len({row.uri for row in found}))
+            print(*{row.there.rpartition(".")[2] for row in found})
+            print([entry for entry in sys.path if entry.endswith(".zip") and entry not in path])
+    """
+    assert output_of(text, cluster.url) == ["False 40", "zip", "[]"]
+    assert cluster.executors() == []
+
+
+def test_work_goes_on_when_an_executor_is_killed(cluster: Cluster, tmp_path: Path) -> None:
+    text = """
+        import sys, time
+        from pathlib import Path
+        from omnigraph.pipeline.session import SparkSettings, spark_session
+
+        directory = Path(sys.argv[2])
+
+        def wait(batches):
+            from pyspark import TaskContext
+
+            task = TaskContext.get()
+            (directory / f"{task.partitionId()}-{task.attemptNumber()}").touch()
+            while not (directory / "go").exists():
+                time.sleep(0.05)
+            yield from batches
+
+        settings = SparkSettings(sys.argv[1], conf={"spark.executor.memory": "512m"})
+        with spark_session(settings) as engine:
+            frame = engine.session.range(0, 400, numPartitions=4)
+            rows = frame.mapInArrow(wait, "id long").collect()
+            print(sorted(row.id for row in rows) == list(range(400)))
+    """
+    with ThreadPoolExecutor(1) as pool:
+        work = pool.submit(output_of, text, cluster.url, str(tmp_path))
+        # One task on each of the two cores.
+        while len(list(tmp_path.iterdir())) < 2 and not work.done():
+            time.sleep(0.05)
+        victim = cluster.executors()[0]
+        os.kill(victim, signal.SIGKILL)
+        while victim in cluster.executors():
+            time.sleep(0.05)
+        (tmp_path / "go").touch()
+        assert work.result() == ["True"]
+    assert [path for path in tmp_path.iterdir() if path.name.endswith("-1")]
