@@ -6,7 +6,7 @@ every method hands over to the package that knows.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
@@ -24,6 +24,7 @@ from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
 from omnigraph.manifest.store import Manifest
+from omnigraph.pipeline.export import choose_export_engine, export_on_spark
 from omnigraph.pipeline.load.choice import choose_engine
 from omnigraph.read.budget import Budget, Cancellation
 from omnigraph.read.column_cache import CacheUse, columns
@@ -47,8 +48,10 @@ from omnigraph.write.writer import Writer
 
 if TYPE_CHECKING:
     import lance
-    from pyspark.sql import SparkSession
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
 
+    from omnigraph.pipeline.declared.run import Pipeline
     from omnigraph.pipeline.settings import SparkSettings
 
 
@@ -162,6 +165,24 @@ class Graph:
         found = _find_table(shown, type_name)
         return open_pin(self.location.join(found.table.path), found.pin.version)
 
+    def to_spark(
+        self,
+        type_name: str,
+        *,
+        branch: str = MAIN,
+        snapshot: str | None = None,
+        columns: Sequence[str] | None = None,
+        spark: SparkSession | SparkSettings | str | None = None,
+    ) -> DataFrame:
+        """The entities of a type as a DataFrame, which shows one commit for as long as it lives.
+
+        All columns but blobs, or those named. Without a session of yours, this process has one.
+        """
+        from omnigraph.pipeline.source.frame import read_frame
+
+        shown = self.snapshot(branch, commit=snapshot)
+        return read_frame(self.location, shown, type_name, columns, spark)
+
     @overload
     def export(
         self,
@@ -170,6 +191,7 @@ class Graph:
         branch: str = MAIN,
         types: Sequence[str] | None = None,
         format: str = "jsonl",
+        engine: str = "auto",
     ) -> Export: ...
 
     @overload
@@ -180,6 +202,9 @@ class Graph:
         branch: str = MAIN,
         types: Sequence[str] | None = None,
         format: str = "jsonl",
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
     ) -> ExportReport: ...
 
     def export(
@@ -189,14 +214,31 @@ class Graph:
         branch: str = MAIN,
         types: Sequence[str] | None = None,
         format: str = "jsonl",  # noqa: A002 - the word of the API
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
     ) -> Export | ExportReport:
         """The entities of a branch as NDJSON lines, or written to a file when one is named.
 
-        ``types`` are names of node or edge types; without any, everything is exported.
+        ``types`` are names of node or edge types; without any, everything is exported. Parquet,
+        and a path that ends in `/`, make a directory of files, written on Spark.
         """
         shown = self.snapshot(branch)
-        export = open_export(self.location, shown, catalog_of(shown.schema), types, format)
-        return export if path is None else write_export(export, path)
+        catalog = catalog_of(shown.schema)
+        if choose_export_engine(path, format, engine) == "inline" or path is None:
+            export = open_export(self.location, shown, catalog, types, format)
+            return export if path is None else write_export(export, path)
+        from omnigraph.pipeline.load.entry import SparkChoice
+
+        return export_on_spark(
+            self.location,
+            shown,
+            catalog,
+            types,
+            format_=format,
+            path=path,
+            spark=SparkChoice.of(spark, progress=progress),
+        )
 
     def recoveries(self) -> list[Recovery]:
         """What became of writes that did not finish, newest first."""
@@ -330,6 +372,73 @@ class Graph:
 
         choice = SparkChoice.of(spark, progress=progress)
         return load_on_spark(data, options, writer, actor or self.actor, choice)
+
+    def stream_load(
+        self,
+        rows: DataFrame,
+        *,
+        type: str | Mapping[str, Callable[[DataFrame], DataFrame]],  # noqa: A002 - the word of the API
+        mode: str = "append",
+        checkpoint: str | Path,
+        branch: str = MAIN,
+        from_branch: str | None = None,
+        on_error: str = "fail",
+        rejects: str | None = None,
+        max_rejects: int | None = None,
+        query_name: str | None = None,
+        output_mode: str = "append",
+        trigger: Mapping[str, Any] | None = None,
+        actor: str | None = None,
+    ) -> StreamingQuery:
+        """Load a stream, every micro-batch as one commit and exactly once; returns the query.
+
+        ``type`` is the type of all rows, or for each type a function that takes a micro-batch to
+        its rows. ``checkpoint`` is where Spark notes how far it is; ``trigger`` is what its own
+        `trigger` takes.
+        """
+        self.require_writable()
+        from omnigraph.pipeline.streaming import StreamChoice, stream_load
+
+        options = LoadOptions.of(mode, on_error=on_error, rejects=rejects, max_rejects=max_rejects)
+        base = None if from_branch is None else normalise_branch(from_branch)
+        writer = Writer(self.location, self.manifest, normalise_branch(branch), fork_from=base)
+        stream = StreamChoice(str(checkpoint), query_name, output_mode, trigger or {})
+        return stream_load(rows, type, options, writer, stream, actor=actor or self.actor)
+
+    def run_pipeline(
+        self,
+        pipeline: str | Path | Pipeline,
+        *,
+        dry_run: bool = False,
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
+        actor: str | None = None,
+    ) -> LoadResult:
+        """Load what a declared pipeline maps onto types, as one commit of this graph.
+
+        ``pipeline`` is the path of its document, which says the branch and the mode.
+        """
+        self.require_writable()
+        from omnigraph.pipeline.declared.run import Pipeline
+        from omnigraph.pipeline.load.entry import SparkChoice
+
+        choice = SparkChoice.of(spark, progress=progress)
+        writer = Writer(self.location, self.manifest, MAIN)
+        found = Pipeline.of(pipeline)
+        return found.run(writer, choice, actor=actor or self.actor, dry_run=dry_run)
+
+    def validate_pipeline(
+        self,
+        pipeline: str | Path | Pipeline,
+        *,
+        spark: SparkSession | SparkSettings | str | None = None,
+    ) -> None:
+        """Raise one error for all that is wrong with a declared pipeline; reads no rows."""
+        from omnigraph.pipeline.declared.run import Pipeline
+        from omnigraph.pipeline.load.entry import SparkChoice
+
+        writer = Writer(self.location, self.manifest, MAIN)
+        Pipeline.of(pipeline).validate(writer, SparkChoice.of(spark))
 
     def require_writable(self) -> None:
         """Refuse a change through a graph that was opened to be looked at."""

@@ -59,7 +59,7 @@ def test_parquet_loads(tmp_path: Path) -> None:
     made = generate(SIZE, tmp_path / "data", format="parquet")
     graph = og.init(tmp_path / "graph", made.schema_path)
     frames = {file.type_name: pq.read_table(file.path) for file in made.files}
-    done = graph.load(frames, mode="append")
+    done = graph.load(frames, mode="append", engine="inline")
     assert {**done.nodes, **done.edges} == made.counts
 
 

@@ -238,7 +238,7 @@ def test_the_page_shows_the_schema() -> None:
 def test_it_loads(tmp_path: Path) -> None:
     made = generate(GraphSize.of(200), tmp_path / "data", files=2)
     graph = og.init(tmp_path / "graph", made.schema_path)
-    done = graph.load(tmp_path / "data" / "data", mode="append")
+    done = graph.load(tmp_path / "data" / "data", mode="append", engine="inline")
     assert {**done.nodes, **done.edges} == made.counts
 
 

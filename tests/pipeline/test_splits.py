@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from pathlib import Path
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -13,8 +14,9 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.csv_records import quote_count
-from omnigraph.pipeline.inputs import InputFile
+from omnigraph.pipeline.inputs import InputFile, find_inputs
 from omnigraph.pipeline.splits import Split, cut, cut_csv, pack, ranges, renumber
+from omnigraph.pipeline.table_blocks import table_blocks
 
 
 @given(size=st.integers(0, 10_000), target=st.integers(1, 500))
@@ -121,3 +123,22 @@ def test_a_wrong_footer_names_its_file(tmp_path: Path) -> None:
     ]
     with pytest.raises(BadRequest, match=r"cannot read .*bad\.parquet as Parquet"):
         cut(files)
+
+
+@pytest.mark.parametrize("target", [1, 100_000, 400_000, 1 << 30])
+def test_a_large_row_group_is_cut_by_rows(tmp_path: Path, target: int) -> None:
+    count = 200_000
+    path = tmp_path / "Note.parquet"
+    table = pa.table({"number": np.arange(count), "text": [f"text {at}" for at in range(count)]})
+    pq.write_table(table, path, row_group_size=150_000)
+
+    splits = cut(find_inputs(path, ["Note"]), target)
+
+    blocks = [list(table_blocks(split, rows=10_000)) for split in splits]
+    read = pa.concat_tables(block.table for found in blocks for block in found)
+    assert read.column("number").to_pylist() == list(range(count))
+    for found in blocks:
+        assert [block.first_row for block in found] == [
+            sum(block.rows for block in found[:at]) for at in range(len(found))
+        ]
+    assert len(splits) == {1: 4, 100_000: 4, 400_000: 4, 1 << 30: 1}[target]

@@ -47,12 +47,12 @@ def _row(kind: Kind, commands: str, *takes: Flag) -> dict[str, Capability]:
 CAPABILITIES: Mapping[str, Capability] = {
     **_row(
         "data",
-        "query, explain, blob, commit, changes, recovery",
+        "query, explain, blob, commit, changes, recovery, pipeline validate",
         *("server", "graph", "store", "profile"),
     ),
     **_row(
         "data",
-        "mutate, load, ingest, branch, snapshot, export, schema show, schema apply",
+        "mutate, load, ingest, pipeline run, branch, snapshot, export, schema show, schema apply",
         *("server", "graph", "store", "as", "profile"),
     ),
     **_row("served", "graphs list", "server", "profile"),

@@ -69,21 +69,24 @@ def require_no_other_session() -> None:
         )
 
 
-def require_shared_storage(engine: SparkEngine, uri: str) -> None:
-    """Refuse a graph that the executors of an engine could not reach.
+def require_shared_storage(engine: SparkEngine | str, uri: str) -> None:
+    """Refuse a graph that the executors of an engine, or of a master, could not reach.
 
     A graph on a local disk needs executors on this machine: a local master, or
     a standalone master whose host is this machine (``localhost``, 127.0.0.1 or
     the machine's own name), whose workers are then taken to be here too.
     """
     location = Location.parse(uri)
-    if not location.is_local or (not engine.is_connect and shares_this_disk(engine.master)):
+    master, is_connect = (
+        (engine, False) if isinstance(engine, str) else (engine.master, engine.is_connect)
+    )
+    if not location.is_local or (not is_connect and shares_this_disk(master)):
         return
     raise BadRequest(
-        f"{location} is on the disk of this machine, where the executors of {engine.master} "
+        f"{location} is on the disk of this machine, where the executors of {master} "
         "cannot reach it: put the graph on shared storage (s3://…), or run with the master "
         "local[*]",
-        details={"uri": location.uri, "master": engine.master},
+        details={"uri": location.uri, "master": master},
     )
 
 

@@ -69,9 +69,11 @@ class Gateway:
 
     def stop(self) -> None:
         """End the JVM: it exits in good order when its standard input is closed."""
+        # First of all: a thread that waits for calls of the JVM holds a connection, and to close
+        # that one would wait for the thread.
+        _end(self.process)
         with suppress(Exception):  # whatever state the connection is in, it is of no use any more
             self.connection.close()
-        _end(self.process)
 
 
 def launch(

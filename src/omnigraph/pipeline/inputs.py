@@ -97,6 +97,11 @@ def find_inputs(data: object, type_names: Collection[str]) -> list[InputFile]:
     return files
 
 
+def find_files(path: str) -> list[FoundFile]:
+    """The files of a path, a directory or a pattern, whatever is in them."""
+    return [found.file for found in _search(path)]
+
+
 @dataclass(frozen=True, slots=True)
 class _Found:
     """A file, and the directories below the given one that lead to it, with that one."""

@@ -19,6 +19,8 @@ from omnigraph.pipeline.parquet_files import open_parquet
 TARGET_BYTES = 32 << 20
 _FOOTERS_AT_ONCE = 16
 _SPLITS_IN_A_TASK = 64
+# A part of a row group has so many rows at least.
+_FEWEST_ROWS = 65_536
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class Split:
 
     ``start`` and ``end`` are row groups of Parquet, and bytes of everything else; what begins
     there belongs to the split. ``header`` and ``inside_quotes`` are for a part of a CSV file,
-    which can see neither by itself. ``weight`` estimates the bytes to read, for Parquet.
+    which can see neither by itself. ``weight`` estimates the bytes to read, for Parquet, and
+    ``rows`` are the part of a row group that is too large for one split.
     """
 
     number: int
@@ -37,6 +40,7 @@ class Split:
     header: tuple[str, ...] | None = None
     inside_quotes: bool = False
     weight: int | None = None
+    rows: tuple[int, int] | None = None
 
     @property
     def input_bytes(self) -> int:
@@ -118,25 +122,40 @@ def pack(splits: Iterable[Split], target_bytes: int = TARGET_BYTES) -> list[tupl
     return [*tasks, tuple(chosen)] if chosen else tasks
 
 
-def _row_groups(files: Sequence[InputFile]) -> Iterator[list[int]]:
-    """The bytes of each row group, file by file."""
+def _row_groups(files: Sequence[InputFile]) -> Iterator[list[_RowGroup]]:
+    """The row groups, file by file."""
     if not files:
         return iter(())
     with ThreadPoolExecutor(min(len(files), _FOOTERS_AT_ONCE)) as threads:
         return iter(list(threads.map(_group_sizes, files)))
 
 
-def _group_sizes(file: InputFile) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class _RowGroup:
+    size: int
+    rows: int
+
+
+def _group_sizes(file: InputFile) -> list[_RowGroup]:
     with open_parquet(file) as opened:
-        footer = opened.metadata
-        return [footer.row_group(at).total_byte_size for at in range(footer.num_row_groups)]
+        groups = map(opened.metadata.row_group, range(opened.metadata.num_row_groups))
+        return [_RowGroup(group.total_byte_size, group.num_rows) for group in groups]
 
 
-def _parquet_splits(file: InputFile, sizes: Sequence[int], target: int) -> Iterator[Split]:
+def _parquet_splits(file: InputFile, groups: Sequence[_RowGroup], target: int) -> Iterator[Split]:
     start = weight = 0
-    for at, size in enumerate(sizes):
-        if at > start and weight + size > target:
+    for at, group in enumerate(groups):
+        parts = min(-(-group.size // max(target, 1)), -(-group.rows // _FEWEST_ROWS))
+        if at > start and (weight + group.size > target or parts > 1):
             yield Split(0, file, start, at, weight=weight)
             start, weight = at, 0
-        weight += size
-    yield Split(0, file, start, len(sizes), weight=weight)
+        if parts > 1:
+            # Each reads the whole group and keeps its part: reading is the least of the work.
+            for first, last in ranges(group.rows, -(-group.rows // parts)):
+                share = group.size // parts
+                yield Split(0, file, at, at + 1, weight=share, rows=(first, last))
+            start = at + 1
+            continue
+        weight += group.size
+    if start < len(groups) or not groups:
+        yield Split(0, file, start, len(groups), weight=weight)

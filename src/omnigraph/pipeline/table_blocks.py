@@ -6,7 +6,7 @@ text: what they mean is the business of whoever knows the type.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -93,12 +93,25 @@ def _parquet_blocks(split: Split, rows: int, columns: Sequence[str] | None) -> I
             batches = opened.iter_batches(
                 size, row_groups=[group], columns=chosen, use_threads=False
             )
-            for batch in batches:
+            for batch in _within(batches, split.rows):
                 yield TableBlock(pa.Table.from_batches([batch]), row)
                 row += batch.num_rows
         if row == 0:
             empty = schema.empty_table()
             yield TableBlock(empty if chosen is None else empty.select(chosen), 0)
+
+
+def _within(
+    batches: Iterable[pa.RecordBatch], rows: tuple[int, int] | None
+) -> Iterator[pa.RecordBatch]:
+    """The batches of a row group, as far as they are in a part of it."""
+    first = 0
+    for batch in batches:
+        start, end = (0, batch.num_rows) if rows is None else (row - first for row in rows)
+        first += batch.num_rows
+        part = batch.slice(max(start, 0), max(min(end, batch.num_rows) - max(start, 0), 0))
+        if part.num_rows:
+            yield part
 
 
 def _rows_at_once(group: Any, rows: int) -> int:

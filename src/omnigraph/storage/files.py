@@ -29,7 +29,7 @@ def files_of(table: Table) -> set[str]:
     """
     dataset = table.dataset()
     objects = ControlObjects(table.location)
-    found = {_manifest(table.pin.version)}
+    found = files_of_version(table)
     data: set[str] = set()
     with storage_errors(f"enumerating the files of {table.location}"):
         for fragment in dataset.get_fragments():
@@ -42,13 +42,18 @@ def files_of(table: Table) -> set[str]:
             for index in dataset.describe_indices()
             for segment in index.segments
         }
-    found |= data | _transaction(table)
+    found |= data
     if indexes:
         found |= _inside(objects.list("_indices"), indexes)
     if _has_blobs(dataset.schema):
         # Blobs too large for their data file lie in a directory named after it.
         found |= _inside(objects.list("data"), {name.removesuffix(".lance") for name in data})
     return found
+
+
+def files_of_version(table: Table) -> set[str]:
+    """The files that make a version out of data: its manifest and its transaction."""
+    return {_manifest(table.pin.version)} | _transaction(table)
 
 
 def all_files(table: Table) -> set[str]:

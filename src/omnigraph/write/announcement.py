@@ -18,7 +18,7 @@ from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.write.base import Base
 from omnigraph.write.changes import ChangeSet
-from omnigraph.write.intents import Intent, IntentTable, LiveIntent, WriterKind
+from omnigraph.write.intents import STAGING, Intent, IntentTable, LiveIntent, WriterKind
 from omnigraph.write.plan import PublishPlan
 
 REQUEST_BYTES = 32 * 2**20
@@ -69,10 +69,14 @@ class Announcement:
             self._live.require_alive()
 
     def settle(self) -> None:
-        """The write is published, and so the intent is of no use any more."""
+        """The write is published or given up, and so the intent is of no use any more."""
         if self._live is None:
             return
+        objects = ControlObjects(self.root)
         try:
+            # Before the intent, without which nobody would know whose they are.
+            for name in objects.list(f"{STAGING}/{self.operation_id}"):
+                objects.delete(name)
             self._live.remove()
         except StorageError:
             return  # the next sweep finds the commit and removes it

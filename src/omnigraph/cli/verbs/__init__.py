@@ -12,6 +12,7 @@ from collections.abc import Mapping
 VERBS: Mapping[str, str] = {
     "init": "Make a new, empty graph.",
     "load": "Load entities from files, as one commit.",
+    "pipeline": "Load foreign tables as a document maps them onto types.",
     "mutate": "Run a query that changes a graph, as one commit.",
     "query": "Run a query and print what it returns.",
     "explain": "Show how a query would be run, or how it was.",

@@ -115,7 +115,7 @@ def command(
         write_json({"uri": target.uri, **load_body(result)})
     else:
         write_text(load_line(target.uri, result))
-        for line in () if scope.quiet else _notes(result):
+        for line in () if scope.quiet else load_notes(result):
             write_note(line)
 
 
@@ -149,7 +149,8 @@ def load_line(uri: str, result: LoadResult) -> str:
     return f"{said}; {result.rejected} rows left out ({codes})"
 
 
-def _notes(result: LoadResult) -> list[str]:
+def load_notes(result: LoadResult) -> list[str]:
+    """What else a person may want to know about a load."""
     notes = []
     if result.rejects_file is not None:
         notes.append(f"the rows left out are listed in {result.rejects_file}")

@@ -6,7 +6,9 @@ reach it. Nothing in it outlives the load; what a dead one left is discarded by 
 
 from __future__ import annotations
 
+import shutil
 import tempfile
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -72,6 +74,13 @@ class StagingArea:
 
     def remove(self) -> None:
         """Delete everything."""
+        if self.location.is_local:
+            place = Path(self.location.path)
+            shutil.rmtree(place, ignore_errors=True)
+            # Others may be at work beside it.
+            with suppress(OSError):
+                place.parent.rmdir()
+            return
         objects = ControlObjects(self.location)
         for name in objects.list():
             objects.delete(name)
@@ -79,6 +88,8 @@ class StagingArea:
     def _put(self, name: str, data: pa.Buffer) -> None:
         if self.location.is_local:
             directory = Path(self.location.path)
+            with suppress(FileNotFoundError):  # another load has just removed the parent
+                directory.mkdir(parents=True, exist_ok=True)
             directory.mkdir(parents=True, exist_ok=True)
             # Whole or not at all: the name is told only after this.
             directory.joinpath(name).write_bytes(data)

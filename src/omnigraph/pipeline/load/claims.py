@@ -14,17 +14,19 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.pipeline.load.columns import key_texts
+from omnigraph.pipeline.load.columns import KeySource, key_texts
 from omnigraph.pipeline.load.directory import Directory
 from omnigraph.pipeline.load.rules import tuples_name
 from omnigraph.pipeline.load.staged import StagedType
 from omnigraph.storage.delta import FragmentDelta, fragment_delta
-from omnigraph.storage.table import ROW_ADDRESS
 from omnigraph.write.base import Base
 from omnigraph.write.batches import EntityType
 from omnigraph.write.load.run import LoadMode
 from omnigraph.write.reads import Claim, Everything, Read
-from omnigraph.write.uniqueness import Constraint, constraints_of
+from omnigraph.write.uniqueness import constraints_of
+
+# So many ends of staged edges are looked through for nodes that went; then it takes too long.
+MAX_SCANNED = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,58 +42,82 @@ class _Changed:
             return None
         return cls(fragment_delta(old.table, new.table))
 
-    def added(self, type_: EntityType, members: tuple[str, ...]) -> pa.Array:
-        """The keys of rows that came."""
-        names = list(dict.fromkeys(members))
-        return key_texts(type_, members, self.delta.rows(names).combine_chunks()).drop_null()
+    def came(self) -> pa.Array:
+        """The ids of the rows that came, were changed or have only moved."""
+        return _combined(self.delta.rows(["id"]).column("id"))
+
+    def went(self) -> pa.Array:
+        """The ids of the rows that went, were changed or have only moved."""
+        return _combined(self.delta.lost(["id"]).column("id"))
+
+
+@dataclass(frozen=True, slots=True)
+class SameHoldIds:
+    """The stored rows that have an id of the load's stay the same ones.
+
+    They may change, since they are replaced as a whole, and lie elsewhere.
+    """
+
+    type_key: str
+    ids: Directory
+
+    def holds(self, before: Base, after: Base) -> bool:
+        """Compare the ids of the rows that came and went."""
+        changed = _Changed.of(self.type_key, before, after)
+        if changed is None:
+            return True
+        came, went = (
+            ids.filter(pa.array(self.ids.has(ids))) for ids in (changed.came(), changed.went())
+        )
+        return bool(came.sort().equals(went.sort()))
 
 
 @dataclass(frozen=True, slots=True)
 class NoneHolds:
-    """Nobody adds a row that holds one of these keys."""
+    """Nobody adds a row that holds one of these keys, and is not ``replaced`` by the load."""
 
     type_key: str
     type: EntityType
     members: tuple[str, ...]
     keys: Directory
+    replaced: Directory | None
 
     def holds(self, before: Base, after: Base) -> bool:
         """Look up the keys of the rows that came."""
         changed = _Changed.of(self.type_key, before, after)
         if changed is None:
             return True
-        return not self.keys.has(changed.added(self.type, self.members)).any()
+        names = list(dict.fromkeys(("id", *self.members)))
+        rows = changed.delta.rows(names).combine_chunks()
+        if self.replaced is not None:
+            rows = rows.filter(pa.array(~self.replaced.has(_combined(rows.column("id")))))
+        keys = key_texts(self.type, self.members, rows).drop_null()
+        return not self.keys.has(keys).any()
 
 
 @dataclass(frozen=True, slots=True)
-class AllStay:
-    """The stored rows that are replaced stay where they are."""
+class NoEndGoes:
+    """No stored node is deleted that one of these columns of staged edges leads to."""
 
     type_key: str
-    rows: pa.Table
+    ends: tuple[tuple[KeySource, str], ...]
 
     def holds(self, before: Base, after: Base) -> bool:
-        """Look for the rows that went."""
-        changed = _Changed.of(self.type_key, before, after)
-        return changed is None or changed.delta.keeps(self.rows.column(ROW_ADDRESS))
-
-
-@dataclass(frozen=True, slots=True)
-class NoNodeGoes:
-    """No node of a type that edges lead to is deleted."""
-
-    type_key: str
-
-    def holds(self, before: Base, after: Base) -> bool:
-        """Whether every row that went has come again, or has only moved."""
+        """Look for the nodes that went and have not come again."""
         changed = _Changed.of(self.type_key, before, after)
         if changed is None:
             return True
-        lost = changed.delta.lost(["id"]).column("id")
-        if not len(lost):
+        went = changed.went()
+        went = went.filter(pc.invert(pc.is_in(went, value_set=changed.came())))
+        if not len(went):
             return True
-        back = changed.delta.rows(["id"]).column("id").combine_chunks()
-        return bool(pc.all(pc.is_in(lost, value_set=back), min_count=0).as_py())
+        if sum(edges.rows for edges, _ in self.ends) > MAX_SCANNED:
+            return False
+        return not any(
+            pc.any(pc.is_in(rows.column(column), value_set=went), min_count=0).as_py()
+            for edges, column in self.ends
+            for rows in edges.read((column,))
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +136,6 @@ def claims_of(
     staged: Mapping[str, StagedType],
     directories: Mapping[str, Directory],
     *,
-    gone: Mapping[str, pa.Table],
     mode: LoadMode,
     touched: Collection[str],
     base: Base,
@@ -118,41 +143,49 @@ def claims_of(
     """What must still be so when the load is published."""
     if mode == "overwrite":
         yield from _whole_tables(touched, base)
-        return
-    for key, one in staged.items():
-        ids = directories.get(f"ids:{key}")
-        if ids is not None and one.has_given_ids:
-            yield NoneHolds(key, one.type, ("id",), ids)
-        if key in gone:
-            yield AllStay(key, gone[key])
-        for rule in constraints_of(one.type):
-            yield from _tuples(key, rule, directories)
-        sources = directories.get(f"sources:{key}")
-        if sources is not None:
-            yield NoneHolds(key, one.type, ("src",), sources)
-            if isinstance(one.type, EdgeType) and one.type.min_out:
-                yield NoEdgeGoes(key)
-    for name in directories:
-        if name.startswith("stored:"):
-            yield NoNodeGoes(name.removeprefix("stored:"))
+    else:
+        for key, one in staged.items():
+            yield from _rows(key, one, directories)
+    for end in base.catalog.nodes:
+        key = f"node:{end}"
+        if f"stored:{key}" in directories:
+            yield NoEndGoes(key, tuple(_ends(end, staged)))
 
 
-def _tuples(
-    key: str, rule: Constraint, directories: Mapping[str, Directory]
-) -> Iterator[NoneHolds]:
-    found = directories.get(tuples_name(key, rule))
-    if found is not None:
-        yield NoneHolds(key, rule.type, rule.members, found)
+def _rows(key: str, staged: StagedType, directories: Mapping[str, Directory]) -> Iterator[Claim]:
+    """What the staged rows of a type depend on among the stored ones."""
+    ids = directories.get(f"ids:{key}") if staged.has_given_ids else None
+    if ids is not None:
+        yield SameHoldIds(key, ids)
+    for rule in constraints_of(staged.type):
+        tuples = directories.get(tuples_name(key, rule))
+        if tuples is not None:
+            yield NoneHolds(key, rule.type, rule.members, tuples, ids)
+    sources = directories.get(f"sources:{key}")
+    if sources is not None:
+        yield NoneHolds(key, staged.type, ("src",), sources, ids)
+        if isinstance(staged.type, EdgeType) and staged.type.min_out:
+            yield NoEdgeGoes(key)
+
+
+def _ends(name: str, staged: Mapping[str, StagedType]) -> Iterator[tuple[KeySource, str]]:
+    """Where staged edges name nodes of a type."""
+    for one in staged.values():
+        if isinstance(one.type, EdgeType):
+            for column, end in (("src", one.type.source), ("dst", one.type.target)):
+                if end == name:
+                    yield one.source(), column
 
 
 def _whole_tables(touched: Collection[str], base: Base) -> Iterator[Claim]:
-    """What is replaced as a whole, the nodes its edges lead to, and the edges of its nodes."""
+    """What is replaced as a whole, and the stored edges of its nodes."""
     keys = set(touched)
     for name, edge in base.catalog.edges.items():
-        ends = {f"node:{edge.source}", f"node:{edge.target}"}
-        if f"edge:{name}" in touched:
-            keys |= ends
-        if ends & set(touched):
+        if not keys.isdisjoint({f"node:{edge.source}", f"node:{edge.target}"}):
             keys.add(f"edge:{name}")
     for key in sorted(keys):
         yield Read(key, Everything())
+
+
+def _combined(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

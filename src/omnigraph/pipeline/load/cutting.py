@@ -24,23 +24,25 @@ class _Range:
     end: int
 
 
-def cut_inputs(files: Sequence[InputFile], run: RunTasks) -> list[Split]:
+def cut_inputs(
+    files: Sequence[InputFile], run: RunTasks, target_bytes: int = TARGET_BYTES
+) -> list[Split]:
     """The splits of all files, in their order."""
-    large = [file for file in files if _is_cuttable(file)]
-    parts = {file: ranges(file.size, TARGET_BYTES) for file in large}
+    large = [file for file in files if _is_cuttable(file) and file.size > target_bytes]
+    parts = {file: ranges(file.size, target_bytes) for file in large}
     asked = [_Range(file, *part) for file in large for part in parts[file]]
     counted: Iterator[int] = iter(run("count quotes", _quotes, asked))
     cuts = {
         file: cut_csv(file, parts[file], [next(counted) for _ in parts[file]]) for file in large
     }
     splits: list[Split] = []
-    for split in cut(files, TARGET_BYTES):
+    for split in cut(files, target_bytes):
         splits += cuts.get(split.file, [split])
     return renumber(splits)
 
 
 def _is_cuttable(file: InputFile) -> bool:
-    return file.format == "csv" and file.compression is None and file.size > TARGET_BYTES
+    return file.format == "csv" and file.compression is None
 
 
 def _quotes(part: _Range) -> int:

@@ -103,6 +103,16 @@ class Directory:
         names = [part.repeats for part in self.parts if part.repeats is not None]
         return pa.concat_tables([_REPEATS.empty_table(), *map(self.area.read_table, names)])
 
+    def later(self) -> pa.Table:
+        """The rows whose key an earlier one has, if it is the last that is kept."""
+        repeats = self.repeats()
+        others = repeats.column("address").to_numpy()
+        lasts, groups = np.unique(repeats.column("kept").to_numpy(), return_inverse=True)
+        firsts = np.full(len(lasts), np.iinfo(np.uint64).max)
+        np.minimum.at(firsts, groups, others)
+        later = np.concatenate([others[~np.isin(others, firsts)], lasts])
+        return pa.table({ROW_ADDRESS: np.sort(later)})
+
 
 _REPEATS = pa.schema([("address", pa.uint64()), ("kept", pa.uint64())])
 

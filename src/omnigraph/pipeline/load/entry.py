@@ -1,25 +1,27 @@
 """Loading on Spark as the graph asks for it: a session, the inputs, one load.
 
-Owns the way from what a person hands over to the files that are loaded.
+Owns the way from what a person hands over to one load on an engine.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN
-from omnigraph.pipeline.inputs import find_inputs
+from omnigraph.pipeline.engine import SparkEngine, require_shared_storage
+from omnigraph.pipeline.load.given import Given, given
 from omnigraph.pipeline.load.operation import SparkLoad
 from omnigraph.pipeline.progress import stages
 from omnigraph.pipeline.session import spark_session
 from omnigraph.pipeline.settings import SparkSettings
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.results import LoadResult
-from omnigraph.write.writer import Writer
+from omnigraph.write.writer import Writer, WriteTxn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -53,26 +55,61 @@ def load_on_spark(
     writer: Writer,
     actor: str | None,
     spark: SparkChoice,
+    *,
+    notes: Mapping[str, Any] | None = None,
+    once: Callable[[WriteTxn], None] | None = None,
 ) -> LoadResult:
-    """Load files of any size as one commit."""
-    catalog = _catalog(writer)
-    files = find_inputs(data, [*catalog.nodes, *catalog.edges])
-    with (
-        spark_session(spark.settings, existing=spark.session) as engine,
-        stages(engine, show=spark.progress) as shown,
-    ):
+    """Load input of any size as one commit.
+
+    ``notes`` are written down in the commit. ``once`` is asked before anything is done, and
+    raises `RunIsDone` when it has been done before.
+    """
+    found = given(data, catalog_for(writer))
+    session = spark.session or found.session
+    if session is None and spark.settings.remote is None:
+        # Told before anything starts: to reach a cluster takes time.
+        require_shared_storage(spark.settings.master, str(writer.root))
+    with spark_session(spark.settings, existing=session) as engine:
+        return load_given(
+            found,
+            options,
+            writer,
+            engine,
+            actor=actor,
+            progress=spark.progress,
+            notes=notes,
+            once=once,
+        )
+
+
+def load_given(
+    found: Given,
+    options: LoadOptions,
+    writer: Writer,
+    engine: SparkEngine,
+    *,
+    actor: str | None = None,
+    progress: bool = False,
+    notes: Mapping[str, Any] | None = None,
+    once: Callable[[WriteTxn], None] | None = None,
+) -> LoadResult:
+    """The same for input that has been told apart, on an engine that runs."""
+    with stages(engine, show=progress) as shown:
         load = SparkLoad(
-            files,
+            found.files,
             options,
             engine,
             shown,
             writer.operation_id,
             EmbedderConfig.of_environment(),
+            unwritten=found.unwritten,
+            once=once,
         )
+        load.noted.update(notes or {})
         return load.run(writer, actor)
 
 
-def _catalog(writer: Writer) -> Catalog:
+def catalog_for(writer: Writer) -> Catalog:
     """The schema of the branch, or of the one it will be forked from."""
     branches = writer.manifest.branches()
     known = writer.branch in (MAIN, *branches)

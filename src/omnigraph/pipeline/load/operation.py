@@ -6,7 +6,7 @@ one door publishes; this only tells it which files to publish, and what that dep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -17,6 +17,8 @@ import pyarrow as pa
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import OmniGraphError
+from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.view import find_commit
 from omnigraph.pipeline.engine import SparkEngine, require_shared_storage
 from omnigraph.pipeline.inputs import InputFile
 from omnigraph.pipeline.load.area import StagingArea
@@ -28,13 +30,12 @@ from omnigraph.pipeline.load.refusal import refusal
 from omnigraph.pipeline.load.resolve import resolved, rewrite, rewrites
 from omnigraph.pipeline.load.rules import Round, SetRules
 from omnigraph.pipeline.load.stage import stage
-from omnigraph.pipeline.load.staged import StagedType, joined, staged_types
+from omnigraph.pipeline.load.staged import StagedType, delete_files, forget, joined, staged_types
 from omnigraph.pipeline.load.verdicts import EVERY, LeftOut, Verdict
 from omnigraph.pipeline.load.work import SplitGroup, StagedTask, StageJob
 from omnigraph.pipeline.progress import Stages
-from omnigraph.pipeline.splits import Split, pack
-from omnigraph.pipeline.tasks import run_tasks
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.pipeline.splits import TARGET_BYTES, Split, pack
+from omnigraph.pipeline.tasks import run_tasks, spark_errors
 from omnigraph.storage.staging import WrittenRows
 from omnigraph.storage.table import ROW_ADDRESS
 from omnigraph.write.base import Base
@@ -50,6 +51,11 @@ from omnigraph.write.runs import RUN_ID
 from omnigraph.write.violations import SHOWN
 from omnigraph.write.writer import Writer, WriteTxn, Written
 
+# A split of fewer bytes is more trouble than it is worth.
+LEAST_BYTES = 2 << 20
+# About how much larger the values of a file are than the file.
+_PACKED = {"parquet": 2}
+
 
 @dataclass(frozen=True, slots=True)
 class Staged:
@@ -63,12 +69,15 @@ class Staged:
     @property
     def touched(self) -> frozenset[str]:
         """The types that the input says something about."""
-        empty = (
-            type_key(find_frame_type(split.file.type_name, self.job.catalog))
+        rejecting = {found.number for task in self.tasks for found in task.splits if found.codes}
+        tables = [
+            (split.number, type_key(find_frame_type(split.file.type_name, self.job.catalog)))
             for split in self.splits
             if split.file.type_name is not None
-        )
-        return frozenset([*self.types, *(() if self.codes else empty)])
+        ]
+        # A table without rows says that there are none; one with wrong rows only says nothing.
+        wrong = {key for number, key in tables if number in rejecting}
+        return frozenset([*self.types, *({key for _, key in tables} - wrong)])
 
     @property
     def codes(self) -> dict[str, int]:
@@ -104,6 +113,7 @@ class SparkLoad:
     noted: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
     _staged: Staged | None = None
     _rewritten: list[tuple[str, WrittenRows]] = field(default_factory=list)
+    _kept: frozenset[tuple[str, str]] = frozenset()
     _left_out: LeftOut = field(default_factory=LeftOut)
     _seconds: dict[str, float] = field(default_factory=dict)
     _rejects_file: str | None = None
@@ -130,34 +140,34 @@ class SparkLoad:
             return self._repeated(writer, actor, done)
         finally:
             area.remove()
+            if self._staged is not None:
+                forget(self._staged.types.values())
         self._seconds["publish"] = monotonic() - begun - sum(self._seconds.values())
-        if options.dry_run:
-            self._discard(writer)
+        if options.dry_run or self._rewritten:
+            self._discard(writer, frozenset() if options.dry_run else self._kept)
         return self._result(writer, actor, written)
 
     def prepare(self, txn: WriteTxn, area: StagingArea) -> BulkChanges:
         """Stage once for a schema; check, and tell the door what to publish."""
-        require_first_run(txn, self.options.run_id)
-        if self.once is not None:
-            self.once(txn)
-        txn.announced.begin_bulk("Load", txn.base.snapshot.tables, txn.base)
         try:
+            require_first_run(txn, self.options.run_id)
+            if self.once is not None:
+                self.once(txn)
+            txn.announced.begin_bulk("Load", txn.base.snapshot.tables, txn.base)
             staged = self._stage(txn.base, area)
             txn.announced.name_files(
                 {key: found.files for key, found in staged.types.items()}, txn.base
             )
             found = self._check(txn, staged)
             tables = self._resolve(txn, staged, found)
-        except OmniGraphError:
+        except (OmniGraphError, RunIsDone):
             # Told before anything could be published: nobody needs the files any more.
             self._discard_files(txn)
             txn.announced.settle()
             raise
-        gone = {table.type_key: table.gone for table in tables if table.gone is not None}
         for claim in claims_of(
             staged.types,
             found.directories,
-            gone=gone,
             mode=self.options.mode,
             touched=staged.touched,
             base=txn.base,
@@ -171,10 +181,11 @@ class SparkLoad:
         if self._staged is not None and self._staged.job.catalog is base.catalog:
             return self._staged
         self._write_down(area)
-        splits = tuple(cut_inputs(self.files, self._run))
+        target = self._split_bytes()
+        splits = tuple(cut_inputs(self.files, self._run, target))
         job = StageJob(base.catalog, _tables(base), area, self.embedding)
         shown = SHOWN if self.options.on_error == "fail" else 0
-        groups = [SplitGroup(job, group, shown) for group in pack(splits)]
+        groups = [SplitGroup(job, group, shown) for group in pack(splits, target)]
         tasks = tuple(self._run("stage", stage, groups))
         self._staged = Staged(job, splits, tasks, staged_types(tasks, base))
         self._note_embedding(tasks)
@@ -184,9 +195,19 @@ class SparkLoad:
         """Turn frames and lines into files, once: some can be read only once."""
         if not self.unwritten:
             return
-        with self._timed("frames"), self.stages.stage("frames"):
+        with (
+            self._timed("frames"),
+            self.stages.stage("frames"),
+            spark_errors(self.engine),
+        ):
             written = [file for one in self.unwritten for file in one.write(area)]
         self.files, self.unwritten = [*self.files, *written], ()
+
+    def _split_bytes(self) -> int:
+        """Small enough that every core has something to do, and not smaller."""
+        weight = sum(file.size * _PACKED.get(file.format, 1) for file in self.files)
+        share = weight // max(2 * self.engine.cores, 1)
+        return max(LEAST_BYTES, min(TARGET_BYTES, share))
 
     def _note_embedding(self, tasks: Sequence[StagedTask]) -> None:
         used = [task.embedding for task in tasks if task.embedding is not None]
@@ -222,14 +243,15 @@ class SparkLoad:
 
     def _refuse(self, staged: Staged, verdicts: Sequence[Verdict], *, fails: bool) -> None:
         """Stop for what cannot be skipped, or must not be."""
-        blamed = LeftOut()
+        area = staged.job.area
         strays = [verdict for verdict in verdicts if verdict.strays]
-        if strays:
-            raise refusal([], _counts(strays), strays, staged.job.area)
+        if strays and not fails:
+            raise refusal([], _counts(strays), strays, area)
         if not fails:
             return
-        blamed.reject(staged.job.area, verdicts)
-        raise refusal(self._explained(staged, blamed), _counts(verdicts))
+        blamed = LeftOut()
+        blamed.reject(area, (verdict for verdict in verdicts if not verdict.strays))
+        raise refusal(self._explained(staged, blamed), _counts(verdicts), verdicts, area)
 
     def _explained(self, staged: Staged, left_out: LeftOut) -> list[Explained]:
         late = late_rows(left_out, staged.types)
@@ -287,30 +309,31 @@ class SparkLoad:
             if written.count or (replaces and not (one is not None and one.count)):
                 gone = _gone(staged.job.area, found.matches.get(key, []))
                 tables.append(BulkTable(key, written, gone, replaces_all=replaces))
-        txn.announced.name_files({key: rows.files for key, rows in self._rewritten}, txn.base)
+        txn.announced.name_files(
+            {key: joined(some.values()).files for key, some in rewritten.items()}, txn.base
+        )
+        self._kept = frozenset((one.type_key, file) for one in tables for file in one.written.files)
         self._fragments = sum(len(table.written.fragments) for table in tables)
         self._bytes = sum(rows.size for one in staged.types.values() for rows in one.rows)
         return tuple(tables)
 
     # -- the end ---------------------------------------------------------------------
 
-    def _discard(self, writer: Writer) -> None:
-        view = writer.manifest.view(
-            writer.branch if writer.branch in writer.manifest.branches() else "main"
-        )
-        self._delete(Base.of(writer.root, view))
+    def _discard(self, writer: Writer, kept: Collection[tuple[str, str]]) -> None:
+        branch = writer.branch if writer.branch in writer.manifest.branches() else MAIN
+        self._delete(Base.of(writer.root, writer.manifest.view(branch)), kept)
 
     def _discard_files(self, txn: WriteTxn) -> None:
-        self._delete(txn.base)
+        # Whatever a store has answered before: what the branch shows is not to be touched.
+        if find_commit(txn.base.view, txn.announced.commit.id) is None:
+            self._delete(txn.base)
 
-    def _delete(self, base: Base) -> None:
-        """Delete what was staged; only for a load that is published by nobody."""
+    def _delete(self, base: Base, kept: Collection[tuple[str, str]] = frozenset()) -> None:
+        """Delete what was staged, but for the files that are published."""
         types = {} if self._staged is None else self._staged.types
         names = [(key, name) for key, one in types.items() for name in one.files]
         names += [(key, name) for key, rows in self._rewritten for name in rows.files]
-        objects = ControlObjects(base.root)
-        for key, name in names:
-            objects.delete(f"{base.snapshot.tables[key].table.path}/{name}")
+        delete_files(base, (name for name in names if name not in kept))
 
     def _result(self, writer: Writer, actor: str | None, written: Written) -> LoadResult:
         staged = self._staged

@@ -56,18 +56,14 @@ class MissingEnds:
     nodes: tuple[Directory, ...]
     shown: int
     strays: bool = False
-    """Stored edges: those that are written anew in ``rewritten`` are none."""
-    rewritten: Directory | None = None
+    """The edges are stored ones, and no staged row is to blame."""
 
     def ask(self) -> Answer:
         """Look every end up."""
         found = []
         area = self.nodes[0].area
-        for rows in self.edges.read(("id", self.column)):
-            ends = rows.column(self.column).combine_chunks()
-            lost = ~self._known(ends)
-            if lost.any() and self.rewritten is not None:
-                lost &= ~self.rewritten.has(rows.column("id").combine_chunks())
+        for rows in self.edges.read((self.column,)):
+            lost = ~self._known(rows.column(self.column).combine_chunks())
             if lost.any():
                 found.append(rows.filter(pa.array(lost)))
         if not found:
@@ -76,7 +72,8 @@ class MissingEnds:
         shown = missing.slice(0, self.shown)
         texts = shown.column(self.column).to_pylist()
         messages = [endpoint_text(self.column, text, self.end) for text in texts]
-        table = _table(missing, messages, shown.column("id"))
+        ids = rows_at(self.edges, shown.column(ROW_ADDRESS).to_numpy(), ("id",)).column("id")
+        table = _table(missing, messages, ids)
         return Answer(verdict(area, self.rule, table, self.shown, strays=self.strays))
 
     def _known(self, ends: pa.Array) -> np.ndarray:
@@ -147,18 +144,12 @@ class StoredClashes:
             hits = self.tuples.find(keys.drop_null())
             own = rows.take(hits.column("at"))
             ids = own.column("id").combine_chunks()
-            if self.written is not None and len(ids):
-                left = pa.array(~self.written.has(ids))
-                hits, own = hits.filter(left), own.filter(left)
-            if hits.num_rows:
-                found.append(
-                    pa.table(
-                        {
-                            ROW_ADDRESS: _address(hits),
-                            "holder": own.column("id"),
-                        }
-                    )
-                )
+            left = ~_is_left_out(self.staged, _address(hits))
+            if self.written is not None:
+                left &= ~self.written.has(ids)
+            if left.any():
+                clash = {ROW_ADDRESS: _address(hits), "holder": own.column("id")}
+                found.append(pa.table(clash).filter(pa.array(left)))
         if not found:
             return Answer()
         clashes = pa.concat_tables(found).sort_by(ROW_ADDRESS)
@@ -306,6 +297,15 @@ def unique_texts(constraint: Constraint, holders: Sequence[str], rows: pa.Table)
         constraint.text(values, (holder, own))
         for values, holder, own in zip(zip(*texts, strict=True), holders, ids, strict=True)
     ]
+
+
+def _is_left_out(source: KeySource, addresses: pa.Array) -> np.ndarray:
+    """Which rows of a source are none of its rows any more."""
+    gone = [
+        (np.uint64(fragment) << np.uint64(32)) | rows.astype(np.uint64)
+        for fragment, rows in source.left_out.items()
+    ]
+    return np.isin(addresses.to_numpy(), np.concatenate([*gone, np.empty(0, dtype=np.uint64)]))
 
 
 def _address(hits: pa.Table) -> pa.Array:

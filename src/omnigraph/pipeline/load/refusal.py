@@ -1,6 +1,7 @@
 """Refusal: the one error that a load on Spark ends with when its input is wrong.
 
-Owns which problems it shows: the first of every kind with file and line, and all counts.
+Owns which problems it shows: the first of every kind with file and line, and all counts. They
+stand in the order of the rules, as the evaluator in `write.check` goes through them.
 """
 
 from __future__ import annotations
@@ -16,19 +17,20 @@ from omnigraph.pipeline.load.verdicts import Verdict, first_messages
 from omnigraph.write.violations import Violation
 
 OF_EACH_KIND = 10
+_VALUES = ("range", "check", "enum")
 
 
 def refusal(
     explained: Sequence[Explained],
     codes: Mapping[str, int],
-    strays: Sequence[Verdict] = (),
+    verdicts: Sequence[Verdict] = (),
     area: StagingArea | None = None,
 ) -> OmniGraphError:
-    """What is raised for rows that are wrong; ``strays`` are stored rows, with no line."""
+    """What is raised for rows that are wrong; those of verdicts on stored rows have no line."""
     found = [reject.as_violation() for one in explained for reject in one.first]
     if area is not None:
-        found += _stored(area, strays)
-    shown = _first_of_each_kind(found)
+        found += _stored(area, [verdict for verdict in verdicts if verdict.strays])
+    shown = _first_of_each_kind(_in_order(found, verdicts))
     total = sum(codes.values())
     lines = [str(violation) for violation in shown]
     if total > len(lines):
@@ -45,6 +47,24 @@ def refusal(
         details["type_key"] = shown[0].type_key
         return KeyConflict("\n".join(lines), details=details)
     return ValidationError("\n".join(lines), rule=shown[0].rule, details=details)
+
+
+def _in_order(found: Sequence[Violation], verdicts: Sequence[Verdict]) -> list[Violation]:
+    """By rule and then by line; what cannot be read comes before values that break a rule."""
+    orders = {
+        (rule.type_key, rule.code, rule.property): rule.order
+        for rule in sorted((verdict.rule for verdict in verdicts), key=lambda rule: -rule.order)
+    }
+
+    def place(violation: Violation) -> tuple[int, str, int]:
+        key = violation.type_key or ""
+        if verdicts:
+            return orders[key, violation.rule, violation.property or ""], "", 0
+        if violation.rule not in _VALUES:
+            return -1, "", 0
+        return 0, key.partition(":")[2], _VALUES.index(violation.rule)
+
+    return sorted(found, key=place)
 
 
 def _stored(area: StagingArea, strays: Sequence[Verdict]) -> list[Violation]:

@@ -76,10 +76,12 @@ class SetRules:
     touched: frozenset[str]
     shown: int
     directories: dict[str, Directory] = field(default_factory=dict)
+    _touched: frozenset[str] = frozenset()
 
     def look(self, left_out: LeftOut) -> Round:
         """Ask every rule about the rows that are left."""
         self.directories = {}
+        self._touched = self.touched - self._emptied(left_out)
         self._make(self._first_directories(left_out))
         self._supersede(left_out)
         repeats = self._repeats(left_out)
@@ -98,6 +100,14 @@ class SetRules:
     def _replaces(self) -> bool:
         return self.mode == "overwrite"
 
+    def _emptied(self, left_out: LeftOut) -> set[str]:
+        """The types whose every row has been rejected: they are left alone."""
+        return {
+            key
+            for key, staged in self.staged.items()
+            if len(left_out.addresses(key, with_superseded=False)) == staged.count
+        }
+
     def _edges(self) -> list[EdgeType]:
         return [
             edge
@@ -111,7 +121,7 @@ class SetRules:
 
     def _has_stored(self, key: str) -> bool:
         """Whether stored rows of a type stay, or are looked at one by one."""
-        replaced = self._replaces and key in self.touched
+        replaced = self._replaces and key in self._touched
         return not replaced and self.base.table(key).table.pin.row_count > 0
 
     def _source(self, key: str, left_out: LeftOut) -> KeySource:
@@ -129,7 +139,7 @@ class SetRules:
                 staged.type.name in ends or self._replaces
             )
             if staged.has_given_ids or is_end:
-                last = self.mode == "merge" and not _has_key(staged.type)
+                last = not _has_key(staged.type)
                 jobs += self._jobs(f"ids:{key}", staged.type, ("id",), [source], keeps_last=last)
             for rule in constraints_of(staged.type):
                 if not rule.is_key:
@@ -193,9 +203,8 @@ class SetRules:
         return places
 
     def _supersede(self, left_out: LeftOut) -> None:
-        """Of rows with one id, merging takes the last."""
-        if self.mode != "merge":
-            return
+        """Of rows with one id the last is looked at; the others count when it is rejected."""
+        left_out.superseded.clear()
         for key, staged in self.staged.items():
             ids = self._ids(key)
             if ids is None or _has_key(staged.type) or not ids.repeated:
@@ -262,10 +271,10 @@ class SetRules:
         """Stored edges that would lose an end, for types that are replaced as a whole."""
         for _, edge in sorted(self.base.catalog.edges.items()):
             key = f"edge:{edge.name}"
-            if key in self.touched or not self.base.table(key).table.pin.row_count:
+            if key in self._touched or not self.base.table(key).table.pin.row_count:
                 continue
             for column, end in (("src", edge.source), ("dst", edge.target)):
-                if f"node:{end}" not in self.touched:
+                if f"node:{end}" not in self._touched:
                     continue
                 rule = RuleOfSet(order[key, column], "endpoint", key, _SPELLED[column])
                 for part in self._stored(key).each():
@@ -307,21 +316,19 @@ class SetRules:
         wrong = miscounted(edge, sources, stored, self._nodes_that_stay(edge), staged)
         if wrong is None:
             return []
-        order = self._order()
-        rule = RuleOfSet(order[key, "@card"], "cardinality", key, "from")
+        rule = RuleOfSet(self._order()[key, "@card"], "cardinality", key, "from")
         if wrong.strays.num_rows:
             name = self.area.write_table("verdict-card", wrong.strays)
             return [Verdict(rule, wrong.strays.num_rows, name, strays=True)]
         listed = self.area.write_table("miscounted", wrong.sources)
-        probes = [
-            EdgesOf(rule, part, sources, listed, self.shown)
-            for part in self._source(key, left_out).each()
-        ]
+        # No edge of a source is more to blame than another, superseded ones included.
+        edges = self.staged[key].source(left_out.rows(key, with_superseded=False))
+        probes = [EdgesOf(rule, part, sources, listed, self.shown) for part in edges.each()]
         return [one.verdict for one in self._ask(probes) if one.verdict is not None]
 
     def _nodes_that_stay(self, edge: EdgeType) -> tuple[Directory, ...] | None:
         """Where a replaced type's new nodes are found; None if its nodes stay."""
-        if self._replaces and f"node:{edge.source}" in self.touched:
+        if self._replaces and f"node:{edge.source}" in self._touched:
             return self._nodes(edge.source)
         return None
 
@@ -353,8 +360,7 @@ class SetRules:
             source = self._source(key, left_out)
             first = RuleOfSet(_KEYS + 2 * at, "key_conflict", key, "id")
             if ids.repeated and not _has_key(staged.type):
-                addresses = ids.repeats().select(["address"]).rename_columns([ROW_ADDRESS])
-                name = self.area.write_table("twice", addresses)
+                name = self.area.write_table("twice", ids.later())
                 found.append(IdClashes(first, staged.type, TWICE, ids, source, name, self.shown))
             if self.mode == "append" and key in matches:
                 second = RuleOfSet(_KEYS + 2 * at + 1, "key_conflict", key, "id")

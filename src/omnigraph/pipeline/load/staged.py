@@ -14,11 +14,14 @@ import numpy as np
 from omnigraph.pipeline.load.columns import KeySource, Rows
 from omnigraph.pipeline.load.verdicts import Addresses, by_fragment
 from omnigraph.pipeline.load.work import StagedRows, StagedTask
+from omnigraph.storage.files import files_of_version
 from omnigraph.storage.layout import FragmentPart, layout_of
+from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.staging import WrittenRows, insert_fragments
 from omnigraph.storage.table import Table
 from omnigraph.write.base import Base
 from omnigraph.write.batches import EntityType, find_type
+from omnigraph.write.reads import has_blobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,25 @@ def _staged(key: str, rows: Sequence[StagedRows], base: Base) -> StagedType:
     staged = table.at(insert_fragments(table, fragments))
     parts = tuple(part for part in layout_of(staged).parts if part.number not in before)
     return StagedType(find_type(base.catalog, key), key, staged, parts, tuple(rows))
+
+
+def forget(types: Iterable[StagedType]) -> None:
+    """Delete the versions by which staged rows were read; their data files stay."""
+    for staged in types:
+        objects = ControlObjects(staged.table.location)
+        for name in sorted(files_of_version(staged.table)):
+            objects.delete(name)
+
+
+def delete_files(base: Base, files: Iterable[tuple[str, str]]) -> None:
+    """Delete data files, by type key, with the blobs that were too large for them."""
+    objects = ControlObjects(base.root)
+    for key, name in files:
+        path = f"{base.snapshot.tables[key].table.path}/{name}"
+        beside = path.removesuffix(".lance")
+        blobs = objects.list(beside) if has_blobs(base.table(key).table.schema) else []
+        for one in (path, *blobs):
+            objects.delete(one)
 
 
 def joined(written: Iterable[WrittenRows]) -> WrittenRows:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import Any
 
 from omnigraph.embed.configuration import EmbedderConfig
@@ -61,6 +62,8 @@ class Load:
     _decoded: list[TypeBatch] | None = None
     _decoded_for: Catalog | None = None
     _early: list[Reject] = field(default_factory=list)
+    _name: str = ""
+    _listed: Path | None = None
 
     def prepare(self, txn: WriteTxn) -> ChangeSet:
         """Decode and embed once for a schema, and fold by mode."""
@@ -77,6 +80,7 @@ class Load:
         self.rejects = sorted(
             [*self._early, *sources.rejects(settled.violations)], key=sources.order_of
         )
+        self._list_rejects()
         self._check_bound()
         return settled.changes
 
@@ -117,25 +121,23 @@ class Load:
         if options.run_id is not None:
             self.noted[RUN_ID] = options.run_id
         commit = noted_commit(actor, self.noted)
+        self._name = commit.id
         try:
             written = writer.run(self.prepare, commit, even_if_empty=True, dry_run=options.dry_run)
         except RunIsDone as done:
             return LoadResult(
                 writer.branch, options.mode, {}, {}, done.commit, actor, repeats_run=True
             )
-        finally:
-            # Also of a load that failed: they are why.
-            listed = self._list_rejects(commit.id)
-        return self._result(writer, actor, written, listed)
+        return self._result(writer, actor, written)
 
-    def _list_rejects(self, name: str) -> str | None:
-        if self.options.rejects is None or not self.rejects:
-            return None
-        return str(write_rejects(self.options.rejects, name, self.rejects))
+    def _list_rejects(self) -> None:
+        """Before anything is published: a load whose rejects cannot be listed must not happen."""
+        directory = self.options.rejects
+        if directory is None or not (self.rejects or self._listed):
+            return
+        self._listed = write_rejects(directory, self._name, self.rejects)
 
-    def _result(
-        self, writer: Writer, actor: str | None, written: Written, listed: str | None
-    ) -> LoadResult:
+    def _result(self, writer: Writer, actor: str | None, written: Written) -> LoadResult:
         if self.batches is None:
             raise AssertionError("a load is prepared before it is published")
         counts = {
@@ -156,6 +158,6 @@ class Load:
             writer.fork_from,
             written.branch_created,
             rejects=count_codes(self.rejects),
-            rejects_file=listed,
+            rejects_file=None if self._listed is None else str(self._listed),
             is_dry_run=self.options.dry_run,
         )

@@ -120,6 +120,9 @@ def sift_table(
         wrong = _first_of_each_row(found.kept)
         violations += wrong.values()
         rows = np.delete(rows, list(wrong))
+        if not len(rows):
+            # Not as if there had been none: a table without rows says something, this does not.
+            return Sifted([], in_order(violations))
     sifted = sift_rows(finish(type_, columns, places), known[rows] + 1, embedder)
     return Sifted(sifted.batches, in_order([*violations, *sifted.violations]))
 

@@ -159,7 +159,7 @@ def _of_iterable(data: Iterable[Any]) -> Iterator[NdjsonSource]:
                 raise BadRequest(f"a list of paths, then {type(path).__name__}")
             yield from _files(path)
         return
-    yield NdjsonSource(None, b"".join(_encoded(rest)))
+    yield NdjsonSource(None, b"".join(encode_records(rest)))
 
 
 def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
@@ -167,7 +167,8 @@ def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
     yield from rest
 
 
-def _encoded(records: Iterator[Any]) -> Iterator[bytes]:
+def encode_records(records: Iterator[Any]) -> Iterator[bytes]:
+    """Envelopes as NDJSON, some thousands at a time."""
     number = 0
     while chunk := list(islice(records, _RECORDS)):
         if not all(map(_is_mapping, chunk)):

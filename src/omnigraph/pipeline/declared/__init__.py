@@ -1,0 +1,1 @@
+"""Declared pipelines: a document that maps foreign tables onto types, loaded as one commit."""

@@ -1,0 +1,85 @@
+"""Running a declared pipeline: its document, a graph and Spark brought together.
+
+Owns the order: everything that can be wrong with a document is told before a row is read, and
+all rows of all sources are one load.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from omnigraph.pipeline.declared.document import Document, read_document
+from omnigraph.pipeline.declared.plans import plans
+from omnigraph.pipeline.declared.sources import open_sources
+from omnigraph.pipeline.declared.types import typed_rows
+from omnigraph.pipeline.declared.written import Problems
+from omnigraph.pipeline.load.entry import SparkChoice, catalog_for, load_given
+from omnigraph.pipeline.load.frames import Frame
+from omnigraph.pipeline.load.given import Given
+from omnigraph.pipeline.session import SparkEngine, spark_session
+from omnigraph.write.results import LoadResult
+from omnigraph.write.writer import Writer
+
+
+@dataclass(frozen=True, slots=True)
+class Pipeline:
+    """A document that was read, and what is wrong with it so far."""
+
+    document: Document
+    problems: Problems
+
+    @classmethod
+    def of(cls, pipeline: str | Path | Pipeline) -> Pipeline:
+        """Read a document; what is no YAML at all is refused here, everything else later."""
+        return pipeline if isinstance(pipeline, cls) else cls(*read_document(str(pipeline)))
+
+    def run(
+        self,
+        graph: Writer,
+        spark: SparkChoice,
+        *,
+        actor: str | None = None,
+        dry_run: bool = False,
+    ) -> LoadResult:
+        """Load all that the document maps, as one commit; ``graph`` is a writer to any branch."""
+        writer = self._writer(graph)
+        options = replace(self.document.options, dry_run=dry_run)
+        with self._planned(writer, spark, columns_only=False) as (frames, engine):
+            return load_given(
+                Given(unwritten=tuple(frames)),
+                options,
+                writer,
+                engine,
+                actor=actor,
+                progress=spark.progress,
+                notes={"pipeline": Path(self.document.file).name},
+            )
+
+    def validate(self, graph: Writer, spark: SparkChoice) -> None:
+        """Tell everything that is wrong without reading more than columns."""
+        with self._planned(self._writer(graph), spark, columns_only=True):
+            return
+
+    def _writer(self, graph: Writer) -> Writer:
+        document = self.document
+        return replace(graph, branch=document.branch, fork_from=document.from_branch)
+
+    @contextmanager
+    def _planned(
+        self, writer: Writer, spark: SparkChoice, *, columns_only: bool
+    ) -> Iterator[tuple[list[Frame], SparkEngine]]:
+        typed = typed_rows(self.document, catalog_for(writer), self.problems)
+        # Spark takes seconds to start: what can be told without it is told at once.
+        self.problems.raise_if_any()
+        with (
+            spark_session(spark.settings, existing=spark.session) as engine,
+            open_sources(
+                self.document, engine, self.problems, columns_only=columns_only
+            ) as sources,
+        ):
+            frames = plans(typed, sources, self.problems)
+            self.problems.raise_if_any()
+            yield frames, engine

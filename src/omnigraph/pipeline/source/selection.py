@@ -1,0 +1,126 @@
+"""Selections: one type of one snapshot, and the columns of it that are wanted.
+
+Owns the way from names to a pinned table, and what is said about wrong names. Plain data,
+so that it reaches executors; never reads a row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from omnigraph.errors import BadRequest, NotFound, StorageError
+from omnigraph.lang.diagnostics import name_hint
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.lang.types import Scalar, ValueType
+from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+from omnigraph.manifest.store import Manifest
+from omnigraph.storage.location import Location
+from omnigraph.storage.table import Table, column_names
+
+_TEXT = ValueType(Scalar.STRING)
+_NODE_COLUMNS = ("id",)
+_EDGE_COLUMNS = ("id", "src", "dst")
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column; a property that is younger than the table is not stored, and null."""
+
+    name: str
+    type: ValueType
+    is_stored: bool = True
+
+    @property
+    def nullable(self) -> bool:
+        """Whether there can be nulls in it."""
+        return self.type.nullable or not self.is_stored
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Columns of a pinned table."""
+
+    table: Table
+    type_name: str
+    columns: tuple[Column, ...]
+
+    @property
+    def blobs(self) -> tuple[str, ...]:
+        """The columns of blobs whose bytes are to be read."""
+        return tuple(one.name for one in self.columns if one.type.is_blob and one.is_stored)
+
+    def narrowed(self, names: Sequence[str]) -> Selection:
+        """Only these columns, in this order."""
+        return replace(self, columns=_named(self.type_name, self.columns, names))
+
+
+def find_snapshot(root: Location, branch: str | None, commit: str | None) -> Snapshot:
+    """What a branch shows now (main if none is named), or what a commit showed."""
+    if branch is not None and commit is not None:
+        raise BadRequest("give a branch or a snapshot, not both: a snapshot is one commit")
+    manifest = Manifest(root)
+    try:
+        if commit is not None:
+            return snapshot_of(manifest.view_at(manifest.find_commit(commit)).state)
+        return snapshot_of(manifest.view(normalise_branch(branch or MAIN)).state)
+    except StorageError as error:
+        if error.kind == "not_found":
+            raise NotFound(f"there is no graph at {root}") from error
+        raise
+
+
+def select(
+    root: Location, shown: Snapshot, type_name: str, names: Sequence[str] | None = None
+) -> Selection:
+    """Some columns of a type by its name, or by its key (`edge:Likes`) where two share one.
+
+    Without names, all columns but blobs: they can be larger than everything else together.
+    """
+    type_ = _find_type(catalog_of(shown.schema), type_name)
+    found = shown.table(type_.kind, type_.name)
+    table = Table(root.join(found.table.path), found.pin)
+    every = columns_of(type_, table)
+    if names is None:
+        chosen = tuple(column for column in every if not column.type.is_blob)
+    else:
+        chosen = _named(type_.name, every, names)
+    return Selection(table, type_.name, chosen)
+
+
+def columns_of(type_: NodeType | EdgeType, table: Table) -> tuple[Column, ...]:
+    """All columns of a type: what makes it a node or an edge, then the properties."""
+    stored = column_names(table)
+    structural = _NODE_COLUMNS if isinstance(type_, NodeType) else _EDGE_COLUMNS
+    properties = type_.properties.items()
+    return (
+        *(Column(name, _TEXT) for name in structural),
+        *(Column(name, property_.type, name in stored) for name, property_ in properties),
+    )
+
+
+def _find_type(catalog: Catalog, name: str) -> NodeType | EdgeType:
+    kind, _, bare = name.rpartition(":")
+    node = catalog.nodes.get(bare) if kind in ("", "node") else None
+    edge = catalog.edges.get(bare) if kind in ("", "edge") else None
+    found = node or edge
+    if found is None:
+        hint = name_hint(bare, {*catalog.nodes, *catalog.edges})
+        raise NotFound(f"there is no type {name}" + (f": {hint}" if hint else ""))
+    return found
+
+
+def _named(type_name: str, every: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
+    known = {column.name: column for column in every}
+    if not names:
+        raise BadRequest(f"no column of {type_name} is named: name at least one, such as id")
+    for at, name in enumerate(names):
+        if name not in known:
+            hint = name_hint(name, known)
+            raise NotFound(f"{type_name} has no column {name}" + (f": {hint}" if hint else ""))
+        if name in names[:at]:
+            raise BadRequest(f"the column {name} of {type_name} is named twice")
+    return tuple(known[name] for name in names)
