@@ -9,10 +9,12 @@ from decimal import Decimal
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import obstore
 import pandas as pd  # type: ignore[import-untyped]
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from obstore.store import S3Store
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, ValidationError
@@ -21,7 +23,9 @@ from omnigraph.pipeline.load.area import StagingArea
 from omnigraph.pipeline.load.frames import Frame, Lines
 from omnigraph.pipeline.load.given import given
 from omnigraph.pipeline.load.sinks import new_file
-from omnigraph.storage.location import Location
+from omnigraph.storage.location import Location, s3_options
+from tests.pipeline.scripts import run_script
+from tests.s3_server import S3Server
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -462,3 +466,36 @@ def test_a_dry_run_publishes_nothing(graph: og.Graph, spark: SparkSession) -> No
     done = graph.load({"Person": rows}, mode="append", dry_run=True)
     assert (done.nodes, done.published) == ({"Person": 1}, None)
     assert (graph.snapshot().commit_id, staged(graph)) == (before, [])
+
+
+@pytest.mark.slow
+def test_a_graph_in_an_object_store(s3_bucket: str, s3_server: S3Server) -> None:
+    # In a process of its own: the workers of a session have the environment it was started with.
+    ran = run_script(
+        """\
+        import sys
+
+        import pyarrow as pa
+
+        import omnigraph as og
+        from omnigraph.pipeline.session import spark_session
+
+        schema = "node Person { name: String @key } edge Knows: Person -> Person"
+        graph = og.init(sys.argv[1], schema)
+        with spark_session() as engine:
+            numbers = engine.session.range(100, numPartitions=3)
+            people = numbers.selectExpr("concat('p', id) as name")
+            knows = pa.table({"from": ["p1", "p99"], "to": ["p2", "p0"]})
+            done = graph.load({"Person": people, "Knows": knows}, mode="append")
+        print(done.engine, done.nodes, done.edges)
+        print(graph.table("Person").count_rows(), graph.table("Knows").count_rows())
+        """,
+        f"{s3_bucket}/people.omni",
+        environment=s3_server.environment,
+    )
+    assert ran.stdout.splitlines() == ["spark {'Person': 100} {'Knows': 2}", "100 2"], ran.stderr
+    store = S3Store(s3_server.bucket, config=s3_options())  # type: ignore[arg-type]
+    prefix = s3_bucket.rpartition("/")[2]
+    listed = [one["path"] for page in obstore.list(store, prefix) for one in page]
+    assert listed
+    assert not [path for path in listed if "__staging" in path]

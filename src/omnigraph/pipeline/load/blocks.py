@@ -54,7 +54,7 @@ def sifted_blocks(split: Split, catalog: Catalog, embedder: Embedder) -> Iterato
 
 
 def _lines(split: Split, block: LineBlock, catalog: Catalog, embedder: Embedder) -> SiftedBlock:
-    source = NdjsonSource(split.file.name, block.data)
+    source = NdjsonSource(split.file.name, block.data, may_be_marked=False)
     sifted = sift_lines([source], catalog, embedder)
 
     def explain(violations: Sequence[Violation]) -> Iterator[Reject]:

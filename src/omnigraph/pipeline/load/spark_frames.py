@@ -34,7 +34,7 @@ from omnigraph.write.violations import Violation, Violations
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_RESULT = "part int, name string, size long, rows long, problem binary"
+_RESULT = "part int, name string, size long, problem binary"
 _NO_ZONE = (
     "the timestamps have no time zone; cast them to timestamp, which takes them in the time zone"
     " of the session"
@@ -200,31 +200,30 @@ class _WritePart:
         except StorageError as error:
             if error.kind == "transient":
                 raise
-            result = (None, 0, 0, pickle.dumps(error))
+            result = (None, 0, pickle.dumps(error))
         except OmniGraphError as error:
-            result = (None, 0, 0, pickle.dumps(error))
+            result = (None, 0, pickle.dumps(error))
         if result is not None:
-            name, size, rows, problem = result
+            name, size, problem = result
             yield pa.record_batch(
                 {
                     "part": pa.array([number], pa.int32()),
                     "name": pa.array([name], pa.string()),
                     "size": pa.array([size], pa.int64()),
-                    "rows": pa.array([rows], pa.int64()),
                     "problem": pa.array([problem], pa.binary()),
                 }
             )
 
     def _write(
         self, batches: Iterator[pa.RecordBatch]
-    ) -> tuple[str | None, int, int, bytes | None] | None:
+    ) -> tuple[str | None, int, bytes | None] | None:
         shaped = (self.shape.apply(batch) for batch in batches if batch.num_rows)
         first = next(shaped, None)
         if first is None:
             return None
         with new_file(self.area, "frame", ".parquet") as sink:
-            rows = write_batches(sink, first.schema, chain([first], shaped))
-        return sink.name, sink.size, rows, None
+            write_batches(sink, first.schema, chain([first], shaped))
+        return sink.name, sink.size, None
 
 
 # -- in the driver -----------------------------------------------------------------

@@ -18,10 +18,10 @@ _GROUP_ROWS = 131_072
 _GROUP_BYTES = 32 << 20
 
 
-def write_batches(sink: Sink, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> int:
-    """Write batches of one schema; returns how many rows there were."""
+def write_batches(sink: Sink, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """Write batches of one schema."""
     held: list[pa.RecordBatch] = []
-    rows = size = total = 0
+    rows = size = 0
     # Read once and deleted: what helps later readers is not worth its time.
     with pq.ParquetWriter(
         cast("BinaryIO", sink), schema, use_dictionary=False, write_statistics=False
@@ -32,8 +32,6 @@ def write_batches(sink: Sink, schema: pa.Schema, batches: Iterable[pa.RecordBatc
             size += batch.nbytes
             if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
                 writer.write_table(pa.Table.from_batches(held, schema), 2 * _GROUP_ROWS)
-                total += rows
                 held, rows, size = [], 0, 0
         if rows:
             writer.write_table(pa.Table.from_batches(held, schema), 2 * _GROUP_ROWS)
-    return total + rows

@@ -27,14 +27,19 @@ _STRUCTURAL = b"{}[],:"
 
 @dataclass(frozen=True)
 class NdjsonSource:
-    """One input text; ``name`` is its file, None for text that came by itself."""
+    """One input text; ``name`` is its file, None for text that came by itself.
+
+    Only where a file begins, a byte order mark is one: what is cut out of it ``may_be_marked``
+    no more.
+    """
 
     name: str | None
     data: bytes
+    may_be_marked: bool = True
 
     def split(self) -> list[bytes]:
         """All lines, also blank ones; a byte order mark at the start is no part of the first."""
-        return self.data.removeprefix(_BOM).split(b"\n")
+        return self.data[self._first :].split(b"\n")
 
     def line(self, number: int) -> str:
         """The text of a line, counted from 1."""
@@ -48,9 +53,12 @@ class NdjsonSource:
 
     @cached_property
     def _starts(self) -> list[int]:
-        first = len(_BOM) if self.data.startswith(_BOM) else 0
         ends = np.flatnonzero(np.frombuffer(self.data, dtype=np.uint8) == ord("\n"))
-        return [first, *(ends + 1).tolist()]
+        return [self._first, *(ends + 1).tolist()]
+
+    @property
+    def _first(self) -> int:
+        return len(_BOM) if self.may_be_marked and self.data.startswith(_BOM) else 0
 
 
 class Lines:
