@@ -10,10 +10,9 @@ import json
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -22,7 +21,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.pipeline.engine import SparkEngine
 from omnigraph.pipeline.load import operation
 from omnigraph.pipeline.session import SparkSettings, spark_session
-from omnigraph.pipeline.splits import pack
+from omnigraph.pipeline.splits import Split
 from omnigraph.pipeline.tasks import run_tasks
 from omnigraph.storage import faults
 
@@ -122,11 +121,15 @@ def perform(order: Order, settings: SparkSettings) -> dict[str, Any]:
     return {"nodes": done.nodes, "edges": done.edges, "repeats": done.repeats_run}
 
 
+def one_by_one(splits: Iterable[Split], *_: object) -> list[tuple[Split, ...]]:
+    """A task for each split, however small the files of a test are."""
+    return [(split,) for split in splits]
+
+
 def main() -> None:
     """Carry out the orders in one session, and print a line about each."""
     settings = SparkSettings(**json.loads(sys.argv[1]))
-    # One task for each file: the files of a test are small.
-    operation.pack = partial(pack, target_bytes=1)  # type: ignore[attr-defined]
+    operation.pack = one_by_one  # type: ignore[attr-defined]
     with spark_session(settings):
         for text in sys.argv[2:]:
             print(json.dumps(perform(Order(**json.loads(text)), settings)), flush=True)  # noqa: T201

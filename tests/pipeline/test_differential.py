@@ -21,8 +21,9 @@ from omnigraph.pipeline.inputs import InputFile
 from omnigraph.pipeline.load import operation, rules
 from omnigraph.pipeline.load.cutting import RunTasks, cut_inputs
 from omnigraph.pipeline.splits import Split, pack
-from tests.pipeline.batches import SCHEMA, Batch, batch, edge, node, several, sound, tables, written
+from tests.pipeline.batches import SCHEMA, Batch, batch, several, sound, tables, written
 from tests.pipeline.engines import Outcome, Twins, content, files_of, run_tasks_here
+from tests.pipeline.wrong_lines import edge, node
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
