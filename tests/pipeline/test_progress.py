@@ -11,7 +11,6 @@ import pytest
 
 from omnigraph.pipeline.engine import SparkEngine
 from omnigraph.pipeline.progress import stages
-from tests.pipeline.scripts import output_of
 
 pytestmark = pytest.mark.slow
 
@@ -83,34 +82,3 @@ def test_the_jobs_of_a_stage_are_a_group_and_the_users_group_comes_back(
     finally:
         context.setLocalProperty("spark.jobGroup.id", None)  # type: ignore[arg-type]
         context.setLocalProperty("spark.job.description", None)  # type: ignore[arg-type]
-
-
-def test_an_interrupt_cancels_the_jobs_and_the_session_works_on() -> None:
-    text = """
-        import os, signal, threading, time
-        from omnigraph.pipeline.progress import stages
-        from omnigraph.pipeline.session import SparkSettings, spark_session
-
-        def hang(batches):
-            time.sleep(600)
-            yield from batches
-
-        def interrupt_once_busy(tracker):
-            while not tracker.getActiveJobsIds():
-                time.sleep(0.05)
-            os.kill(os.getpid(), signal.SIGINT)
-
-        with spark_session(SparkSettings("local[2]")) as engine:
-            tracker = engine.session.sparkContext.statusTracker()
-            threading.Thread(target=interrupt_once_busy, args=(tracker,)).start()
-            with stages(engine, show=False) as progress:
-                try:
-                    with progress.stage("hang"):
-                        engine.session.range(4).mapInArrow(hang, "id long").collect()
-                except KeyboardInterrupt:
-                    print("interrupted")
-                # It would not get a core before the others are gone.
-                with progress.stage("count"):
-                    print(engine.session.range(5).count())
-    """
-    assert output_of(text) == ["interrupted", "5"]
