@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
+from unittest.mock import patch
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
@@ -105,8 +106,7 @@ def _trouble(order: Order) -> Iterator[None]:
             (Path(order.signs) / "held").touch()
             await_sign(Path(order.signs) / "go")
 
-    operation.run_tasks = run  # type: ignore[attr-defined]
-    with faults.watched(watch):
+    with patch.object(operation, "run_tasks", run), faults.watched(watch):
         yield
 
 
@@ -129,8 +129,7 @@ def one_by_one(splits: Iterable[Split], *_: object) -> list[tuple[Split, ...]]:
 def main() -> None:
     """Carry out the orders in one session, and print a line about each."""
     settings = SparkSettings(**json.loads(sys.argv[1]))
-    operation.pack = one_by_one  # type: ignore[attr-defined]
-    with spark_session(settings):
+    with patch.object(operation, "pack", one_by_one), spark_session(settings):
         for text in sys.argv[2:]:
             print(json.dumps(perform(Order(**json.loads(text)), settings)), flush=True)  # noqa: T201
 
