@@ -7,21 +7,22 @@ every method hands over to the package that knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
 from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.evolve.contract import lagging_copies, write_copies
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
+from omnigraph.history.branches import Branches
+from omnigraph.history.commits import Commits
+from omnigraph.history.opened import Opened
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.source import Source
 from omnigraph.manifest.branch_names import normalise_branch
-from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.catalogs import catalog_of
-from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.pipeline.export import choose_export_engine, export_on_spark
@@ -98,8 +99,9 @@ class Graph:
         self.notices: list[str] = []
         """What opening found and mended."""
         self.manifest = manifest
-        self.commits = Commits(manifest)
-        self.branches = Branches(self)
+        self._opened = Opened(location, manifest, read_only, actor)
+        self.commits = Commits(self._opened)
+        self.branches = Branches(self._opened)
 
     def prepare(self) -> None:
         """Prove that there is a graph, and mend its derived files unless it is read-only."""
@@ -442,8 +444,7 @@ class Graph:
 
     def require_writable(self) -> None:
         """Refuse a change through a graph that was opened to be looked at."""
-        if self.read_only:
-            raise BadRequest(f"{self.location} is open read-only: open it again to write")
+        self._opened.require_writable()
 
     # -- the end ---------------------------------------------------------------------
 
@@ -474,46 +475,3 @@ def _find_table(snapshot: Snapshot, name: str) -> SnapshotTable:
         if key in tables:
             return tables[key]
     raise NotFound(f"there is no type {name} at commit {snapshot.commit_id}")
-
-
-@dataclass(frozen=True, slots=True)
-class Commits:
-    """The commits of a graph."""
-
-    _manifest: Manifest
-
-    def list(self, branch: str = MAIN, *, actor: str | None = None) -> list[Commit]:
-        """The commits a branch can see, newest first; only those of an actor, if one is given."""
-        found = self._manifest.commits(normalise_branch(branch))
-        return found if actor is None else [commit for commit in found if commit.actor == actor]
-
-    def get(self, commit_id: str) -> Commit:
-        """One commit, on whatever branch it is."""
-        return self._manifest.find_commit(commit_id)
-
-
-@dataclass(frozen=True, slots=True)
-class Branches:
-    """The branches of a graph."""
-
-    _graph: Graph
-
-    def list(self) -> list[str]:
-        """Every branch by name, main included."""
-        return self._refs().list()
-
-    def create(self, name: str, from_branch: str = MAIN, actor: str | None = None) -> str:  # noqa: ARG002 - see below
-        """Fork a branch from the head of another; returns its normal name.
-
-        A branch records nobody; ``actor`` is what a served graph decides by.
-        """
-        self._graph.require_writable()
-        return self._refs().create(name, from_branch)
-
-    def delete(self, name: str, actor: str | None = None) -> str:  # noqa: ARG002 - as for create
-        """Remove a branch; commits that only it had are gone. Returns its normal name."""
-        self._graph.require_writable()
-        return self._refs().delete(name)
-
-    def _refs(self) -> BranchRefs:
-        return BranchRefs(self._graph.manifest)

@@ -12,8 +12,8 @@ import omnigraph as og
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
 from omnigraph.read.export import Export, open_export
-from omnigraph.read.sorted_rows import DEFAULT_LIMITS, SortLimits
 from omnigraph.storage.columns import is_blob
+from omnigraph.storage.sorted_rows import DEFAULT_LIMITS, SortLimits
 from omnigraph.storage.staging import insert
 from omnigraph.storage.table import Table
 

@@ -20,8 +20,8 @@ from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source
 from omnigraph.read.blob_text import blob_text, within_bytes
 from omnigraph.read.export import open_export
-from omnigraph.read.sorted_rows import SortLimits, sorted_batches
 from omnigraph.storage.location import Location
+from omnigraph.storage.sorted_rows import SortLimits, sorted_batches
 from omnigraph.storage.staging import delete_addresses
 from omnigraph.storage.table import Table, TablePin
 from tests.read.graphs import SCHEMA, add_rows, export_of, make_graph

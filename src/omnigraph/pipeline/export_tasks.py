@@ -21,9 +21,9 @@ from omnigraph.pipeline.source.reading import converted
 from omnigraph.pipeline.source.selection import Column, Selection, columns_of
 from omnigraph.read.blob_text import within_bytes
 from omnigraph.read.export import Export
-from omnigraph.read.sorted_rows import sorted_batches
 from omnigraph.storage.columns import SCALARS
 from omnigraph.storage.location import Location
+from omnigraph.storage.sorted_rows import sorted_batches
 
 Format = Literal["jsonl", "parquet"]
 

@@ -19,8 +19,8 @@ from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityKind, NodeTyp
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.blob_text import blob_text, within_bytes
 from omnigraph.read.json_text import join_texts, json_text, text_bytes
-from omnigraph.read.sorted_rows import DEFAULT_LIMITS, SortLimits, sorted_batches
 from omnigraph.storage.location import Location
+from omnigraph.storage.sorted_rows import DEFAULT_LIMITS, SortLimits, sorted_batches
 from omnigraph.storage.table import Table
 
 FORMATS: Final = ("jsonl",)

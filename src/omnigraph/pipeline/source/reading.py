@@ -14,8 +14,8 @@ import pyarrow.compute as pc
 from omnigraph.pipeline.source.blobs import blob_bytes
 from omnigraph.pipeline.source.selection import Column, Selection
 from omnigraph.read.blob_text import within_bytes
-from omnigraph.read.sorted_rows import DEFAULT_LIMITS
 from omnigraph.storage.failures import storage_errors
+from omnigraph.storage.sorted_rows import DEFAULT_LIMITS
 from omnigraph.storage.table import Table
 
 

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import StorageError
-from omnigraph.read.sorted_rows import SortLimits, sorted_batches
 from omnigraph.storage.location import Location
+from omnigraph.storage.sorted_rows import SortLimits, sorted_batches
 from omnigraph.storage.staging import insert
 from omnigraph.storage.table import Table, create_table
 from tests.storage.sample import SCHEMA, make_rows

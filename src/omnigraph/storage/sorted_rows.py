@@ -1,4 +1,4 @@
-"""The rows of one pinned table in the order of their ids, in bounded memory.
+"""Rows in the order of their ids, in bounded memory.
 
 Owns the sort: runs that fit in memory, spilled to anonymous temporary files, and
 their merge. Knows columns by name only, and never looks at what they mean.
@@ -53,11 +53,17 @@ def sorted_batches(
     A blob is a description of where it lies, as in a scan: `blob_text.py` reads
     the bytes when they are needed, so that they are neither sorted nor spilled.
     """
-    if not table.pin.row_count:
-        return
-    scanned = _scan(table, columns, limits, with_row_address=with_row_address)
+    if table.pin.row_count:
+        scanned = _scan(table, columns, limits, with_row_address=with_row_address)
+        yield from in_order(scanned, limits)
+
+
+def in_order(
+    batches: Iterator[pa.RecordBatch], limits: SortLimits = DEFAULT_LIMITS
+) -> Iterator[pa.RecordBatch]:
+    """The rows of some batches by `id` ascending, byte by byte."""
     spilled = _Spilled(limits)
-    for run, is_last in _sorted_runs(scanned, limits):
+    for run, is_last in _sorted_runs(batches, limits):
         if is_last and spilled.is_empty:
             yield from _cut(run, limits.batch_rows, limits.batch_bytes)
             return

@@ -1,0 +1,135 @@
+"""Changed rows: what two versions of one table say differently, in the order of the ids.
+
+Owns telling inserted, updated and deleted rows apart from rows that were only moved.
+Reads what the versions do not share, a bounded number of rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import ChangeDiffRefused
+from omnigraph.history.equality import any_differs
+from omnigraph.storage.aligned import aligned
+from omnigraph.storage.columns import is_blob, plain_blobs
+from omnigraph.storage.differing import rows_only_in
+from omnigraph.storage.sorted_rows import DEFAULT_LIMITS, SortLimits, in_order
+from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
+
+LOCATION = (ROW_ID, ROW_ADDRESS)
+"""The columns that say where a row lies, which are never compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedRows:
+    """The changes of one range of ids; every table is in the order of the ids.
+
+    ``before`` and ``after`` are the two sides of the updated rows, aligned. A blob is
+    its bytes.
+    """
+
+    inserted: pa.Table
+    before: pa.Table
+    after: pa.Table
+    deleted: pa.Table
+
+    @property
+    def count(self) -> int:
+        """How many rows changed."""
+        return int(self.inserted.num_rows + self.after.num_rows + self.deleted.num_rows)
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids of all of them."""
+        parts = (self.inserted, self.after, self.deleted)
+        return pa.concat_arrays([rows.column("id").combine_chunks() for rows in parts])
+
+
+def changed_rows(
+    before: Table,
+    after: Table,
+    columns: Sequence[str] | None = None,
+    *,
+    located: bool = False,
+    limits: SortLimits = DEFAULT_LIMITS,
+) -> Iterator[ChangedRows]:
+    """What changed between two versions of one table; ids ascend from step to step.
+
+    Only the named columns are compared, `id` among them; all of them without any.
+    With ``located`` the rows have their row ids and addresses too.
+    """
+    if before.pin.version == after.pin.version:
+        return
+    names = compared_columns(before, after) if columns is None else list(columns)
+    sides = aligned(
+        [
+            only_in(before, after, names, located=located, limits=limits),
+            only_in(after, before, names, located=located, limits=limits),
+        ]
+    )
+    for old, new in sides:
+        found = compare(old, new, names)
+        if found.count:
+            yield found
+
+
+def only_in(
+    one: Table,
+    other: Table,
+    columns: Sequence[str],
+    *,
+    located: bool = False,
+    limits: SortLimits = DEFAULT_LIMITS,
+) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
+    """The rows of ``one`` that lie elsewhere or nowhere in ``other``, in order, and their schema.
+
+    Blobs are their bytes.
+    """
+    names = [*columns, *LOCATION] if located else list(columns)
+    schema = plain_blobs(pa.schema([one.schema.field(name) for name in columns]))
+    if located:
+        for name in LOCATION:
+            schema = schema.append(pa.field(name, pa.uint64()))
+    with_blobs = any(is_blob(one.schema.field(name)) for name in columns)
+    rows = rows_only_in(one, other, names, with_blobs=with_blobs)
+    return in_order((_conform(batch, schema) for batch in rows), limits), schema
+
+
+def compare(before: pa.Table, after: pa.Table, columns: Sequence[str]) -> ChangedRows:
+    """Tell apart what is new, gone and different; rows that say the same are left out."""
+    old_ids = before.column("id").combine_chunks()
+    places = pc.index_in(after.column("id"), value_set=old_ids).combine_chunks()
+    known = places.is_valid()
+    was = before.take(places.drop_null())
+    now = after.filter(known)
+    different = pa.array(any_differs(was, now, [name for name in columns if name != "id"]))
+    gone = np.ones(before.num_rows, dtype=bool)
+    gone[places.drop_null().to_numpy()] = False
+    return ChangedRows(
+        after.filter(pc.invert(known)),
+        was.filter(different),
+        now.filter(different),
+        before.filter(pa.array(gone)),
+    )
+
+
+def compared_columns(before: Table, after: Table) -> list[str]:
+    """The columns of both versions; refuses two that have not the same."""
+    old, new = before.schema, after.schema
+    if old.names != new.names or old.types != new.types:
+        raise ChangeDiffRefused(
+            f"the columns of {before.location} changed in between: its rows cannot be compared",
+            details={"reason": "schema_boundary"},
+        )
+    names: list[str] = new.names
+    return names
+
+
+def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
+    """The batch with this very schema: what Lance returns differs in metadata."""
+    return pa.RecordBatch.from_arrays([batch.column(name) for name in schema.names], schema=schema)

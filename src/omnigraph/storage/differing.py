@@ -1,0 +1,125 @@
+"""Rows that one version of a table has and another has not, by where they lie.
+
+Owns finding them without reading the rows the two share: data files are immutable, so
+only files that one of them lacks, and rows that the other has deleted, are looked at. A
+row that was merely moved differs, too: what it says is compared above.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.failures import storage_errors
+from omnigraph.storage.layout import FragmentPart, layout_of, stream_parts
+from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
+
+Offsets = npt.NDArray[np.uint32]
+
+# How many row addresses one filter lists.
+LISTED = 1_000
+# From this share of a fragment on, reading it as a whole costs less than picking rows.
+DENSE = 16
+
+
+def rows_only_in(
+    one: Table, other: Table, columns: Sequence[str], *, with_blobs: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The rows of ``one`` that do not lie in the same place in ``other``, in no order.
+
+    `_rowid` and `_rowaddr` count as columns.
+    """
+    shared = {part.number: part for part in layout_of(other).parts}
+    whole: list[FragmentPart] = []
+    dense: list[tuple[FragmentPart, Offsets]] = []
+    sparse: list[npt.NDArray[np.uint64]] = []
+    for part in layout_of(one).parts:
+        there = shared.get(part.number)
+        if there is None or there.file != part.file:
+            whole.append(part)
+        elif there.deletions != part.deletions:
+            lost = np.setdiff1d(_deleted(other, there), _deleted(one, part), assume_unique=True)
+            if len(lost) * DENSE > part.rows:
+                dense.append((part, lost))
+            elif len(lost):
+                sparse.append(lost.astype(np.uint64) + np.uint64(part.number << 32))
+    if whole:
+        yield from stream_parts(one, columns, whole, with_blobs=with_blobs)
+    for part, lost in dense:
+        yield from _picked(one, columns, part, lost, with_blobs=with_blobs)
+    if sparse:
+        yield from rows_at(one, np.concatenate(sparse), columns, with_blobs=with_blobs)
+
+
+def rows_at(
+    table: Table,
+    addresses: npt.NDArray[np.uint64],
+    columns: Sequence[str],
+    *,
+    with_blobs: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """The rows at these addresses, all of which are of this very version."""
+    dataset = table.dataset()
+    for start in range(0, len(addresses), LISTED):
+        wanted = addresses[start : start + LISTED].tolist()
+        with storage_errors(f"reading rows of {table.location}"):
+            rows = dataset.scanner(
+                columns=[name for name in columns if name not in (ROW_ID, ROW_ADDRESS)],
+                # Numbers of our own: Lance goes straight to these rows.
+                filter=f"{ROW_ADDRESS} in ({', '.join(map(str, wanted))})",
+                with_row_id=ROW_ID in columns,
+                with_row_address=ROW_ADDRESS in columns,
+                blob_handling="all_binary" if with_blobs else None,
+            ).to_table()
+        if rows.num_rows != len(wanted):
+            raise StorageError(
+                f"rows of {table.location} are not where its manifest says", kind="permanent"
+            )
+        yield from rows.select(list(columns)).to_batches()
+
+
+def _picked(
+    table: Table,
+    columns: Sequence[str],
+    part: FragmentPart,
+    offsets: Offsets,
+    *,
+    with_blobs: bool,
+) -> Iterator[pa.RecordBatch]:
+    read = tuple(dict.fromkeys([*columns, ROW_ADDRESS]))
+    wanted = offsets.astype(np.uint64) + np.uint64(part.number << 32)
+    for batch in stream_parts(table, read, [part], with_blobs=with_blobs):
+        mask = np.isin(batch.column(ROW_ADDRESS).to_numpy(), wanted)
+        if mask.any():
+            yield batch.filter(pa.array(mask)).select(list(columns))
+
+
+def _deleted(table: Table, part: FragmentPart) -> Offsets:
+    """The rows of a fragment that a version has deleted, by offset."""
+    if not part.deletions:
+        return np.empty(0, dtype=np.uint32)
+    fragment = table.dataset().get_fragment(part.number)
+    if fragment is None:
+        raise AssertionError("a layout names a fragment that its version does not have")
+    file = fragment.metadata.deletion_file
+    if file is not None and file.file_type == "array":
+        data = ControlObjects(table.location).read(file.path(part.number))
+        if data is not None:
+            with storage_errors(f"reading the deletions of {table.location}"):
+                found = pa.ipc.open_file(io.BytesIO(data)).read_all().column(0)
+            return np.sort(found.to_numpy().astype(np.uint32))
+    return _missing(table, part, fragment.physical_rows)
+
+
+def _missing(table: Table, part: FragmentPart, physical: int) -> Offsets:
+    """The same where many rows are deleted: those that a scan of addresses leaves out."""
+    gone = np.ones(physical, dtype=bool)
+    for batch in stream_parts(table, (ROW_ADDRESS,), [part]):
+        gone[batch.column(ROW_ADDRESS).to_numpy() & np.uint64(0xFFFFFFFF)] = False
+    return np.flatnonzero(gone).astype(np.uint32)
