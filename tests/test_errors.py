@@ -107,7 +107,10 @@ def test_errors_carry_what_programs_need() -> None:
     assert "is at version 4, expected 3" in str(mismatch)
 
 
-@pytest.mark.parametrize(("count", "tail"), [(1, "c0"), (3, "c0; c1; c2"), (5, "(and 2 more)")])
+@pytest.mark.parametrize(
+    ("count", "tail"),
+    [(1, "'0' (divergent_update)"), (3, "'2' (divergent_update)"), (5, "; and 2 more")],
+)
 def test_a_merge_shows_the_first_conflicts_and_keeps_all(count: int, tail: str) -> None:
     conflicts = [
         errors.MergeConflict("divergent_update", "node", "Person", str(n), f"c{n}")

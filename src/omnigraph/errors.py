@@ -207,12 +207,14 @@ class MergeConflicts(OmniGraphError):
     default_code = "merge_conflicts"
 
     def __init__(self, conflicts: Sequence[MergeConflict]) -> None:
-        shown = "; ".join(conflict.message for conflict in conflicts[:3])
-        more = f" (and {len(conflicts) - 3} more)" if len(conflicts) > 3 else ""
-        super().__init__(
-            f"merge has {len(conflicts)} conflict(s): {shown}{more}",
-            details={"count": len(conflicts)},
-        )
+        shown = [
+            f"{found.entity_kind} type '{found.type_name}', entity id '{found.entity_id}' "
+            f"({found.kind})"
+            for found in conflicts[:3]
+        ]
+        if len(conflicts) > 3:
+            shown.append(f"and {len(conflicts) - 3} more")
+        super().__init__(f"merge conflicts: {'; '.join(shown)}", details={"count": len(conflicts)})
         self.conflicts = tuple(conflicts)
 
 

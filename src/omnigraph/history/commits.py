@@ -5,9 +5,12 @@ Owns the names of that part of the API; what a commit is, the manifest knows.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from omnigraph.history.commit_changes import CommitChanges, commit_changes
 from omnigraph.history.opened import Opened
+from omnigraph.history.paused import PausedStreams
+from omnigraph.history.selection import Names
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, Commit
 
@@ -17,6 +20,7 @@ class Commits:
     """The commits of a graph."""
 
     _graph: Opened
+    _paused: PausedStreams = field(default_factory=PausedStreams)
 
     def list(self, branch: str = MAIN, *, actor: str | None = None) -> list[Commit]:
         """The commits a branch can see, newest first; only those of an actor, if one is given."""
@@ -26,3 +30,28 @@ class Commits:
     def get(self, commit_id: str) -> Commit:
         """One commit, on whatever branch it is."""
         return self._graph.manifest.find_commit(commit_id)
+
+    def changes(
+        self,
+        commit_id: str,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        limit: int | None = None,
+        page_token: str | None = None,
+    ) -> CommitChanges:
+        """A page of what a commit changed against its first parent, with both images.
+
+        Without filters everything; the token of a page leads to the next one.
+        """
+        return commit_changes(
+            self._graph,
+            commit_id,
+            kinds=kinds,
+            types=types,
+            ops=ops,
+            limit=limit,
+            page_token=page_token,
+            paused=self._paused,
+        )

@@ -21,7 +21,6 @@ import pyarrow as pa
 
 from omnigraph.read.sorting import missing_from
 from omnigraph.storage.layout import Layout, layout_of, read_parts, read_rows
-from omnigraph.storage.lookup import find_rows
 from omnigraph.storage.table import Table
 
 CACHE_BYTES = int(os.environ.get("OMNIGRAPH_COLUMN_CACHE_BYTES") or 512 * 2**20)
@@ -161,7 +160,14 @@ class ColumnCache:
         self._keep((table.location.uri, table.pin.version, column), CachedColumn(layout, values))
         return values
 
-    def found(self, table: Table, column: str, texts: pa.Array, wanted: Sequence[str]) -> pa.Table:
+    def found(
+        self,
+        table: Table,
+        column: str,
+        texts: pa.Array,
+        wanted: Sequence[str],
+        find: Callable[[], pa.Table],
+    ) -> pa.Table:
         """Rows looked up by a few texts; the same question is not asked twice of a version."""
         key = (table.location.uri, table.pin.version, column, tuple(texts.to_pylist()), (*wanted,))
         with self._lock:
@@ -170,7 +176,7 @@ class ColumnCache:
                 self._found.move_to_end(key)
                 self._hits += 1
                 return known
-        rows = find_rows(table, column, texts, wanted)
+        rows = find()
         with self._lock:
             self._misses += 1
             self._found[key] = rows

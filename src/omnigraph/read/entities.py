@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.read.column_cache import ColumnCache
@@ -21,7 +22,7 @@ from omnigraph.read.grouping import value_codes
 from omnigraph.read.sorting import distinct
 from omnigraph.storage.columns import arrow_field
 from omnigraph.storage.filters import STRUCTURAL, RowFilter
-from omnigraph.storage.lookup import find_rows
+from omnigraph.storage.lookup import find_rows, fragment_maps
 from omnigraph.storage.table import ROW_ID, Table, column_names
 from omnigraph.storage.text_index import PositionsByText, positions_by_text
 
@@ -34,6 +35,8 @@ PART = 0.05
 SMALL_TABLE = 50_000
 # Tables of so many rows are filtered in storage rather than in memory.
 MANY = 2_000_000
+# So many ids are read sooner than a map of them is made.
+CHEAP_IDS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +146,25 @@ class Entities:
         names = wanted or ("id",)
         if len(texts) > FEW:
             return find_rows(self.table, column, texts, names)
-        return self.cache.found(self.table, column, texts, names)
+        return self.cache.found(
+            self.table, column, texts, names, lambda: self._few(column, texts, names)
+        )
+
+    def _few(self, column: str, texts: pa.Array, names: Sequence[str]) -> pa.Table:
+        if column == "id" and self._ids_are_cheap and not fragment_maps.pays(self.table, column):
+            return self._compared(texts, names)
+        return find_rows(self.table, column, texts, names)
+
+    @property
+    def _ids_are_cheap(self) -> bool:
+        return self.count <= CHEAP_IDS or self.cache.holds(self.table, "id")
+
+    def _compared(self, ids: pa.Array, names: Sequence[str]) -> pa.Table:
+        """The same from all ids in memory: a walk from here needs them as well."""
+        hit = pc.indices_nonzero(pc.is_in(self.ids, value_set=ids)).to_numpy()
+        positions = self._rows.row_ids[hit]
+        columns = {name: self.values(name, positions) for name in names}
+        return pa.table({**columns, ROW_ID: positions.astype(np.uint64)})
 
     # -- values ----------------------------------------------------------------------
 

@@ -155,6 +155,13 @@ class FragmentMaps:
         self._keep(table, column, made)
         return made
 
+    def pays(self, table: Table, column: str) -> bool:
+        """Whether to ask the map of a column: it is there, or enough has been asked without it."""
+        with self._lock:
+            known = self._columns.setdefault((table.location.uri, column), _Column())
+            known.asked += 1
+            return bool(known.maps) or known.asked > PATIENCE
+
     def note(self, table: Table, written: WrittenRows, texts: pa.Table) -> None:
         """Remember the texts of rows that were just written, so that nobody reads them again.
 

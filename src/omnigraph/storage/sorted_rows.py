@@ -36,6 +36,8 @@ class SortLimits:
     """About how large a batch is, in a scan, in a spilled run and in the result."""
     spilled_bytes: int = 512 << 10
     """How much of every run is held while they are merged."""
+    directory: str | None = None
+    """Where temporary files go; None for where this machine has them."""
 
 
 DEFAULT_LIMITS = SortLimits()
@@ -140,7 +142,7 @@ class _Run:
         rest = iter(tables)
         first = next(rest)
         try:
-            with tempfile.TemporaryFile() as file:
+            with tempfile.TemporaryFile(dir=limits.directory) as file:
                 with pa.ipc.new_file(file, first.schema) as writer:
                     for rows in chain([first], rest):
                         for batch in _cut(rows, limits.batch_rows, limits.spilled_bytes):

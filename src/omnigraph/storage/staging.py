@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import dataclasses
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -132,6 +133,33 @@ def write_rows(
     written = _write(table, data)
     texts = tuple(json.dumps(fragment.to_json()) for fragment in written)
     return WrittenRows(texts, tuple(row_ids), data.num_rows)
+
+
+def write_streams(
+    table: Table, updated: Iterable[pa.Table], inserted: Iterable[pa.Table]
+) -> WrittenRows:
+    """The same for rows that come piece by piece, and are never held all at once."""
+    schema = table.schema
+    row_ids: list[int] = []
+    counted = [0]
+
+    def pieces() -> Iterator[pa.RecordBatch]:
+        # Updated rows come first: row ids are given to the first rows of the new fragments.
+        for rows in updated:
+            row_ids.extend(rows.column(ROW_ID).to_pylist())
+            counted[0] += rows.num_rows
+            yield from _conform(rows.drop_columns([ROW_ID]), schema).to_batches()
+        for rows in inserted:
+            counted[0] += rows.num_rows
+            yield from _conform(rows, schema).to_batches()
+
+    batches = pieces()
+    first = next(batches, None)
+    if first is None:
+        return WrittenRows()
+    reader = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
+    texts = tuple(json.dumps(fragment.to_json()) for fragment in _write(table, reader))
+    return WrittenRows(texts, tuple(row_ids), counted[0])
 
 
 def apply_rows(

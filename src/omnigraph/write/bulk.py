@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from omnigraph.storage.commits import Stamp
 from omnigraph.storage.staging import WrittenRows, apply_rows, overwrite_fragments
-from omnigraph.storage.table import ROW_ADDRESS
+from omnigraph.storage.table import ROW_ADDRESS, TablePin
 from omnigraph.write.base import Base
 from omnigraph.write.failpoints import reach
 from omnigraph.write.intents import WriterKind
@@ -25,13 +25,15 @@ from omnigraph.write.plan import StagedTable
 class BulkTable:
     """What happens to one type: written rows come, the stored rows ``gone`` go.
 
-    ``gone`` has the ids of those rows and their addresses in the base.
+    ``gone`` has the ids of those rows and their addresses in the base. With ``adopted``
+    another version of the table takes the place of the base's, before anything else.
     """
 
     type_key: str
     written: WrittenRows
     gone: pa.Table | None = field(default=None, compare=False)
     replaces_all: bool = False
+    adopted: TablePin | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,14 +59,15 @@ def stage_bulk(
 
 def _stage(table: BulkTable, base: Base, stamp: Stamp) -> StagedTable:
     found = base.table(table.type_key)
+    start = found.table if table.adopted is None else found.table.at(table.adopted)
     ids = pa.array([], pa.string())
     if table.replaces_all:
-        pin = overwrite_fragments(found.table, table.written, stamp)
+        pin = overwrite_fragments(start, table.written, stamp)
     elif table.gone is None:
-        pin = apply_rows(found.table, table.written, (), stamp)
+        pin = apply_rows(start, table.written, (), stamp)
     else:
         ids = table.gone.column("id").combine_chunks()
-        pin = apply_rows(found.table, table.written, table.gone.column(ROW_ADDRESS), stamp)
+        pin = apply_rows(start, table.written, table.gone.column(ROW_ADDRESS), stamp)
     reach("table_staged", table.type_key)
     return StagedTable(
         table.type_key,

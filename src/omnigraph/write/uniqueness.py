@@ -96,14 +96,14 @@ def _check(change: TypeChange, rule: Constraint, trial: Trial) -> None:
     violations = trial.violations
     before = violations.total
     for batch in change.batches:
-        _repeated(rule, batch.rows, batch.places, violations)
+        repeated(rule, batch.rows, batch.places, violations)
     if violations.total == before and len(change.batches) > 1:
-        _repeated(rule, change.rows, change.places, violations)
+        repeated(rule, change.rows, change.places, violations)
     if violations.total == before and not rule.is_key and not change.replaces_all:
         _stored(rule, change, trial)
 
 
-def _repeated(rule: Constraint, rows: pa.Table, places: Places, violations: Violations) -> None:
+def repeated(rule: Constraint, rows: pa.Table, places: Places, violations: Violations) -> None:
     """Two of these rows share a tuple."""
     if rows.num_rows < 2:
         return

@@ -1,0 +1,130 @@
+"""Changes: one entity that was inserted, updated or deleted, with what it said before and after.
+
+Owns their shape and their JSON bodies, which the command line and the server share. Frozen
+data: where changes come from is compared.py and stream.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, get_args
+
+from omnigraph.manifest.entries import MAIN, Commit, EntityKind
+
+Op = Literal["insert", "update", "delete"]
+OPS: tuple[Op, ...] = get_args(Op)
+KINDS: tuple[EntityKind, ...] = get_args(EntityKind)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeRef:
+    """The type of an entity; ``id`` survives a rename and is new after a drop."""
+
+    id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoints:
+    """The ids of the two nodes of an edge."""
+
+    source: str
+    target: str
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """What an entity said: its properties as a query result spells them, and an edge's ends."""
+
+    properties: Mapping[str, Any]
+    endpoints: Endpoints | None = None
+
+    def body(self) -> dict[str, Any]:
+        """As JSON has it."""
+        body: dict[str, Any] = {"properties": dict(self.properties)}
+        if self.endpoints is not None:
+            body["endpoints"] = {"from": self.endpoints.source, "to": self.endpoints.target}
+        return body
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One changed entity; ``changed`` names the properties in which an update differs."""
+
+    kind: EntityKind
+    type: TypeRef
+    id: str
+    op: Op
+    before: Image | None = None
+    after: Image | None = None
+    changed: tuple[str, ...] = ()
+
+    @property
+    def endpoints(self) -> Endpoints | None:
+        """The ends of an edge, as they are now or were last."""
+        image = self.after or self.before
+        return None if image is None else image.endpoints
+
+    def body(self) -> dict[str, Any]:
+        """As JSON has it."""
+        body: dict[str, Any] = {
+            "kind": self.kind,
+            "type": {"id": self.type.id, "name": self.type.name},
+            "id": self.id,
+            "op": self.op,
+        }
+        return body | self.images()
+
+    def images(self) -> dict[str, Any]:
+        """The images there are, as JSON has them."""
+        sides = {"before": self.before, "after": self.after}
+        return {name: image.body() for name, image in sides.items() if image is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """The commit that made some changes; ``authored_at`` is µs since the epoch."""
+
+    graph_commit_id: str
+    parent_commit_id: str | None
+    merged_parent_commit_id: str | None
+    authored_branch: str
+    actor_id: str | None
+    authored_at: int
+
+    @classmethod
+    def of(cls, commit: Commit) -> Cause:
+        """The commit as a cause."""
+        return cls(
+            commit.id,
+            commit.parent_id,
+            commit.merged_parent_id,
+            commit.branch or MAIN,
+            commit.actor,
+            commit.created_at,
+        )
+
+    def body(self) -> dict[str, Any]:
+        """As JSON has it; what is not there is left out."""
+        members = {
+            "graph_commit_id": self.graph_commit_id,
+            "parent_commit_id": self.parent_commit_id,
+            "merged_parent_commit_id": self.merged_parent_commit_id,
+            "authored_branch": self.authored_branch,
+            "actor_id": self.actor_id,
+            "authored_at": self.authored_at,
+        }
+        return {name: value for name, value in members.items() if value is not None}
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Changes of one commit: all of them, or those that one page had room for."""
+
+    cause: Cause
+    changes: tuple[Change, ...]
+
+    def body(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {"cause": self.cause.body(), "changes": [change.body() for change in self.changes]}

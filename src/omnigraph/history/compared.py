@@ -1,0 +1,125 @@
+"""Compared types: which tables two states of a graph share and differ in.
+
+Owns the identity of types across the two, and the refusal to compare a type whose
+properties are not the same on both sides. Never reads a row.
+"""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64encode
+from collections.abc import Iterator
+from dataclasses import dataclass
+from hashlib import sha256
+
+from omnigraph.errors import ChangeDiffRefused
+from omnigraph.history.changes import TypeRef
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.entries import EntityKind, Registration, TableIdentity
+from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
+from omnigraph.storage.location import Location
+from omnigraph.storage.table import Table
+
+_SEPARATOR = b"\x1f"
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedType:
+    """One type in two states; ``version`` is its published version in the later one."""
+
+    kind: EntityKind
+    ref: TypeRef
+    properties: tuple[str, ...]
+    before: Table
+    after: Table
+    version: int
+
+    @property
+    def type_key(self) -> str:
+        """Its name with its kind, such as `node:Person`."""
+        return f"{self.kind}:{self.ref.name}"
+
+    def check_columns(self, commit_id: str) -> None:
+        """Refuse two versions that do not store the same columns."""
+        old, new = self.before.schema, self.after.schema
+        if old.names != new.names or old.types != new.types:
+            raise _boundary(self.ref.name, commit_id)
+
+
+def compared_types(root: Location, before: Snapshot, after: Snapshot) -> list[ComparedType]:
+    """The types that may differ between two states, by type key: edges before nodes."""
+    old, new = _by_identity(before), _by_identity(after)
+    _check_boundary(before, after, old, new)
+    found: list[ComparedType] = []
+    for identity, shown in new.items():
+        earlier = old.get(identity)
+        if earlier is None or earlier.pin.version == shown.pin.version:
+            continue
+        location = root.join(shown.table.path)
+        found.append(
+            ComparedType(
+                shown.table.entity_kind,
+                TypeRef(type_id(after, identity), shown.table.type_name),
+                tuple(_type(after, shown.table).properties),
+                Table(location, earlier.pin),
+                Table(location, shown.pin),
+                shown.version,
+            )
+        )
+    return found
+
+
+def type_id(snapshot: Snapshot, identity: TableIdentity) -> str:
+    """What a type is called in change images and tokens, whatever its name is."""
+    parts = (
+        snapshot.schema.identity_domain.encode(),
+        identity.table_id.to_bytes(8, "little"),
+        identity.incarnation.to_bytes(8, "little"),
+    )
+    return urlsafe_b64encode(sha256(_SEPARATOR.join(parts)).digest()).rstrip(b"=").decode()
+
+
+def _by_identity(snapshot: Snapshot) -> dict[TableIdentity, SnapshotTable]:
+    by_key = sorted(snapshot.tables.items())
+    return {shown.identity: shown for _, shown in by_key}
+
+
+def _check_boundary(
+    before: Snapshot,
+    after: Snapshot,
+    old: dict[TableIdentity, SnapshotTable],
+    new: dict[TableIdentity, SnapshotTable],
+) -> None:
+    for identity, shown in (old | new).items():
+        if identity not in old or identity not in new:
+            if shown.pin.row_count:
+                raise _boundary(shown.table.type_name, after.commit_id)
+        elif before.schema.ir_hash != after.schema.ir_hash:
+            was, now = _type(before, old[identity].table), _type(after, new[identity].table)
+            if set(_columns(was)) != set(_columns(now)):
+                raise _boundary(shown.table.type_name, after.commit_id)
+
+
+def _type(snapshot: Snapshot, table: Registration) -> NodeType | EdgeType:
+    catalog = catalog_of(snapshot.schema)
+    types = catalog.nodes if table.entity_kind == "node" else catalog.edges
+    return types[table.type_name]
+
+
+def _columns(type_: NodeType | EdgeType) -> Iterator[tuple[object, ...]]:
+    """What makes images comparable; whether null or which words are allowed does not."""
+    for name, property_ in type_.properties.items():
+        stored = property_.type
+        yield name, property_.property_id, stored.scalar, stored.is_list, stored.dimension
+
+
+def _boundary(type_name: str, commit_id: str) -> ChangeDiffRefused:
+    return ChangeDiffRefused(
+        f"the schema of {type_name} changed in between: compare states on one side of that "
+        "change, and take a new baseline where a feed meets it",
+        details={
+            "reason": "schema_boundary",
+            "graph_commit_id": commit_id,
+            "type_name": type_name,
+        },
+    )

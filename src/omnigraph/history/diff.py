@@ -1,0 +1,166 @@
+"""Diffs: what is different between any two states of a graph.
+
+Owns finding the states that were named, and the net differences with their counts. Lazy:
+rows are read when somebody looks, and images are made for those that are looked at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+from omnigraph.errors import BadRequest, BranchNotFound, NotFound
+from omnigraph.history.changed_rows import changed_rows
+from omnigraph.history.changes import Change, Op
+from omnigraph.history.commit_changes import state_of_commit
+from omnigraph.history.compared import ComparedType, compared_types
+from omnigraph.history.opened import Opened
+from omnigraph.history.selection import Names, Selection, read_selection
+from omnigraph.history.stream import ChangeStream
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.entries import MAIN, EntityKind
+from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+
+
+@dataclass(frozen=True, slots=True)
+class TypeStats:
+    """How many entities of a type differ, and how."""
+
+    kind: EntityKind
+    type_name: str
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+
+    @property
+    def total(self) -> int:
+        """How many altogether."""
+        return self.inserted + self.updated + self.deleted
+
+    def body(self) -> dict[str, Any]:
+        """As JSON has it."""
+        return {
+            "kind": self.kind,
+            "type_name": self.type_name,
+            "inserted": self.inserted,
+            "updated": self.updated,
+            "deleted": self.deleted,
+        }
+
+
+class Diff:
+    """The net differences between two states, by type key (edges first), then by id.
+
+    Every iteration compares anew; `len` and `stats` count without making images.
+    """
+
+    def __init__(
+        self,
+        types: Sequence[ComparedType],
+        wanted: Selection,
+        before: Snapshot,
+        after: Snapshot,
+    ) -> None:
+        self.from_version = before.manifest_version
+        self.to_version = after.manifest_version
+        self._types = [type_ for type_ in types if wanted.has_type(type_.kind, type_.ref.id)]
+        self._wanted = wanted
+        self._commit_id = after.commit_id
+        self._versions = {type_.ref.id: type_.version for type_ in self._types}
+
+    def __iter__(self) -> Iterator[Change]:
+        return iter(ChangeStream(self._types, self._wanted, self._commit_id))
+
+    def __len__(self) -> int:
+        return sum(counted.total for counted in self.stats)
+
+    def __bool__(self) -> bool:
+        return next(iter(self), None) is not None
+
+    @cached_property
+    def stats(self) -> tuple[TypeStats, ...]:
+        """How many entities differ, for every type where some do."""
+        counted = (self._count(type_) for type_ in self._types)
+        return tuple(found for found in counted if found.total)
+
+    def _count(self, type_: ComparedType) -> TypeStats:
+        type_.check_columns(self._commit_id)
+        counts: Counter[Op] = Counter()
+        for rows in changed_rows(type_.before, type_.after):
+            counts["insert"] += rows.inserted.num_rows
+            counts["update"] += rows.after.num_rows
+            counts["delete"] += rows.deleted.num_rows
+        wanted = {op: count for op, count in counts.items() if op in self._wanted.ops}
+        return TypeStats(
+            type_.kind,
+            type_.ref.name,
+            wanted.get("insert", 0),
+            wanted.get("update", 0),
+            wanted.get("delete", 0),
+        )
+
+    def change_body(self, change: Change) -> dict[str, Any]:
+        """One of the changes as JSON has it."""
+        body: dict[str, Any] = {
+            "kind": change.kind,
+            "type_name": change.type.name,
+            "id": change.id,
+            "op": change.op,
+            "published_dataset_version": self._versions[change.type.id],
+        }
+        if change.endpoints is not None:
+            body["endpoints"] = {"src": change.endpoints.source, "dst": change.endpoints.target}
+        if change.op == "update":
+            body["changed"] = list(change.changed)
+        return body | change.images()
+
+    def body(self) -> dict[str, Any]:
+        """All of it as JSON has it."""
+        return {
+            "from_graph_manifest_version": self.from_version,
+            "to_graph_manifest_version": self.to_version,
+            "changes": [self.change_body(change) for change in self],
+            "stats": [counted.body() for counted in self.stats],
+        }
+
+    def __repr__(self) -> str:
+        return f"<Diff of manifest versions {self.from_version} and {self.to_version}>"
+
+
+def diff(
+    graph: Opened,
+    before: str | Snapshot,
+    after: str | Snapshot,
+    *,
+    kinds: Names = None,
+    types: Names = None,
+    ops: Names = None,
+) -> Diff:
+    """What is different in ``after``; both are names of branches, ids of commits or snapshots."""
+    old, new = _state(graph, before), _state(graph, after)
+    if old.schema.identity_domain != new.schema.identity_domain:
+        raise BadRequest("the two snapshots are not of one graph: only states of one are compared")
+    wanted = read_selection(kinds, types, ops, (old, new))
+    return Diff(compared_types(graph.location, old, new), wanted, old, new)
+
+
+def _state(graph: Opened, named: str | Snapshot) -> Snapshot:
+    if isinstance(named, Snapshot):
+        return named
+    try:
+        return snapshot_of(graph.manifest.view(normalise_branch(named)).state)
+    except (BadRequest, BranchNotFound):
+        pass  # then it is a commit
+    try:
+        commit = graph.manifest.find_commit(named.strip())
+    except NotFound as error:
+        branches = [MAIN, *sorted(graph.manifest.branches())]
+        hint = did_you_mean(named, branches) or f"the branches are {', '.join(branches)}"
+        raise NotFound(
+            f"there is no branch and no commit {named!r}: {hint}", details={"target": named}
+        ) from error
+    return state_of_commit(graph, commit)

@@ -1,0 +1,297 @@
+"""The change feed: the commits of a branch one after the other, with what they changed.
+
+Owns `graph.changes`: where a poll begins, what fits into one, and the tokens that carry a
+reader on. Keeps nothing about readers: all a poll needs is in its token.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
+from typing import Any, overload
+
+from omnigraph.errors import BadRequest, ChangeDiffRefused, ChangeFeedGap
+from omnigraph.history.baseline import Baseline, BaselineLines, write_baseline
+from omnigraph.history.changes import Block, Cause
+from omnigraph.history.commit_changes import domain_digest, open_block, state_of_commit
+from omnigraph.history.images import SizedChange
+from omnigraph.history.opened import Opened
+from omnigraph.history.paused import PausedStreams
+from omnigraph.history.position import Position
+from omnigraph.history.selection import Names, Selection, read_selection
+from omnigraph.history.stream import PageRoom, page_room
+from omnigraph.history.tokens import rejected, seal, unseal
+from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+from omnigraph.manifest.view import View, commits_of
+from omnigraph.read.export import Export, open_export
+
+MAX_COMMITS = 128
+"""How many commits one poll goes through."""
+PURPOSE = "changes/forward"
+_AFTER = "after:"
+
+
+@dataclass(frozen=True, slots=True)
+class FeedPage:
+    """Blocks of changes, and how to go on.
+
+    Inside a block that is not finished there is only a page token. Otherwise there is a
+    cursor to keep, and whether it stands at the head of the branch.
+    """
+
+    blocks: tuple[Block, ...]
+    next_page_token: str | None = None
+    cursor: str | None = None
+    caught_up: bool = False
+
+    def body(self) -> dict[str, Any]:
+        """As JSON has it."""
+        body: dict[str, Any] = {"blocks": [block.body() for block in self.blocks]}
+        if self.next_page_token is not None:
+            return body | {"next_page_token": self.next_page_token}
+        return body | {"cursor": self.cursor, "caught_up": self.caught_up}
+
+
+class Changes:
+    """The change feed of a graph."""
+
+    def __init__(self, graph: Opened) -> None:
+        self._graph = graph
+        self._paused = PausedStreams()
+        self._genesis: str | None = None
+
+    def poll(
+        self,
+        *,
+        branch: str = MAIN,
+        start: str | None = None,
+        cursor: str | None = None,
+        page_token: str | None = None,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        limit: int | None = None,
+    ) -> FeedPage:
+        """What was committed to a branch since a cursor, or since where ``start`` says.
+
+        ``start`` is `now`, `beginning` or `after:<commit id>`. Every commit is delivered at
+        least once; a commit larger than a page goes on with the page's token.
+        """
+        room = page_room(limit)
+        if sum(given is not None for given in (start, cursor, page_token)) > 1:
+            raise BadRequest("give one of start, cursor and page_token, not several")
+        view = self._graph.manifest.view(normalise_branch(branch))
+        head = snapshot_of(view.state)
+        wanted = read_selection(kinds, types, ops, (head,))
+        binding = self._binding(view, head, wanted)
+        position: Position | None = None
+        if page_token is not None:
+            place = unseal(page_token, "feed-page", binding)
+            position = Position.from_json(place)
+            chain = _chain_of_token(view, place)
+        elif cursor is not None:
+            chain = _chain_of_token(view, unseal(cursor, "feed-cursor", binding))
+        else:
+            chain = _chain_of_start(view, start or "now")
+        poll = _Poll(self._graph, self._paused, wanted, head, room)
+        try:
+            poll.run(chain, position)
+        except ChangeFeedGap as gap:
+            details = {**gap.details} if cursor is None else {"cursor": cursor, **gap.details}
+            raise ChangeFeedGap(
+                f"{gap.message}. Take a new baseline and go on from its cursor", details=details
+            ) from gap
+        done = {"commit": poll.done.id if poll.done is not None else chain[0].id}
+        if poll.position is not None:
+            token = seal("feed-page", binding, done | poll.position.to_json())
+            return FeedPage(tuple(poll.blocks), next_page_token=token)
+        return FeedPage(
+            tuple(poll.blocks),
+            cursor=seal("feed-cursor", binding, done),
+            caught_up=done["commit"] == head.commit_id,
+        )
+
+    @overload
+    def baseline(
+        self,
+        path: None = None,
+        *,
+        branch: str = MAIN,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> BaselineLines: ...
+
+    @overload
+    def baseline(
+        self,
+        path: str | Path,
+        *,
+        branch: str = MAIN,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Baseline: ...
+
+    def baseline(
+        self,
+        path: str | Path | None = None,
+        *,
+        branch: str = MAIN,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Baseline | BaselineLines:
+        """Everything a branch holds now, and the cursor from which its feed goes on.
+
+        Written to a file; or, without a path, lines of which the last is the handshake. The
+        operations only bind the cursor.
+        """
+        view = self._graph.manifest.view(normalise_branch(branch))
+        head = snapshot_of(view.state)
+        wanted = read_selection(kinds, types, ops, (head,))
+        cursor = seal("feed-cursor", self._binding(view, head, wanted), {"commit": head.commit_id})
+        every = open_export(self._graph.location, head, catalog_of(head.schema), _names(types))
+        lines = Export([found for found in every.tables if found[0].kind in wanted.kinds])
+        if path is None:
+            return BaselineLines(lines, head.commit_id, cursor)
+        return write_baseline(lines, path, head.commit_id, cursor)
+
+    def _binding(self, view: View, head: Snapshot, wanted: Selection) -> dict[str, str | None]:
+        """What a token of this feed belongs to."""
+        if self._genesis is None:
+            oldest = view.state.commits[0]
+            self._genesis = (oldest if oldest.parent_id is None else commits_of(view)[-1]).id
+        return {
+            "domain": domain_digest(head),
+            "genesis": self._genesis,
+            "purpose": PURPOSE,
+            "branch": sha256(view.state.branch.encode()).hexdigest(),
+            "incarnation": view.identifier,
+            "filter": wanted.digest,
+        }
+
+
+class _Poll:
+    """One poll under way: the blocks so far, and where it stands."""
+
+    def __init__(
+        self,
+        graph: Opened,
+        paused: PausedStreams,
+        wanted: Selection,
+        head: Snapshot,
+        room: PageRoom,
+    ) -> None:
+        self._graph = graph
+        self._paused = paused
+        self._wanted = wanted
+        self._head = head
+        self._room = room
+        self.blocks: list[Block] = []
+        self.done: Commit | None = None
+        """The last commit that was delivered to its end."""
+        self.position: Position | None = None
+        """How far the last block goes, if it is not finished."""
+
+    def run(self, chain: list[Commit], position: Position | None) -> None:
+        """Go through the commits behind the first one of the chain until the page is full.
+
+        A block that does not fit into the rest of a page begins the next one, so that
+        readers get whole commits wherever that is possible.
+        """
+        if len(chain) < 2:
+            if position is not None:
+                raise rejected("the change it stands behind is not there")
+            return
+        before: Snapshot | None = None
+        for parent, commit in pairwise(chain[: MAX_COMMITS + 1]):
+            try:
+                before = before or self._state(parent)
+                after = self._state(commit)
+                is_finished = self._add(commit, before, after, position)
+            except (ChangeFeedGap, ChangeDiffRefused):
+                if not self.blocks:
+                    raise
+                return  # what is before it is delivered; the next poll begins with it
+            if not is_finished:
+                return
+            before, position = after, None
+            self.done = commit
+
+    def _add(
+        self, commit: Commit, before: Snapshot, after: Snapshot, start: Position | None
+    ) -> bool:
+        """Add the block of a commit; whether it fitted."""
+        digest = self._wanted.digest
+        stream = self._paused.take((commit.id, digest, start))
+        if stream is None:
+            stream = open_block(self._graph, before, after, self._wanted, start)
+        is_first = not self.blocks
+        taken = stream.take(self._room)
+        if stream.is_done:
+            self.blocks.append(_block(commit, taken))
+            return True
+        if is_first:
+            self.position = Position.of(taken[-1].change)
+            self.blocks.append(_block(commit, taken))
+            self._paused.keep((commit.id, digest, self.position), stream)
+        else:
+            stream.put_back(taken)
+            self._paused.keep((commit.id, digest, start), stream)
+        return False
+
+    def _state(self, commit: Commit) -> Snapshot:
+        if commit.id == self._head.commit_id:
+            return self._head
+        return state_of_commit(self._graph, commit)
+
+
+def _block(commit: Commit, taken: list[SizedChange]) -> Block:
+    return Block(Cause.of(commit), tuple(found.change for found in taken))
+
+
+def _chain_of_token(view: View, place: Mapping[str, Any]) -> list[Commit]:
+    chain = _chain_since(view, place.get("commit"))
+    if chain is None:
+        raise rejected("its commit is not in the history of the branch")
+    return chain
+
+
+def _chain_of_start(view: View, start: str) -> list[Commit]:
+    """The commits from the one on that a reader is taken to know."""
+    if start == "now":
+        return [view.state.commits[-1]]
+    if start == "beginning":
+        return commits_of(view)[::-1]
+    if not start.startswith(_AFTER):
+        raise BadRequest(f"a feed starts at now, beginning or after:COMMIT, not at {start!r}")
+    commit_id = start.removeprefix(_AFTER)
+    chain = _chain_since(view, commit_id)
+    if chain is None:
+        raise BadRequest(
+            f"commit {commit_id!r} is not in the history of branch {view.state.branch}: "
+            "`commit list` shows what is"
+        )
+    return chain
+
+
+def _chain_since(view: View, commit_id: object) -> list[Commit] | None:
+    """A commit of a branch and all later ones, oldest first; most need no look into the log."""
+    return _since(list(view.state.commits), commit_id) or _since(commits_of(view)[::-1], commit_id)
+
+
+def _since(commits: list[Commit], commit_id: object) -> list[Commit] | None:
+    places = (place for place, commit in enumerate(commits) if commit.id == commit_id)
+    found = next(places, None)
+    return None if found is None else commits[found:]
+
+
+def _names(types: Names) -> list[str] | None:
+    return [types] if isinstance(types, str) else list(types or ()) or None

@@ -1,0 +1,1 @@
+"""Three-way merges of branches: rows, then properties, then the rules of the schema."""

@@ -1,0 +1,127 @@
+"""Conflicts: what is told about rows that two branches disagree on.
+
+Owns the texts and the values shown. Called for rows in conflict only, which are few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+
+from omnigraph.errors import MergeConflict
+from omnigraph.history.changed_rows import LOCATION
+from omnigraph.history.merge.resolution import Resolution, Side
+from omnigraph.read.json_text import json_text
+from omnigraph.write.batches import EntityType
+
+_SPELLED = {"src": "from", "dst": "to"}
+_TEXTS = {
+    "divergent_insert": "divergent insert for id '{id}'",
+    "divergent_update": "divergent update for id '{id}'",
+    "delete_vs_update": "delete/update conflict for id '{id}'",
+}
+
+
+@dataclass(slots=True)
+class Conflicts:
+    """The conflicts of a merge: those that stand, and those that a resolution has settled."""
+
+    resolution: Resolution
+    standing: list[MergeConflict] = field(default_factory=list)
+    settled: list[tuple[MergeConflict, Side]] = field(default_factory=list)
+
+    def settle(self, found: MergeConflict) -> Side | None:
+        """Note a conflict; returns the side that wins, None when it stands."""
+        key = f"{found.entity_kind}:{found.type_name}"
+        side = self.resolution.side(found.kind, key, found.entity_id)
+        if side is None:
+            self.standing.append(found)
+        else:
+            self.settled.append((found, side))
+        return side
+
+    def unused(self) -> list[tuple[str, str]]:
+        """The entities a resolution names that were in no conflict."""
+        met = {
+            (f"{conflict.entity_kind}:{conflict.type_name}", conflict.entity_id)
+            for conflict in (*self.standing, *(settled for settled, _ in self.settled))
+        }
+        return [entity for entity in self.resolution.entities if entity not in met]
+
+
+def row_conflicts(
+    type_: EntityType,
+    kind: str,
+    ids: Sequence[str],
+    sides: tuple[pa.Table | None, pa.Table | None, pa.Table | None],
+) -> list[MergeConflict]:
+    """Conflicts about whole rows of base, source and target; a side without the row has None."""
+    shown = [_rows(side, len(ids)) for side in sides]
+    return [
+        MergeConflict(
+            kind,
+            type_.kind,
+            type_.name,
+            id_,
+            _TEXTS[kind].format(id=id_),
+            base=old,
+            source=theirs,
+            target=ours,
+        )
+        for id_, old, theirs, ours in zip(ids, *shown, strict=True)
+    ]
+
+
+def property_conflicts(
+    type_: EntityType,
+    name: str,
+    ids: Sequence[str],
+    sides: Sequence[pa.ChunkedArray],
+) -> list[MergeConflict]:
+    """Conflicts about one property that both sides changed, as base, source and target have it."""
+    shown = _SPELLED.get(name, name)
+    values = [json_values(column) for column in sides]
+    return [
+        MergeConflict(
+            "divergent_update",
+            type_.kind,
+            type_.name,
+            id_,
+            f"{_TEXTS['divergent_update'].format(id=id_)}, property '{shown}'",
+            shown,
+            old,
+            theirs,
+            ours,
+        )
+        for id_, old, theirs, ours in zip(ids, *values, strict=True)
+    ]
+
+
+def rule_conflict(
+    kind: str, type_: EntityType, entity_id: str, message: str, property_: str | None = None
+) -> MergeConflict:
+    """A merged row that breaks a rule of the schema."""
+    return MergeConflict(
+        kind, type_.kind, type_.name, entity_id, message, _SPELLED.get(property_ or "", property_)
+    )
+
+
+def json_values(column: pa.ChunkedArray) -> list[Any]:
+    """The values as JSON has them."""
+    texts = json_text(column.combine_chunks()).to_pylist()
+    return [None if text is None else msgspec.json.decode(text) for text in texts]
+
+
+def _rows(rows: pa.Table | None, count: int) -> list[Any]:
+    if rows is None:
+        return [None] * count
+    names = [name for name in rows.column_names if name not in ("id", *LOCATION)]
+    columns = [json_values(rows.column(name)) for name in names]
+    labels = [_SPELLED.get(name, name) for name in names]
+    if not names:
+        return [{} for _ in range(count)]
+    return [dict(zip(labels, values, strict=True)) for values in zip(*columns, strict=True)]

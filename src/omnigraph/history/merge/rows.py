@@ -1,0 +1,208 @@
+"""Three-way merge of rows: one range of ids of one type, all sides in memory.
+
+Owns the table of outcomes: what one side changed is taken, what both changed alike
+stands, different properties of one row are combined, and the rest are conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import MergeConflict
+from omnigraph.history.changed_rows import LOCATION, ChangedRows, compare
+from omnigraph.history.equality import Mask, any_differs, differing
+from omnigraph.history.merge.conflicts import Conflicts, property_conflicts, row_conflicts
+from omnigraph.storage.table import ROW_ADDRESS, ROW_ID
+from omnigraph.write.batches import EntityType
+from omnigraph.write.changes import without
+
+Places = npt.NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The rows of one range of ids that lie elsewhere than in the base, and where they were.
+
+    All have their row ids and addresses, each in the version it is from.
+    """
+
+    source_base: pa.Table
+    source: pa.Table
+    target_base: pa.Table
+    target: pa.Table
+
+
+@dataclass(frozen=True, slots=True)
+class MergedRows:
+    """What a merge does to the target in one range of ids.
+
+    ``updated`` are whole rows with the row ids they keep, ``gone`` the addresses of the rows
+    of the target that are replaced or deleted, ``combined`` the ids of rows that neither side
+    has as a whole.
+    """
+
+    updated: pa.Table
+    inserted: pa.Table
+    deleted: pa.Table
+    gone: pa.Table
+    combined: pa.Array
+    source: ChangedRows
+    target: ChangedRows
+
+
+def merge_rows(
+    type_: EntityType, rows: Range, columns: Sequence[str], conflicts: Conflicts
+) -> MergedRows:
+    """Merge one range; conflicts that stand leave the row as the target has it."""
+    source = compare(rows.source_base, rows.source, columns)
+    target = compare(rows.target_base, rows.target, columns)
+    both = _Both(type_, source, target, list(columns), conflicts)
+    untouched = target.ids
+    inserted = [without(source.inserted, untouched)]
+    updated = [without(source.after, untouched)]
+    deleted = [without(source.deleted, untouched)]
+    updated.append(both.inserted_twice())
+    combined, mixed = both.updated_twice()
+    updated.append(combined)
+    deleted.append(both.deleted_and_updated())
+    inserted.append(both.updated_and_deleted())
+    names = list(columns)
+    # A row that the target left alone lies where the base has it.
+    places = pa.concat_tables(
+        [
+            rows.target.select(["id", *LOCATION]),
+            without(rows.source_base, rows.target.column("id")).select(["id", *LOCATION]),
+        ]
+    )
+    changed = pa.concat_tables(part.select(names) for part in updated)
+    removed = pa.concat_tables(part.select(names) for part in deleted)
+    located = _located(places, changed)
+    return MergedRows(
+        changed.append_column(ROW_ID, located.column(ROW_ID)),
+        pa.concat_tables(part.select(names) for part in inserted),
+        removed,
+        pa.concat_tables(
+            part.select(["id", ROW_ADDRESS]) for part in (located, _located(places, removed))
+        ),
+        mixed,
+        source,
+        target,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Both:
+    """The rows that both sides changed."""
+
+    type: EntityType
+    source: ChangedRows
+    target: ChangedRows
+    columns: list[str]
+    conflicts: Conflicts
+
+    def inserted_twice(self) -> pa.Table:
+        """The rows that replace those the target has inserted under the same ids."""
+        ours, theirs = _pairs(self.target.inserted, self.source.inserted)
+        mine, their = self.target.inserted.take(ours), self.source.inserted.take(theirs)
+        unequal = pa.array(any_differs(mine, their, self.columns))
+        mine, their = mine.filter(unequal), their.filter(unequal)
+        found = row_conflicts(self.type, "divergent_insert", _ids(their), (None, their, mine))
+        return their.filter(pa.array(self._take_source(found), pa.bool_()))
+
+    def deleted_and_updated(self) -> pa.Table:
+        """The rows of the target that go although it has updated them."""
+        ours, theirs = _pairs(self.target.after, self.source.deleted)
+        mine, old = self.target.after.take(ours), self.source.deleted.take(theirs)
+        found = row_conflicts(self.type, "delete_vs_update", _ids(mine), (old, None, mine))
+        return mine.filter(pa.array(self._take_source(found), pa.bool_()))
+
+    def updated_and_deleted(self) -> pa.Table:
+        """The rows of the source that come back although the target has deleted them."""
+        ours, theirs = _pairs(self.target.deleted, self.source.after)
+        their, old = self.source.after.take(theirs), self.target.deleted.take(ours)
+        found = row_conflicts(self.type, "delete_vs_update", _ids(their), (old, their, None))
+        return their.filter(pa.array(self._take_source(found), pa.bool_()))
+
+    def updated_twice(self) -> tuple[pa.Table, pa.Array]:
+        """The rows to write where both sides updated one, and which of them mix the two."""
+        ours, theirs = _pairs(self.target.after, self.source.after)
+        base = self.source.before.take(theirs)
+        their, mine = self.source.after.take(theirs), self.target.after.take(ours)
+        if self.type.merge_rows:
+            return self._whole_rows(base, their, mine), pa.array([], pa.string())
+        count = their.num_rows
+        stands = np.zeros(count, dtype=bool)
+        taken: dict[str, Mask] = {}
+        unequal: dict[str, Mask] = {}
+        for name in self.columns:
+            columns = [side.column(name) for side in (base, their, mine)]
+            changed, touched = differing(columns[0], columns[1]), differing(columns[0], columns[2])
+            unequal[name] = differing(columns[1], columns[2])
+            clash = changed & touched & unequal[name]
+            taken[name] = changed & ~clash
+            if clash.any():
+                rows = pa.array(np.flatnonzero(clash))
+                found = property_conflicts(
+                    self.type,
+                    name,
+                    _ids(their.take(rows)),
+                    [column.take(rows) for column in columns],
+                )
+                sides = [self.conflicts.settle(conflict) for conflict in found]
+                taken[name][clash] = [side == "source" for side in sides]
+                stands[clash] |= [side is None for side in sides]
+        written = np.zeros(count, dtype=bool)
+        mixed = np.zeros(count, dtype=bool)
+        for name in self.columns:
+            written |= taken[name] & unequal[name]
+            mixed |= ~taken[name] & unequal[name]
+        written &= ~stands
+        whole = pa.table({name: _chosen(their, mine, name, taken[name]) for name in self.columns})
+        result = whole.filter(pa.array(written)).cast(mine.select(self.columns).schema)
+        return result, their.column("id").combine_chunks().filter(pa.array(written & mixed))
+
+    def _whole_rows(self, base: pa.Table, their: pa.Table, mine: pa.Table) -> pa.Table:
+        unequal = pa.array(any_differs(their, mine, self.columns))
+        base, their, mine = (side.filter(unequal) for side in (base, their, mine))
+        found = row_conflicts(self.type, "divergent_update", _ids(their), (base, their, mine))
+        return their.select(self.columns).filter(pa.array(self._take_source(found), pa.bool_()))
+
+    def _take_source(self, found: list[MergeConflict]) -> list[bool]:
+        return [self.conflicts.settle(conflict) == "source" for conflict in found]
+
+
+def _pairs(first: pa.Table, second: pa.Table) -> tuple[Places, Places]:
+    """Where the ids stand that both have."""
+    ids = second.column("id").combine_chunks()
+    found = pc.index_in(first.column("id"), value_set=ids).combine_chunks()
+    places = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
+    return places, found.drop_null().to_numpy().astype(np.int64)
+
+
+def _chosen(source: pa.Table, target: pa.Table, name: str, take_source: Mask) -> pa.Array:
+    """Each value from one of the two sides."""
+    values = pa.concat_arrays(
+        [source.column(name).combine_chunks(), target.column(name).combine_chunks()]
+    )
+    places = np.arange(source.num_rows) + np.where(take_source, 0, source.num_rows)
+    return values.take(pa.array(places))
+
+
+def _located(places: pa.Table, rows: pa.Table) -> pa.Table:
+    """Where these rows lie in the target."""
+    ids = places.column("id").combine_chunks()
+    found = pc.index_in(rows.column("id"), value_set=ids)
+    if found.null_count:
+        raise AssertionError("a merge changes a row that the target does not have")
+    return places.take(found)
+
+
+def _ids(rows: pa.Table) -> list[str]:
+    ids: list[str] = rows.column("id").to_pylist()
+    return ids

@@ -1,0 +1,173 @@
+"""The rules of the schema on a merged result, judged by what the two sides changed.
+
+Both sides obey the rules, so only what one changed together with what the other changed
+can break them: an edge of one side whose end the other deleted, two rows that took one
+unique value, a source whose edges both changed. Nothing else is read, whatever the size
+of the tables; the verdict is that of checking the whole result.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import MergeConflict
+from omnigraph.history.merge.conflicts import rule_conflict
+from omnigraph.history.merge.footprint import Footprint
+from omnigraph.history.merge.resolution import Side
+from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.storage.lookup import find_rows
+from omnigraph.storage.table import Table
+from omnigraph.write.changes import without
+from omnigraph.write.references import cardinality_text, endpoint_text
+from omnigraph.write.uniqueness import HoldingTuples, constraints_of, repeated
+from omnigraph.write.violations import Nowhere, Violations
+
+Footprints = Mapping[str, Footprint]
+_EVERY = 2**62
+
+
+@dataclass(frozen=True, slots=True)
+class Orphan:
+    """An edge that one side has, and the node at one of its ends, which the other deleted."""
+
+    edge: EdgeType
+    edge_id: str
+    node_id: str
+    column: str
+    node_type: str
+    deleted_by: Side
+
+    def conflict(self) -> MergeConflict:
+        """What is told about it."""
+        holds = {"source": self.node_id, "target": self.node_id, self.deleted_by: None}
+        return MergeConflict(
+            "orphan_edge",
+            "edge",
+            self.edge.name,
+            self.edge_id,
+            f"{endpoint_text(self.column, self.node_id, self.node_type)}: the {self.deleted_by} "
+            "deleted it",
+            {"src": "from", "dst": "to"}[self.column],
+            # What was deleted was there.
+            self.node_id,
+            holds["source"],
+            holds["target"],
+        )
+
+
+def orphans(footprints: Footprints) -> Iterator[Orphan]:
+    """The edges without an end, by type and id."""
+    for _, found in sorted(footprints.items()):
+        if not isinstance(found.type, EdgeType):
+            continue
+        for column, end in (("src", found.type.source), ("dst", found.type.target)):
+            nodes = footprints.get(f"node:{end}")
+            if nodes is None:
+                continue
+            # A row that mixes both sides may lack an end that either of them deleted.
+            rows = pa.concat_tables([found.written, found.kept])
+            for orphan in _lost_ends(rows, column, nodes.lost):
+                yield Orphan(found.type, *orphan, column, end, "target")
+            for orphan in _lost_ends(rows, column, nodes.deleted):
+                yield Orphan(found.type, *orphan, column, end, "source")
+
+
+def _lost_ends(rows: pa.Table, column: str, nodes: pa.Array) -> Iterator[tuple[str, str]]:
+    """The edges that have one of these nodes at an end, by id, each with that node."""
+    if not rows.num_rows or not len(nodes):
+        return
+    hit = rows.filter(pc.is_in(rows.column(column), value_set=nodes)).sort_by("id")
+    yield from zip(hit.column("id").to_pylist(), hit.column(column).to_pylist(), strict=True)
+
+
+def broken_uniques(found: Footprint, table: Table) -> list[MergeConflict]:
+    """Rows of the merged type that share a unique value."""
+    violations = Violations(shown=_EVERY)
+    together = pa.concat_tables([found.written, found.kept])
+    for rule in constraints_of(found.type):
+        if rule.is_key:
+            continue  # the id says the same, and ids are distinct
+        repeated(rule, together, Nowhere(), violations)
+        # A tuple that mixes both sides may be one that a row neither side touched has.
+        if len(rule.members) > 1 and len(found.combined):
+            mixed = found.written.filter(
+                pc.is_in(found.written.column("id"), value_set=found.combined)
+            )
+            typed = mixed.select(list(rule.members)).drop_null()
+            if not typed.num_rows:
+                continue
+            stored = HoldingTuples(rule, typed).ask(table)
+            for ids in (_ids(together), found.deleted, found.lost):
+                stored = without(stored, ids)
+            # Two rows of the merge that share a tuple were told above.
+            mixed = HoldingTuples(rule, stored).select(mixed)
+            columns = ["id", *rule.members]
+            clashing = pa.concat_tables(
+                [stored.select(columns).cast(mixed.select(columns).schema), mixed.select(columns)]
+            )
+            repeated(rule, clashing, Nowhere(), violations)
+    return [
+        rule_conflict(
+            "unique_violation",
+            found.type,
+            violation.entity_id or "",
+            violation.text,
+            violation.property,
+        )
+        for violation in violations.kept
+    ]
+
+
+def is_bounded(edge: EdgeType) -> bool:
+    """Whether a source cannot have any number of these edges."""
+    return edge.min_out > 0 or edge.max_out is not None
+
+
+def broken_cardinalities(
+    found: Footprint, table: Table, footprints: Footprints, *, every_source: bool
+) -> list[MergeConflict]:
+    """Sources whose edges both sides changed, and that now have too many or too few.
+
+    With ``every_source`` one side is enough: where conflicts were resolved, a source may have
+    only some of what that side did. ``table`` is the version that the rows are applied to.
+    """
+    edge = found.type
+    if not isinstance(edge, EdgeType) or not is_bounded(edge):
+        return []
+    sources, ours = found.source_ends.unique(), found.target_ends.unique()
+    if every_source:
+        sources = pa.concat_arrays([sources, ours]).unique()
+    else:
+        sources = sources.filter(pc.is_in(sources, value_set=ours))
+    nodes = footprints.get(f"node:{edge.source}")
+    if nodes is not None:
+        gone = pa.concat_arrays([nodes.deleted, nodes.lost])
+        sources = sources.filter(pc.invert(pc.is_in(sources, value_set=gone)))
+    if not len(sources):
+        return []
+    stored = find_rows(table, "src", sources, ("id", "src"))
+    changed = pa.concat_tables([found.written, found.kept])
+    left = stored
+    for ids in (_ids(changed), found.deleted, found.lost):
+        left = without(left, ids)
+    added = changed.filter(pc.is_in(changed.column("src"), value_set=sources))
+    held = pa.concat_arrays(
+        [left.column("src").combine_chunks(), added.column("src").combine_chunks(), sources]
+    )
+    # Every source counts once more than it has edges, so that none is missing.
+    counts = {entry["values"]: entry["counts"] - 1 for entry in held.value_counts().to_pylist()}
+    return [
+        rule_conflict(
+            "cardinality_violation", edge, source, cardinality_text(edge, source, count), "src"
+        )
+        for source, count in sorted(counts.items())
+        if count < edge.min_out or (edge.max_out is not None and count > edge.max_out)
+    ]
+
+
+def _ids(rows: pa.Table) -> pa.Array:
+    return rows.column("id").combine_chunks()

@@ -1,0 +1,180 @@
+"""The tables of a merge: what happens to each type, from comparing to written files.
+
+Owns the three ways a type goes: left alone, taken over as the source has it without
+reading a row, or merged row by row in the order of the ids and in bounded memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.history.changed_rows import changed_rows, only_in
+from omnigraph.history.merge.conflicts import Conflicts
+from omnigraph.history.merge.footprint import Footprint, footprint_of_merged
+from omnigraph.history.merge.resolution import Side
+from omnigraph.history.merge.results import MergedRowCounts
+from omnigraph.history.merge.rows import MergedRows, Range, merge_rows
+from omnigraph.history.merge.sides import Sides
+from omnigraph.storage.aligned import aligned
+from omnigraph.storage.columns import plain_blobs
+from omnigraph.storage.lookup import find_rows
+from omnigraph.storage.sorted_rows import SortLimits
+from omnigraph.storage.spool import Spool
+from omnigraph.storage.staging import WrittenRows, write_streams
+from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.write.bulk import BulkTable
+from omnigraph.write.changes import without
+from omnigraph.write.reads import has_blobs
+
+
+@dataclass(slots=True)
+class MergedTable:
+    """What a merge does to one type; ``takes_over`` adopts the version of the source."""
+
+    sides: Sides
+    updated: Spool
+    inserted: Spool
+    directory: str | None = None
+    takes_over: bool = False
+    gone: list[pa.Table] = field(default_factory=list)
+    """The rows of the start that are replaced or deleted."""
+    combined: list[pa.Array] = field(default_factory=list)
+    settled: dict[Side, set[str]] = field(default_factory=dict)
+    """The ids that are as one side has them, by side, since edges would lack an end."""
+
+    @property
+    def size(self) -> int:
+        """Bytes that will be written, roughly."""
+        return self.updated.size + self.inserted.size
+
+    @property
+    def start(self) -> Table:
+        """The version that the rows are applied to."""
+        return self.sides.source if self.takes_over else self.sides.target
+
+    def counts(self) -> MergedRowCounts:
+        """What happens to the target; reads the rows of a type that is taken over."""
+        if not self.takes_over:
+            deleted = sum(rows.num_rows for rows in self.gone) - self.updated.rows
+            combined = sum(len(ids) for ids in self.combined)
+            return MergedRowCounts(self.inserted.rows, self.updated.rows, deleted, combined)
+        inserted = updated = deleted = 0
+        as_before = pa.array(self.settled.get("target", ()), pa.string())
+        for step in changed_rows(self.sides.target, self.sides.source):
+            inserted += without(step.inserted, as_before).num_rows
+            updated += without(step.after, as_before).num_rows
+            deleted += without(step.deleted, as_before).num_rows
+        return MergedRowCounts(inserted, updated, deleted)
+
+    # -- settling orphans ------------------------------------------------------------
+
+    def settle(self, side: Side, ids: pa.Array) -> pa.Table:
+        """Have these rows as one side has them, or not at all if it has none; returns them."""
+        self._forget(ids)
+        self.settled.setdefault(side, set()).update(ids.to_pylist())
+        origin = self.sides.source if side == "source" else self.sides.target
+        rows = _rows(origin, ids)
+        if origin is self.start:
+            return rows
+        there = find_rows(self.start, "id", ids, ("id",))
+        places = pc.index_in(rows.column("id"), there.column("id").combine_chunks())
+        known = places.is_valid()
+        row_ids = there.column(ROW_ID).take(places.drop_null())
+        replaced = rows.filter(known).append_column(ROW_ID, row_ids)
+        self.updated.add(replaced.cast(self.updated.schema))
+        self.inserted.add(rows.filter(pc.invert(known)).cast(self.inserted.schema))
+        self.gone.append(there.select(["id", ROW_ADDRESS]))
+        return rows
+
+    def _forget(self, ids: pa.Array) -> None:
+        """Undo what was decided about these rows: they are as the start has them."""
+        self.updated = self._without(self.updated, ids)
+        self.inserted = self._without(self.inserted, ids)
+        self.gone = [without(rows, ids) for rows in self.gone]
+        self.combined = [
+            combined.filter(pc.invert(pc.is_in(combined, value_set=ids)))
+            for combined in self.combined
+        ]
+
+    def _without(self, spool: Spool, ids: pa.Array) -> Spool:
+        kept = Spool(spool.schema, directory=self.directory)
+        for rows in spool.tables():
+            kept.add(without(rows, ids))
+        return kept
+
+    # -- writing ---------------------------------------------------------------------
+
+    def write(self) -> BulkTable | None:
+        """Write the rows to files that nobody refers to yet; None when nothing happens."""
+        written = WrittenRows()
+        if self.updated.rows or self.inserted.rows:
+            written = write_streams(self.start, self.updated.tables(), self.inserted.tables())
+        gone = pa.concat_tables(self.gone) if self.gone else None
+        if gone is not None and not gone.num_rows:
+            gone = None
+        if not self.takes_over and not written.fragments and gone is None:
+            return None
+        adopted = self.sides.source.pin if self.takes_over else None
+        return BulkTable(self.sides.type_key, written, gone, adopted=adopted)
+
+
+def taken_over(sides: Sides, limits: SortLimits) -> MergedTable:
+    """A type as the source has it: the target has changed nothing of it."""
+    return _empty(sides, limits.directory, takes_over=True)
+
+
+def left_alone(sides: Sides, limits: SortLimits) -> MergedTable:
+    """A type as the target has it."""
+    return _empty(sides, limits.directory, takes_over=False)
+
+
+def merged_table(
+    sides: Sides, conflicts: Conflicts, limits: SortLimits
+) -> tuple[MergedTable, Footprint]:
+    """A type that both sides changed, merged row by row."""
+    merged = _empty(sides, limits.directory, takes_over=False)
+
+    def steps() -> Iterator[MergedRows]:
+        for step in _merge(sides, conflicts, limits):
+            merged.updated.add(step.updated)
+            merged.inserted.add(step.inserted)
+            merged.gone.append(step.gone)
+            merged.combined.append(step.combined)
+            yield step
+
+    footprint = footprint_of_merged(sides, steps())
+    return merged, footprint
+
+
+def _merge(sides: Sides, conflicts: Conflicts, limits: SortLimits) -> Iterator[MergedRows]:
+    columns = sides.columns
+    base, source, target = sides.base, sides.source, sides.target
+    streams = [
+        only_in(one, other, columns, located=True, limits=limits)
+        for one, other in ((base, source), (source, base), (base, target), (target, base))
+    ]
+    for rows in aligned(streams):
+        yield merge_rows(sides.type, Range(*rows), columns, conflicts)
+
+
+def _empty(sides: Sides, directory: str | None, *, takes_over: bool) -> MergedTable:
+    schema = plain_blobs(sides.target.schema).remove_metadata()
+    located = schema.append(pa.field(ROW_ID, pa.uint64()))
+    return MergedTable(
+        sides,
+        Spool(located, directory=directory),
+        Spool(schema, directory=directory),
+        directory,
+        takes_over,
+    )
+
+
+def _rows(table: Table, ids: pa.Array) -> pa.Table:
+    """Whole rows, as they are written again."""
+    names = table.schema.names
+    with_blobs = has_blobs(table.schema)
+    return find_rows(table, "id", ids, names, with_blobs=with_blobs).select(names)

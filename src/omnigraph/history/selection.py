@@ -1,0 +1,86 @@
+"""Selections: which changes are wanted, by kind, type and operation.
+
+Owns reading the filters, what is said about a wrong name, and the digest that binds a
+token to them. Types are kept by identity, so that a rename does not end a feed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from hashlib import sha256
+from typing import TypeVar
+
+import msgspec
+
+from omnigraph.errors import BadRequest, NotFound
+from omnigraph.history.changes import KINDS, OPS, Op
+from omnigraph.history.compared import type_id
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.manifest.entries import EntityKind
+from omnigraph.manifest.snapshot import Snapshot
+
+Names = str | Sequence[str] | None
+_Word = TypeVar("_Word", bound=str)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """The wanted changes; an empty ``types`` means all types, also those to come."""
+
+    kinds: frozenset[EntityKind] = frozenset(KINDS)
+    types: frozenset[str] = frozenset()
+    ops: frozenset[Op] = frozenset(OPS)
+
+    def has_type(self, kind: EntityKind, type_id: str) -> bool:
+        """Whether changes of a type are wanted."""
+        return kind in self.kinds and (not self.types or type_id in self.types)
+
+    @property
+    def digest(self) -> str:
+        """The same for selections that mean the same."""
+        canonical = [sorted(self.kinds), sorted(self.types), sorted(self.ops)]
+        return sha256(msgspec.json.encode(canonical)).hexdigest()
+
+
+EVERYTHING = Selection()
+
+
+def read_selection(
+    kinds: Names, types: Names, ops: Names, snapshots: Iterable[Snapshot]
+) -> Selection:
+    """The selection that these names make; types are looked up in the snapshots.
+
+    A name means the node type and the edge type of that name. None, and no name, are all.
+    """
+    return Selection(
+        _words("kind", kinds, KINDS), _types(_names(types), snapshots), _words("op", ops, OPS)
+    )
+
+
+def _names(given: Names) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _words(what: str, given: Names, known: Collection[_Word]) -> frozenset[_Word]:
+    by_text = {str(word): word for word in known}
+    names = _names(given)
+    for name in names:
+        if name not in by_text:
+            hint = did_you_mean(name, by_text) or f"it is one of {', '.join(by_text)}"
+            raise BadRequest(f"{name!r} is not a {what} of change: {hint}")
+    return frozenset(by_text[name] for name in names or by_text)
+
+
+def _types(names: list[str], snapshots: Iterable[Snapshot]) -> frozenset[str]:
+    if not names:
+        return frozenset()
+    known: dict[str, set[str]] = {}
+    for snapshot in snapshots:
+        for shown in snapshot.tables.values():
+            known.setdefault(shown.table.type_name, set()).add(type_id(snapshot, shown.identity))
+    for name in names:
+        if name not in known:
+            hint = did_you_mean(name, known) or f"the types are {', '.join(sorted(known))}"
+            raise NotFound(f"there is no type {name}: {hint}", details={"type_name": name})
+    return frozenset(found for name in names for found in known[name])

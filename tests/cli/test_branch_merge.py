@@ -1,0 +1,196 @@
+"""`omnigraph branch merge`: for people, for programs, with conflicts, and refused."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import omnigraph as og
+
+Run = Callable[..., Any]
+
+SCHEMA = """\
+node Person {
+    name: String @key
+    age: I32?
+    city: String?
+}
+
+edge Knows: Person -> Person
+"""
+
+
+def change(uri: str, body: str, branch: str = "main") -> None:
+    og.open(uri).mutate(f"query change() {{ {body} }}", branch=branch)
+
+
+@pytest.fixture
+def uri(tmp_path: Path) -> str:
+    path = str(tmp_path / "people.omni")
+    graph = og.init(path, SCHEMA)
+    for name, age in (("Ann", 30), ("Ben", 40)):
+        graph.mutate(f'query add() {{ insert Person {{ name: "{name}", age: {age} }} }}')
+    graph.branches.create("review")
+    return path
+
+
+@pytest.fixture
+def torn(uri: str) -> str:
+    """Both sides give Ann another age; main loses Ben, whom the other side gets to know."""
+    change(uri, 'update Person set { age: 31 } where name = "Ann"', "review")
+    change(uri, 'insert Knows { from: "Ann", to: "Ben" }', "review")
+    change(uri, 'update Person set { age: 32 } where name = "Ann"')
+    change(uri, 'delete Person where name = "Ben"')
+    return uri
+
+
+def head(uri: str) -> str:
+    return og.open(uri).commits.list()[0].id
+
+
+def test_a_merge_says_its_outcome(run: Run, uri: str) -> None:
+    change(uri, 'insert Person { name: "Cat" }', "review")
+    ran = run("branch", "merge", "review", "--uri", uri)
+    assert (ran.code, ran.out) == (0, "merged review into main: fast_forward\n")
+    assert "omnigraph branch merge → " in ran.err
+    again = run("branch", "merge", "review", "--uri", uri, "--quiet")
+    assert (again.code, again.out, again.err) == (
+        0,
+        "merged review into main: already_up_to_date\n",
+        "",
+    )
+
+
+def test_a_merge_for_programs(run: Run, uri: str) -> None:
+    change(uri, 'insert Person { name: "Cat" }', "review")
+    change(uri, 'insert Person { name: "Dan" }')
+    ran = run("branch", "merge", "review", "--uri", uri, "--json", "--as", "eve")
+    body = json.loads(ran.out)
+    commit = body.pop("commit")
+    assert body == {
+        "source": "review",
+        "target": "main",
+        "outcome": "merged",
+        "actor_id": "eve",
+    }
+    assert commit["graph_commit_id"] == head(uri)
+    assert commit["merged_parent_commit_id"] is not None
+
+
+def test_another_target_and_the_end_of_the_source(run: Run, uri: str) -> None:
+    og.open(uri).branches.create("next")
+    change(uri, 'insert Person { name: "Cat" }', "review")
+    ran = run("branch", "merge", "review", "--into", "next", "--delete-branch", "--uri", uri)
+    assert (ran.code, ran.out) == (0, "merged review into next: fast_forward\n")
+    assert og.open(uri).branches.list() == ["main", "next"]
+
+
+def test_a_source_that_cannot_be_deleted_is_a_warning(run: Run, uri: str) -> None:
+    og.open(uri).branches.create("child", "review")
+    change(uri, 'insert Person { name: "Cat" }', "review")
+    ran = run("branch", "merge", "review", "--delete-branch", "--uri", uri, "--json")
+    body = json.loads(ran.out)
+    assert (ran.code, body["outcome"], body["branch_deleted"]) == (0, "fast_forward", False)
+    assert "child" in body["branch_delete_error"]
+    assert "warning: branch review was not deleted: " in ran.err
+
+
+def test_conflicts_are_told_with_every_value(run: Run, torn: str) -> None:
+    before = head(torn)
+    ran = run("branch", "merge", "review", "--uri", torn, "--quiet")
+    assert (ran.code, ran.out) == (1, "")
+    lines = ran.err.splitlines()
+    assert lines[0].startswith("error: review was not merged into main: merge conflicts: ")
+    at = lines.index("Person:Ann")
+    assert lines[at + 1 : at + 5] == [
+        "  divergent_update: divergent update for id 'Ann', property 'age'",
+        "      base  age 30",
+        "    source  age 31",
+        "    target  age 32",
+    ]
+    assert any("orphan_edge: dst 'Ben' not found in Person" in line for line in lines)
+    assert "--resolve KIND=SIDE" in ran.err
+    assert head(torn) == before
+
+
+def test_a_dry_run_says_what_would_happen(run: Run, torn: str) -> None:
+    before = head(torn)
+    ran = run("branch", "merge", "review", "--uri", torn, "--dry-run")
+    assert ran.code == 1
+    assert ran.out.startswith("cannot merge review into main\n")
+    assert "2 conflicts:" in ran.out
+    sides = ("--resolve", "source", "--dry-run")
+    ran = run("branch", "merge", "review", "--uri", torn, *sides)
+    assert ran.code == 0
+    *lines, last = ran.out.splitlines()
+    assert lines == [
+        "would merge review into main: merged",
+        "type        | inserted | updated | deleted | combined",
+        "------------+----------+---------+---------+---------",
+        "edge:Knows  |        1 |       0 |       0 |        0",
+        "node:Person |        1 |       1 |       0 |        0",
+        "2 conflicts resolved:",
+        "  Person:Ann: divergent_update, source wins",
+    ]
+    assert last.startswith("  Knows:")
+    assert last.endswith(": orphan_edge, source wins")
+    assert head(torn) == before
+
+
+def test_a_dry_run_for_programs(run: Run, torn: str) -> None:
+    ran = run("branch", "merge", "review", "--uri", torn, "--dry-run", "--json")
+    body = json.loads(ran.out)
+    assert (ran.code, body["dry_run"], body["outcome"]) == (1, True, "merged")
+    found = {conflict["kind"]: conflict for conflict in body["merge_conflicts"]}
+    assert sorted(found) == ["divergent_update", "orphan_edge"]
+    assert {key: found["divergent_update"][key] for key in ("property", "base", "source")} == {
+        "property": "age",
+        "base": 30,
+        "source": 31,
+    }
+
+
+def test_conflicts_are_resolved_by_kind_and_by_entity(run: Run, torn: str) -> None:
+    sides = ("--resolve", "Person:Ann=target", "--resolve", "orphan_edge=source")
+    ran = run("branch", "merge", "review", "--uri", torn, "--json", *sides)
+    body = json.loads(ran.out)
+    assert ran.code == 0
+    assert [(one["kind"], one["side"]) for one in body["resolved"]] == [
+        ("divergent_update", "target"),
+        ("orphan_edge", "source"),
+    ]
+    people = og.open(torn).query("query q() { match { $p: Person } return { $p.name, $p.age } }")
+    assert people.rows == [{"p.name": "Ann", "p.age": 32}, {"p.name": "Ben", "p.age": 40}]
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "told"),
+    [
+        (("--resolve", "both"), 1, "resolved to source or target, not to 'both'"),
+        (("--resolve", "source", "--resolve", "orphan_edge=target"), 2, "settles everything"),
+        (("--resolve", "divergent_updat=source"), 1, "divergent_update"),
+        (("--resolve", "unique_violation=source"), 1, "cannot be resolved by taking a side"),
+        (("--resolve", "Persn:Ann=source"), 1, "Person"),
+        (("--resolve", "source", "--into", "review"), 1, "cannot be merged into itself"),
+        (("--into", "nowhere"), 1, "there is no branch nowhere"),
+    ],
+)
+def test_what_makes_no_sense_changes_nothing(
+    run: Run, torn: str, options: tuple[str, ...], code: int, told: str
+) -> None:
+    before = head(torn)
+    ran = run("branch", "merge", "review", "--uri", torn, *options)
+    assert (ran.code, ran.out) == (code, "")
+    assert told in ran.err
+    assert head(torn) == before
+
+
+def test_a_resolution_that_nothing_needs_is_refused(run: Run, torn: str) -> None:
+    sides = ("--resolve", "Person:Zoe=target", "--resolve", "orphan_edge=source")
+    ran = run("branch", "merge", "review", "--uri", torn, *sides)
+    assert ran.code == 1
+    assert "node:Person:Zoe is in no conflict" in ran.err
