@@ -55,7 +55,7 @@ $(PINS_STAMP): requirements/pins.txt $(BUILD_STAMP)
 	touch $@
 
 demo: venv ## show what OmniGraph can do today
-	$(BIN)/python demo/demo.py
+	$(BIN)/python -m demo
 
 # Tracing would make the long generated tests several times longer and tell nothing new.
 test: venv ## the whole test suite; coverage of the quick tests is reported

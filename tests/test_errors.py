@@ -41,6 +41,7 @@ CODES = {
     "ChangeFeedGap": "change_feed_gap",
     "ChangeDiffRefused": "change_diff_refused",
     "EngineError": "engine_error",
+    "EmbeddingError": "embedding_error",
     "StorageError": "storage_error",
 }
 ROW = re.compile(r"^ {4}(?P<bars>[│ ]*)[├└]── (?P<name>\w+)(?: {2,}(?P<code>.+))?$", re.MULTILINE)

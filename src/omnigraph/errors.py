@@ -27,6 +27,7 @@
     ├── ChangeFeedGap               change_feed_gap
     ├── ChangeDiffRefused           change_diff_refused
     ├── EngineError                 engine_error
+    ├── EmbeddingError              embedding_error
     └── StorageError                storage_error
 
 Owns the classes and their stable codes. Imports nothing of the project, so
@@ -53,6 +54,15 @@ Rule = Literal[
 ]
 StorageKind = Literal[
     "transient", "configuration", "not_found", "precondition", "permanent", "unknown"
+]
+EmbeddingKind = Literal[
+    "configuration",
+    "model",
+    "dimension",
+    "unavailable",
+    "refused",
+    "text_too_long",
+    "bad_answer",
 ]
 
 
@@ -298,6 +308,27 @@ class EngineError(OmniGraphError):
     """Spark could not be had, or a job on it failed; its log file is in the details."""
 
     default_code = "engine_error"
+
+
+class EmbeddingError(OmniGraphError):
+    """A vector could not be made; ``kind`` says why, and so whether a retry can help.
+
+    ``position`` is that of the text among those that were asked for, if one of them is to blame.
+    """
+
+    default_code = "embedding_error"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        kind: EmbeddingKind,
+        details: Mapping[str, Any] | None = None,
+        position: int | None = None,
+    ) -> None:
+        super().__init__(message, details={**(details or {}), "kind": kind})
+        self.kind: EmbeddingKind = kind
+        self.position = position
 
 
 class StorageError(OmniGraphError):

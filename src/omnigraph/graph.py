@@ -7,6 +7,7 @@ every method hands over to the package that knows.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -15,11 +16,19 @@ from omnigraph.evolve.contract import lagging_copies, write_copies
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.history.branches import Branches
 from omnigraph.history.commits import Commits
+from omnigraph.history.diff import Diff, diff
+from omnigraph.history.feed import Changes
 from omnigraph.history.opened import Opened
+from omnigraph.history.selection import Names
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.source import Source
+from omnigraph.maintain.cleanup import GRACE, cleanup
+from omnigraph.maintain.index_reports import IndexReport, IndexStatus
+from omnigraph.maintain.index_status import index_status
+from omnigraph.maintain.indexes import ensure_indices
+from omnigraph.maintain.reports import CleanupReport
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN
@@ -40,6 +49,7 @@ from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.session import open_pin
 from omnigraph.write.audit import Recovery, recoveries
+from omnigraph.write.embedding import Backfill, EmbedResult
 from omnigraph.write.load.operation import Load
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.operations import Mutation
@@ -102,6 +112,7 @@ class Graph:
         self._opened = Opened(location, manifest, read_only, actor)
         self.commits = Commits(self._opened)
         self.branches = Branches(self._opened)
+        self.changes = Changes(self._opened)
 
     def prepare(self) -> None:
         """Prove that there is a graph, and mend its derived files unless it is read-only."""
@@ -242,6 +253,22 @@ class Graph:
             spark=SparkChoice.of(spark, progress=progress),
         )
 
+    def diff(
+        self,
+        a: str | Snapshot,
+        b: str | Snapshot,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Diff:
+        """What is different in ``b``: branches, commits or snapshots, in any combination.
+
+        ``kinds`` are `node` and `edge`, ``ops`` are `insert`, `update` and `delete`; without
+        any, everything counts. Rows are read when the differences are looked at.
+        """
+        return diff(self._opened, a, b, kinds=kinds, types=types, ops=ops)
+
     def recoveries(self) -> list[Recovery]:
         """What became of writes that did not finish, newest first."""
         return recoveries(self.location)
@@ -375,6 +402,27 @@ class Graph:
         choice = SparkChoice.of(spark, progress=progress)
         return load_on_spark(data, options, writer, actor or self.actor, choice)
 
+    def embed(
+        self,
+        type: str,  # noqa: A002 - the word of the API
+        property: str | None = None,  # noqa: A002 - the word of the API
+        *,
+        branch: str = MAIN,
+        where: str | None = None,
+        only_missing: bool = True,
+        actor: str | None = None,
+    ) -> EmbedResult:
+        """Make the `@embed` vectors of stored nodes that have none, as one commit.
+
+        Without a ``property`` all vectors of the type are made. ``where`` chooses nodes, as the
+        condition of a mutation does. Unless ``only_missing``, vectors that are there are made
+        anew.
+        """
+        self.require_writable()
+        writer = Writer(self.location, self.manifest, normalise_branch(branch))
+        backfill = Backfill(type, property, where, only_missing)
+        return backfill.run(writer, actor or self.actor)
+
     def stream_load(
         self,
         rows: DataFrame,
@@ -441,6 +489,44 @@ class Graph:
 
         writer = Writer(self.location, self.manifest, MAIN)
         Pipeline.of(pipeline).validate(writer, SparkChoice.of(spark))
+
+    def cleanup(
+        self,
+        keep: int | None = None,
+        older_than: timedelta | None = None,
+        *,
+        grace: timedelta = GRACE,
+        dry_run: bool = False,
+    ) -> CleanupReport:
+        """Reclaim what no commit needs but those that are to be kept.
+
+        A commit goes if it is beyond the newest ``keep`` of its branch and older than
+        ``older_than``. Files younger than ``grace`` stay: somebody may be about to use them.
+        """
+        if not dry_run:
+            self.require_writable()
+        return cleanup(
+            self.location,
+            self.manifest,
+            keep=keep,
+            older_than=older_than,
+            grace=grace,
+            dry_run=dry_run,
+        )
+
+    def ensure_indices(self, branch: str = MAIN, *, actor: str | None = None) -> IndexReport:
+        """Build the indexes that the schema asks for, and extend those that lag, as one commit.
+
+        Changes no row, and keeps no writer waiting. Without anything to do there is no commit.
+        """
+        self.require_writable()
+        return ensure_indices(
+            self.location, self.manifest, normalise_branch(branch), actor=actor or self.actor
+        )
+
+    def index_status(self, branch: str = MAIN) -> IndexStatus:
+        """Which indexes a branch has, how much they cover, and which are missing and why."""
+        return index_status(self.location, self.snapshot(branch))
 
     def require_writable(self) -> None:
         """Refuse a change through a graph that was opened to be looked at."""

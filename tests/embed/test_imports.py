@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 SCHEMA = "node Film { title: String @key\n blurb: String?\n meaning: Vector(64)? @embed(blurb) }"
-HEAVY = ("wordllama", "tokenizers", "safetensors")
+HEAVY = ("wordllama", "tokenizers", "safetensors", "httpx2")
 
 
 def loaded(program: str, *arguments: str) -> set[str]:

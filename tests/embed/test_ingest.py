@@ -13,7 +13,7 @@ import omnigraph as og
 from omnigraph.embed.local import MODEL, LocalEmbedder
 from omnigraph.embed.mock import MockEmbedder
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
-from omnigraph.errors import BadRequest, ValidationError
+from omnigraph.errors import EmbeddingError, ValidationError
 from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
 from omnigraph.storage.staging import insert
 from omnigraph.storage.table import Table
@@ -318,7 +318,7 @@ def test_nothing_needs_to_be_configured(local_graph: og.Graph) -> None:
 
 
 def test_a_dimension_that_local_does_not_have(local_graph: og.Graph) -> None:
-    with pytest.raises(BadRequest, match="64, 128 or 256 numbers, not of 100"):
+    with pytest.raises(EmbeddingError, match="64, 128 or 256 numbers, not of 100"):
         local_graph.load([{"type": "Odd", "data": {"title": "x"}}], mode="append")
     assert stored(local_graph, "Odd") == {}
 
@@ -327,7 +327,7 @@ def test_the_model_must_be_the_recorded_one(
     local_graph: og.Graph, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     insert = 'query q() { insert Strict { title: "x" } }'
-    with pytest.raises(BadRequest, match=f"Strict.meaning .* 'other'.*'{MODEL}'") as caught:
+    with pytest.raises(EmbeddingError, match=f"Strict.meaning .* 'other'.*'{MODEL}'") as caught:
         local_graph.mutate(insert)
     assert caught.value.details["expected"] == "other"
     monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "1")
@@ -342,7 +342,7 @@ def test_a_wrong_setting_troubles_only_those_who_embed(
     monkeypatch.setenv("OMNIGRAPH_EMBED_PROVIDER", "gemini")
     given = {"sound": [1.0] + [0.0] * 127}
     local_graph.load([film("Rain", **given)], mode="append")
-    with pytest.raises(BadRequest, match="'gemini' is not available"):
+    with pytest.raises(EmbeddingError, match="'gemini' needs an API key: set GEMINI_API_KEY"):
         local_graph.load([film("Snow", blurb="x", **given)], mode="append")
 
 

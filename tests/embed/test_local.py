@@ -15,7 +15,7 @@ import pytest
 from omnigraph.embed import local
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.local import LocalEmbedder
-from omnigraph.errors import BadRequest
+from omnigraph.errors import EmbeddingError
 
 TEXTS = [
     "a comedy about a singer in the rain",
@@ -42,19 +42,19 @@ def test_near_texts_are_near() -> None:
 
 @pytest.mark.parametrize("dimension", [1, 100, 512])
 def test_other_dimensions_need_another_provider(dimension: int) -> None:
-    with pytest.raises(BadRequest, match="OMNIGRAPH_EMBED_PROVIDER") as caught:
+    with pytest.raises(EmbeddingError, match="OMNIGRAPH_EMBED_PROVIDER") as caught:
         LocalEmbedder().embed(["a"], dimension)
     assert caught.value.details["dimension"] == dimension
 
 
 def test_an_empty_text_has_no_vector() -> None:
-    with pytest.raises(BadRequest, match="no vector for the text ''"):
+    with pytest.raises(EmbeddingError, match="no vector for the text ''"):
         LocalEmbedder().embed(["a", "", "b"], 64)
 
 
 def test_only_the_model_there_is() -> None:
     assert LocalEmbedder.of(EmbedderConfig(model=local.MODEL)).model == local.MODEL
-    with pytest.raises(BadRequest, match="has no model 'large'"):
+    with pytest.raises(EmbeddingError, match="has no model 'large'"):
         LocalEmbedder.of(EmbedderConfig(model="large"))
 
 

@@ -47,7 +47,7 @@ def _row(kind: Kind, commands: str, *takes: Flag) -> dict[str, Capability]:
 CAPABILITIES: Mapping[str, Capability] = {
     **_row(
         "data",
-        "query, explain, blob, commit, changes, recovery, pipeline validate",
+        "query, explain, blob, log, commit, diff, changes, recovery, pipeline validate",
         *("server", "graph", "store", "profile"),
     ),
     **_row(
@@ -56,13 +56,17 @@ CAPABILITIES: Mapping[str, Capability] = {
         *("server", "graph", "store", "as", "profile"),
     ),
     **_row("served", "graphs list", "server", "profile"),
-    **_row("direct", "optimize, repair, cleanup, lint", "graph", "store", "cluster", "profile"),
+    **_row(
+        "direct", "index, optimize, repair, cleanup, lint", "graph", "store", "cluster", "profile"
+    ),
     **_row("direct", "schema plan", "store", "profile"),
     **_row("direct", "init"),
     **_row("control", "policy, queries", "graph", "cluster", "profile"),
     **_row("control", "cluster"),
     **_row("control", "cluster apply, cluster approve", "as"),
-    **_row("local", "alias, embed, fmt, generate, login, logout, profile, version"),
+    **_row("local", "alias, fmt, generate, login, logout, profile, version"),
+    # The one that can do without a graph.
+    **_row("local", "embed", "store", "as"),
 }
 
 _ADDRESSES: Mapping[Flag, str] = {

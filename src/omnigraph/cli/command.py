@@ -21,12 +21,15 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON."
 class VerbCommand(click.Command):
     """A command that takes the global options and finds its `Scope` as the context object.
 
-    Its function returns the exit code, or None for 0.
+    Its function returns the exit code, or None for 0. An option of its own takes the place
+    of a global one that is spelled the same.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self.params = [*self.params, *global_options()]
+        own = {name for param in self.params for name in param.opts}
+        shared = [option for option in global_options() if own.isdisjoint(option.opts)]
+        self.params = [*self.params, *shared]
 
     def invoke(self, ctx: click.Context) -> Any:
         """Refuse the flags this command does not take, then run it."""

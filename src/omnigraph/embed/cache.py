@@ -16,6 +16,7 @@ import pyarrow as pa
 
 from omnigraph.embed.protocol import Embedder, Role, Texts, Vectors, text_array
 from omnigraph.embed.store import KEY, VectorStore
+from omnigraph.errors import EmbeddingError
 
 # What a run that is stopped has to pay for again, at most.
 _AT_ONCE = 256
@@ -41,11 +42,16 @@ class FrugalEmbedder:
     def embed(self, texts: Texts, dimension: int, role: Role = "document") -> Vectors:
         """The vectors of the other embedder."""
         encoded = text_array(texts).dictionary_encode()
-        if self.store is None:
-            distinct = self.inner.embed(encoded.dictionary, dimension, role)
-        else:
-            distinct = self._kept(self.store, encoded.dictionary, dimension, role)
         places: npt.NDArray[np.int32] = encoded.indices.to_numpy()
+        try:
+            if self.store is None:
+                distinct = self.inner.embed(encoded.dictionary, dimension, role)
+            else:
+                distinct = self._kept(self.store, encoded.dictionary, dimension, role)
+        except EmbeddingError as error:
+            if error.position is not None:
+                error.position = int(np.flatnonzero(places == error.position)[0])
+            raise
         return distinct[places]
 
     def _kept(self, store: VectorStore, texts: pa.Array, dimension: int, role: Role) -> Vectors:
@@ -55,7 +61,12 @@ class FrugalEmbedder:
         missing = shelf.read(keys, vectors)
         for start in range(0, len(missing), _AT_ONCE):
             some = missing[start : start + _AT_ONCE]
-            made = self.inner.embed(texts.take(pa.array(some)), dimension, role)
+            try:
+                made = self.inner.embed(texts.take(pa.array(some)), dimension, role)
+            except EmbeddingError as error:
+                if error.position is not None:
+                    error.position = int(some[error.position])
+                raise
             shelf.write(keys.take(pa.array(some)), made)
             vectors[some] = made
         return vectors

@@ -1,30 +1,43 @@
 """Which embedder is used: a description that can be sent to another process.
 
 Owns reading the environment. Never makes the embedder, so that a wrong setting
-troubles only those who embed something.
+troubles only those who embed something, and never shows the key.
 """
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
+
+from omnigraph.embed.patience import Patience
 
 LOCAL = "local"
 MOCK = "mock"
+OPENAI_COMPATIBLE = "openai-compatible"
+OPENAI = "openai"
+GEMINI = "gemini"
+
+_DAY_MS = 86_400_000
 
 
 @dataclass(frozen=True, slots=True)
 class EmbedderConfig:
     """A provider and how it is asked.
 
-    ``model`` is None for the provider's own choice. ``cache`` is a directory that keeps
-    vectors for the next run; None keeps none.
+    ``model`` and ``base_url`` are None for the provider's own. ``cache`` is a directory that
+    keeps vectors for the next run; None keeps none. ``problem`` is what is wrong with the
+    settings: it is told to whoever embeds something.
     """
 
     provider: str = LOCAL
     model: str | None = None
     cache: str | None = None
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    patience: Patience = field(default_factory=Patience)
+    problem: str | None = None
 
     @classmethod
     def of_environment(cls, environ: Mapping[str, str] = os.environ) -> EmbedderConfig:
@@ -32,11 +45,54 @@ class EmbedderConfig:
         provider = environ.get("OMNIGRAPH_EMBED_PROVIDER", "").strip() or LOCAL
         if _is_on(environ.get("OMNIGRAPH_EMBEDDINGS_MOCK", "")):
             provider = MOCK
-        return cls(
+        config = cls(
             provider,
             environ.get("OMNIGRAPH_EMBED_MODEL", "").strip() or None,
             environ.get("OMNIGRAPH_EMBED_CACHE", "").strip() or None,
         )
+        if provider not in (OPENAI_COMPATIBLE, OPENAI, GEMINI):
+            return config
+        patience, problem = _patience(environ)
+        return replace(
+            config,
+            base_url=environ.get("OMNIGRAPH_EMBED_BASE_URL", "").strip() or None,
+            api_key=_key(provider, environ),
+            patience=patience,
+            problem=problem,
+        )
+
+
+def _key(provider: str, environ: Mapping[str, str]) -> str | None:
+    if provider == GEMINI:
+        return environ.get("GEMINI_API_KEY", "").strip() or None
+    key = environ.get("OPENAI_API_KEY", "").strip() or None
+    if provider == OPENAI_COMPATIBLE:
+        return environ.get("OPENROUTER_API_KEY", "").strip() or key
+    return key
+
+
+def _patience(environ: Mapping[str, str]) -> tuple[Patience, str | None]:
+    """How long to wait, and what is wrong with the first number that is wrong."""
+    usual = Patience()
+    written = {
+        "timeout_ms": (environ.get("OMNIGRAPH_EMBED_TIMEOUT_MS", ""), 1, _DAY_MS),
+        "deadline_ms": (environ.get("OMNIGRAPH_EMBED_DEADLINE_MS", ""), 0, _DAY_MS),
+        "attempts": (environ.get("OMNIGRAPH_EMBED_RETRY_ATTEMPTS", ""), 1, 100),
+        "backoff_ms": (environ.get("OMNIGRAPH_EMBED_RETRY_BACKOFF_MS", ""), 0, _DAY_MS),
+    }
+    variables = {"attempts": "RETRY_ATTEMPTS", "backoff_ms": "RETRY_BACKOFF_MS"}
+    numbers: dict[str, int] = {}
+    for name, (given, least, most) in written.items():
+        text = given.strip()
+        if not text:
+            continue
+        number = int(text) if re.fullmatch("[0-9]{1,9}", text) else -1
+        if not least <= number <= most:
+            variable = f"OMNIGRAPH_EMBED_{variables.get(name, name.upper())}"
+            problem = f"{variable} is {text!r}: set it to a whole number from {least} to {most}"
+            return usual, problem
+        numbers[name] = number
+    return replace(usual, **numbers), None
 
 
 def _is_on(value: str) -> bool:

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.embed.protocol import Embedder
-from omnigraph.errors import BadRequest
+from omnigraph.errors import EmbeddingError
 from omnigraph.lang.schema.catalog import EdgeType, Embedding, NodeType
 
 Marks = npt.NDArray[np.bool_]
@@ -30,17 +30,21 @@ def embedded_properties(type_: NodeType | EdgeType) -> dict[str, Embedding]:
     }
 
 
-def check_model(place: str, embedding: Embedding, embedder: Embedder) -> None:
-    """Refuse to compare or to mix the vectors of two models; ``place`` is like `Film.meaning`."""
-    if embedding.model is None or embedding.model == embedder.model:
+def check_model(place: str, model: str | None, embedder: Embedder) -> None:
+    """Refuse to compare or to mix the vectors of two models.
+
+    ``place`` is like `Film.meaning`, and ``model`` what its `@embed` records.
+    """
+    if model is None or model == embedder.model:
         return
-    raise BadRequest(
-        f"the vectors of {place} are made with the model '{embedding.model}', but the embedding "
+    raise EmbeddingError(
+        f"the vectors of {place} are made with the model '{model}', but the embedding "
         f"provider '{embedder.provider}' uses '{embedder.model}': set OMNIGRAPH_EMBED_PROVIDER "
         "and OMNIGRAPH_EMBED_MODEL to that model, or give the vectors",
+        kind="model",
         details={
             "property": place,
-            "expected": embedding.model,
+            "expected": model,
             "provider": embedder.provider,
             "actual": embedder.model,
         },
@@ -63,8 +67,12 @@ def fill_vectors(
         if among is not None:
             wanted = wanted & among[name]
         if wanted.any():
-            check_model(f"{type_.name}.{name}", embedding, embedder)
-            rows = _filled(rows, name, embedding.source, wanted, embedder)
+            place = f"{type_.name}.{name}"
+            check_model(place, embedding.model, embedder)
+            try:
+                rows = _filled(rows, name, embedding.source, wanted, embedder)
+            except EmbeddingError as error:
+                raise _placed(error, place, rows, wanted) from None
     return rows
 
 
@@ -82,11 +90,29 @@ def _filled(rows: pa.Table, name: str, source: str, wanted: Marks, embedder: Emb
     return rows.set_column(position, field, both.take(pa.array(places)))
 
 
+def _placed(error: EmbeddingError, place: str, rows: pa.Table, wanted: Marks) -> EmbeddingError:
+    """The error with the property, and with the row whose text is to blame if there is one."""
+    details = {**error.details, "property": place}
+    if error.position is None:
+        return EmbeddingError(f"{place}: {error}", kind=error.kind, details=details)
+    row = int(np.flatnonzero(wanted)[error.position])
+    details["id"] = rows.column("id")[row].as_py()
+    return EmbeddingError(
+        f"{place} of '{details['id']}': {error}", kind=error.kind, details=details
+    )
+
+
 def _empty(rows: pa.Table, name: str, source: str) -> Marks:
     """The rows that have a text and no vector."""
     vectors = rows.column(name)
     if not vectors.null_count:
         return np.zeros(rows.num_rows, dtype=bool)
-    has_text = pc.not_equal(pc.utf8_trim_whitespace(rows.column(source)), "")
-    marks: Marks = pc.and_(vectors.is_null(), pc.fill_null(has_text, fill_value=False)).to_numpy()
+    is_null: Marks = vectors.is_null().to_numpy()
+    return is_null & has_text(rows, source)
+
+
+def has_text(rows: pa.Table, source: str) -> Marks:
+    """The rows that have a text to make a vector from."""
+    found = pc.not_equal(pc.utf8_trim_whitespace(rows.column(source)), "")
+    marks: Marks = pc.fill_null(found, fill_value=False).to_numpy()
     return marks

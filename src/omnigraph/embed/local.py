@@ -20,7 +20,7 @@ import numpy.typing as npt
 
 from omnigraph.embed.configuration import LOCAL, EmbedderConfig
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array, unit_rows
-from omnigraph.errors import BadRequest
+from omnigraph.errors import EmbeddingError
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -48,10 +48,11 @@ class LocalEmbedder:
     def of(cls, config: EmbedderConfig) -> LocalEmbedder:
         """The one model there is."""
         if config.model not in (None, MODEL):
-            raise BadRequest(
+            raise EmbeddingError(
                 f"the embedding provider 'local' has no model '{config.model}', only '{MODEL}': "
                 "unset OMNIGRAPH_EMBED_MODEL, or name the provider of that model in "
                 "OMNIGRAPH_EMBED_PROVIDER",
+                kind="model",
                 details={"provider": LOCAL, "model": config.model},
             )
         return cls()
@@ -69,10 +70,11 @@ class LocalEmbedder:
     def embed(self, texts: Texts, dimension: int, role: Role = "document") -> Vectors:  # noqa: ARG002 - the protocol
         """64, 128 or 256 dimensions; texts are not empty."""
         if dimension not in DIMENSIONS:
-            raise BadRequest(
+            raise EmbeddingError(
                 f"the embedding provider 'local' makes vectors of 64, 128 or 256 numbers, not of "
                 f"{dimension}: name another provider in OMNIGRAPH_EMBED_PROVIDER, or give the "
                 "vectors",
+                kind="dimension",
                 details={"provider": LOCAL, "model": MODEL, "dimension": dimension},
             )
         asked = text_array(texts)
@@ -137,9 +139,10 @@ def _load() -> _Words:
 
     package = find_spec(_PACKAGE)
     if package is None or not package.submodule_search_locations:
-        raise BadRequest(
+        raise EmbeddingError(
             "the embedding provider 'local' needs the package 'wordllama', which is not "
             "installed: install it, or name another provider in OMNIGRAPH_EMBED_PROVIDER",
+            kind="configuration",
             details={"provider": LOCAL},
         )
     root = Path(package.submodule_search_locations[0])

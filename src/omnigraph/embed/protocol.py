@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.errors import BadRequest
+from omnigraph.errors import EmbeddingError
 
 Role = Literal["document", "query"]
 Texts: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[str]
@@ -56,13 +56,17 @@ def text_array(texts: Texts) -> pa.Array:
 def unit_rows(raw: npt.NDArray[np.floating], texts: pa.Array, embedder: Embedder) -> Vectors:
     """Rows scaled to length 1; refuses what has no direction."""
     # In 64 bits, so that no square is lost and the batch cannot be seen in the last digit.
-    norms = np.sqrt(np.square(raw, dtype=np.float64).sum(axis=1))
+    with np.errstate(over="ignore", invalid="ignore"):
+        norms = np.sqrt(np.square(raw, dtype=np.float64).sum(axis=1))
     useless = ~(np.isfinite(norms) & (norms > 0))
     if useless.any():
-        text = texts[int(np.flatnonzero(useless)[0])].as_py()
-        raise BadRequest(
+        position = int(np.flatnonzero(useless)[0])
+        text = texts[position].as_py()
+        raise EmbeddingError(
             f"the embedding provider '{embedder.provider}' has no vector for the text "
             f"{text[:_SHOWN]!r}: change the text, or give the vector",
+            kind="bad_answer",
             details={"provider": embedder.provider, "model": embedder.model},
+            position=position,
         )
     return np.asarray(raw / norms[:, np.newaxis], dtype=np.float32)

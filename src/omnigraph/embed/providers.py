@@ -8,31 +8,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import NoReturn
+from functools import partial
 
 from omnigraph.embed.cache import FrugalEmbedder
-from omnigraph.embed.configuration import LOCAL, MOCK, EmbedderConfig
+from omnigraph.embed.configuration import (
+    GEMINI,
+    LOCAL,
+    MOCK,
+    OPENAI,
+    OPENAI_COMPATIBLE,
+    EmbedderConfig,
+)
+from omnigraph.embed.gemini import GEMINI_SHAPE
 from omnigraph.embed.local import LocalEmbedder
 from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.openai import OPENAI_COMPATIBLE_SHAPE, OPENAI_SHAPE
 from omnigraph.embed.protocol import Embedder, Role, Texts, Vectors
+from omnigraph.embed.remote import RemoteEmbedder
 from omnigraph.embed.store import VectorStore
-from omnigraph.errors import BadRequest
-
-
-def _not_available(config: EmbedderConfig) -> NoReturn:
-    raise BadRequest(
-        f"the embedding provider '{config.provider}' is not available in this version: unset "
-        "OMNIGRAPH_EMBED_PROVIDER to use 'local', or give the vectors",
-        details={"provider": config.provider},
-    )
-
+from omnigraph.errors import EmbeddingError
 
 PROVIDERS: Mapping[str, Callable[[EmbedderConfig], Embedder]] = {
     LOCAL: LocalEmbedder.of,
     MOCK: MockEmbedder.of,
-    "openai-compatible": _not_available,
-    "openai": _not_available,
-    "gemini": _not_available,
+    OPENAI_COMPATIBLE: partial(RemoteEmbedder, OPENAI_COMPATIBLE_SHAPE),
+    OPENAI: partial(RemoteEmbedder, OPENAI_SHAPE),
+    GEMINI: partial(RemoteEmbedder, GEMINI_SHAPE),
 }
 
 
@@ -84,12 +85,22 @@ def embedder_of(config: EmbedderConfig | None = None) -> ConfiguredEmbedder:
 
 
 def _make(config: EmbedderConfig) -> Embedder:
+    store = None if config.cache is None else VectorStore(config.cache)
+    return FrugalEmbedder(make_embedder(config), store)
+
+
+def make_embedder(config: EmbedderConfig) -> Embedder:
+    """The very embedder of a configuration, which keeps nothing."""
     make = PROVIDERS.get(config.provider)
     if make is None:
-        raise BadRequest(
+        raise EmbeddingError(
             f"there is no embedding provider '{config.provider}': set OMNIGRAPH_EMBED_PROVIDER "
             f"to one of {', '.join(PROVIDERS)}",
+            kind="configuration",
             details={"provider": config.provider},
         )
-    store = None if config.cache is None else VectorStore(config.cache)
-    return FrugalEmbedder(make(config), store)
+    if config.problem is not None:
+        raise EmbeddingError(
+            config.problem, kind="configuration", details={"provider": config.provider}
+        )
+    return make(config)

@@ -87,7 +87,7 @@ def open_block(
 ) -> ChangeStream:
     """The wanted changes of a commit in their order: nodes before edges, then by type, then id."""
     types = sorted(compared_types(graph.location, before, after), key=type_place)
-    return ChangeStream(types, wanted, after.commit_id, start)
+    return ChangeStream(types, wanted, start)
 
 
 def state_of_commit(graph: Opened, commit: Commit) -> Snapshot:

@@ -25,7 +25,7 @@ _SEPARATOR = b"\x1f"
 
 @dataclass(frozen=True, slots=True)
 class ComparedType:
-    """One type in two states; ``version`` is its published version in the later one."""
+    """One type in the states of two commits; ``version`` is its published one in the later."""
 
     kind: EntityKind
     ref: TypeRef
@@ -33,17 +33,13 @@ class ComparedType:
     before: Table
     after: Table
     version: int
+    commits: tuple[str, str]
 
-    @property
-    def type_key(self) -> str:
-        """Its name with its kind, such as `node:Person`."""
-        return f"{self.kind}:{self.ref.name}"
-
-    def check_columns(self, commit_id: str) -> None:
+    def check_columns(self) -> None:
         """Refuse two versions that do not store the same columns."""
         old, new = self.before.schema, self.after.schema
         if old.names != new.names or old.types != new.types:
-            raise _boundary(self.ref.name, commit_id)
+            raise _boundary(self.ref.name, self.commits[1])
 
 
 def compared_types(root: Location, before: Snapshot, after: Snapshot) -> list[ComparedType]:
@@ -64,6 +60,7 @@ def compared_types(root: Location, before: Snapshot, after: Snapshot) -> list[Co
                 Table(location, earlier.pin),
                 Table(location, shown.pin),
                 shown.version,
+                (before.commit_id, after.commit_id),
             )
         )
     return found

@@ -13,13 +13,12 @@ from functools import cached_property
 from typing import Any
 
 from omnigraph.errors import BadRequest, BranchNotFound, NotFound
-from omnigraph.history.changed_rows import changed_rows
 from omnigraph.history.changes import Change, Op
 from omnigraph.history.commit_changes import state_of_commit
 from omnigraph.history.compared import ComparedType, compared_types
 from omnigraph.history.opened import Opened
 from omnigraph.history.selection import Names, Selection, read_selection
-from omnigraph.history.stream import ChangeStream
+from omnigraph.history.stream import ChangeStream, rows_of
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
@@ -69,11 +68,10 @@ class Diff:
         self.to_version = after.manifest_version
         self._types = [type_ for type_ in types if wanted.has_type(type_.kind, type_.ref.id)]
         self._wanted = wanted
-        self._commit_id = after.commit_id
         self._versions = {type_.ref.id: type_.version for type_ in self._types}
 
     def __iter__(self) -> Iterator[Change]:
-        return iter(ChangeStream(self._types, self._wanted, self._commit_id))
+        return iter(ChangeStream(self._types, self._wanted))
 
     def __len__(self) -> int:
         return sum(counted.total for counted in self.stats)
@@ -88,9 +86,8 @@ class Diff:
         return tuple(found for found in counted if found.total)
 
     def _count(self, type_: ComparedType) -> TypeStats:
-        type_.check_columns(self._commit_id)
         counts: Counter[Op] = Counter()
-        for rows in changed_rows(type_.before, type_.after):
+        for rows in rows_of(type_):
             counts["insert"] += rows.inserted.num_rows
             counts["update"] += rows.after.num_rows
             counts["delete"] += rows.deleted.num_rows
@@ -158,8 +155,8 @@ def _state(graph: Opened, named: str | Snapshot) -> Snapshot:
     try:
         commit = graph.manifest.find_commit(named.strip())
     except NotFound as error:
-        branches = [MAIN, *sorted(graph.manifest.branches())]
-        hint = did_you_mean(named, branches) or f"the branches are {', '.join(branches)}"
+        branches = [MAIN, *graph.manifest.branches()]
+        hint = did_you_mean(named, branches) or "the lists of branches and commits show what is"
         raise NotFound(
             f"there is no branch and no commit {named!r}: {hint}", details={"target": named}
         ) from error

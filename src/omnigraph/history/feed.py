@@ -98,14 +98,19 @@ class Changes:
         elif cursor is not None:
             chain = _chain_of_token(view, unseal(cursor, "feed-cursor", binding))
         else:
-            chain = _chain_of_start(view, start or "now")
+            chain = _chain_of_start(view, "now" if start is None else start)
         poll = _Poll(self._graph, self._paused, wanted, head, room)
         try:
             poll.run(chain, position)
         except ChangeFeedGap as gap:
-            details = {**gap.details} if cursor is None else {"cursor": cursor, **gap.details}
+            lost = gap.details["first_unreadable_commit_id"]
             raise ChangeFeedGap(
-                f"{gap.message}. Take a new baseline and go on from its cursor", details=details
+                f"the feed of branch {view.state.branch} has a gap: cleanup has reclaimed commit "
+                f"{lost}; take a new baseline and go on from its cursor",
+                details={
+                    **({} if cursor is None else {"cursor": cursor}),
+                    "first_unreadable_commit_id": lost,
+                },
             ) from gap
         done = {"commit": poll.done.id if poll.done is not None else chain[0].id}
         if poll.position is not None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
 
-from omnigraph.errors import BadRequest, ResourceLimit
-from omnigraph.history.changed_rows import changed_rows
+from omnigraph.errors import BadRequest, ChangeFeedGap, ResourceLimit, StorageError
+from omnigraph.history.changed_rows import ChangedRows, changed_rows
 from omnigraph.history.changes import Change
 from omnigraph.history.compared import ComparedType
 from omnigraph.history.images import OrderedRows, SizedChange, changes_of, in_order_of_ids
@@ -33,12 +33,11 @@ class ChangeStream:
         self,
         types: Iterable[ComparedType],
         wanted: Selection,
-        commit_id: str,
         after: Position | None = None,
         limits: SortLimits = DEFAULT_LIMITS,
     ) -> None:
         chosen = [type_ for type_ in types if wanted.has_type(type_.kind, type_.ref.id)]
-        self._pieces = _pieces(chosen, wanted, commit_id, after, limits)
+        self._pieces = _pieces(chosen, wanted, after, limits)
         self._ready: deque[SizedChange] = deque()
 
     def take(self, room: PageRoom) -> list[SizedChange]:
@@ -102,10 +101,25 @@ def page_room(limit: int | None) -> PageRoom:
     return PageRoom(limit)
 
 
+def rows_of(type_: ComparedType, limits: SortLimits = DEFAULT_LIMITS) -> Iterator[ChangedRows]:
+    """The changed rows of a type; files that are gone were reclaimed by a cleanup."""
+    try:
+        type_.check_columns()
+        yield from changed_rows(type_.before, type_.after, limits=limits)
+    except StorageError as error:
+        if error.kind != "not_found":
+            raise
+        older = type_.commits[0]
+        raise ChangeFeedGap(
+            f"what {type_.ref.name} was at commit {older} cannot be read any more: cleanup has "
+            "reclaimed it; compare newer commits, and let cleanup keep more of them in future",
+            details={"first_unreadable_commit_id": older},
+        ) from error
+
+
 def _pieces(
     types: list[ComparedType],
     wanted: Selection,
-    commit_id: str,
     after: Position | None,
     limits: SortLimits,
 ) -> Iterator[list[SizedChange]]:
@@ -113,8 +127,7 @@ def _pieces(
         types = _from(types, after)
     for type_ in types:
         behind = after if after is not None and type_place(type_) == after.type_place else None
-        type_.check_columns(commit_id)
-        for rows in changed_rows(type_.before, type_.after, limits=limits):
+        for rows in rows_of(type_, limits):
             ordered = in_order_of_ids(rows, wanted.ops)
             start = 0
             if behind is not None:

@@ -12,6 +12,7 @@ from omnigraph.errors import BadRequest, BranchNotFound, Conflict, StorageError
 from omnigraph.manifest.branch_names import SCHEMA_APPLY_LOCK, normalise_branch, path_conflict
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.faults import reach
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +41,7 @@ class BranchRefs:
                 f"branch {name} cannot exist beside {other}: one name is a path above the other",
                 details={"branch": name, "other": other},
             )
+        reach("branch_creating", name)
         try:
             self.manifest.create_branch(name, source)
         except StorageError as error:
@@ -47,6 +49,7 @@ class BranchRefs:
             if self.manifest.has_storage_of(name):
                 raise _exists(name) from error
             raise
+        reach("branch_created", name)
         return name
 
     def delete(self, name: str) -> str:
@@ -55,12 +58,14 @@ class BranchRefs:
         if name == MAIN:
             raise BadRequest("main cannot be deleted")
         self._check_unused(name)
+        reach("branch_deleting", name)
         try:
             self.manifest.delete_branch(name)
         except StorageError:
             # Somebody may have deleted it first, or forked from it.
             self._check_unused(name)
             raise
+        reach("branch_deleted", name)
         return name
 
     def _check_unused(self, name: str) -> None:

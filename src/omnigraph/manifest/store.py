@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from threading import Lock
 
-from omnigraph.errors import BranchNotFound, NotFound, StorageError
+from omnigraph.errors import BranchNotFound, ChangeFeedGap, NotFound, StorageError
 from omnigraph.manifest.branch_names import native_name
 from omnigraph.manifest.changes import PublishRequest
 from omnigraph.manifest.entries import MAIN, Commit
@@ -45,19 +45,25 @@ class Manifest:
         return self.load(branch)
 
     def view_at(self, commit: Commit) -> View:
-        """The state a commit published."""
+        """The state a commit published; ChangeFeedGap when cleanup has reclaimed it."""
         branch = commit.branch or MAIN
-        identifier = self.identifier(branch)
         try:
-            log = HeadLog.open(self.location, native_name(branch), commit.manifest_version)
+            view = self.view_of(branch, commit.manifest_version)
         except StorageError as error:
-            if error.kind == "not_found":
+            if error.kind != "not_found":
+                raise
+            if find_commit(self.view(branch), commit.id) is None:
                 raise _gone(commit, "its version of the manifest is not there") from error
-            raise
-        view = self._read(log, branch, identifier)
+            raise _reclaimed(commit) from error
         if view.state.head_commit_id != commit.id:
             raise _gone(commit, f"branch {branch} was deleted and created anew")
         return view
+
+    def view_of(self, branch: str, version: int) -> View:
+        """The state of a branch at a version of its manifest; a StorageError if there is none."""
+        identifier = self.identifier(branch)
+        log = HeadLog.open(self.location, native_name(branch), version)
+        return self._read(log, branch, identifier)
 
     def _is_fresh(self, view: View) -> bool:
         branch = view.state.branch
@@ -157,3 +163,11 @@ class Manifest:
 
 def _gone(commit: Commit, reason: str) -> NotFound:
     return NotFound(f"commit {commit.id} is gone: {reason}", details={"commit_id": commit.id})
+
+
+def _reclaimed(commit: Commit) -> ChangeFeedGap:
+    return ChangeFeedGap(
+        f"commit {commit.id} is listed, but cleanup has reclaimed what it showed: read a newer "
+        "commit or the branch as it is now, and let cleanup keep more commits in future",
+        details={"first_unreadable_commit_id": commit.id, "commit_id": commit.id},
+    )

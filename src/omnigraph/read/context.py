@@ -5,10 +5,13 @@ Owns access to the types of the snapshot. Lives as long as one query.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.params import ParamValue
@@ -16,6 +19,7 @@ from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import Catalog, EdgeType
 from omnigraph.manifest.entries import TableIdentity
 from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.read.bindings import Bindings
 from omnigraph.read.budget import Budget
 from omnigraph.read.column_cache import ColumnCache, columns
 from omnigraph.read.entities import Entities
@@ -43,6 +47,10 @@ class ReadContext:
     topologies: Topologies = field(default_factory=lambda: topologies)
     variables: dict[str, Entities] = field(default_factory=dict)
     """What each bound variable ranges over."""
+    scores: dict[plan.Ranking, Callable[[Bindings], npt.NDArray[np.float64]]] = field(
+        default_factory=dict
+    )
+    """What the rankings of the query say about rows; NaN for nothing."""
     _entities: dict[str, Entities] = field(default_factory=dict)
 
     def nodes(self, name: str) -> Entities:

@@ -6,12 +6,12 @@ project. Everything is whole arrays; a property is read when a column needs it.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.errors import BadRequest, ParamError
+from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.aggregates import aggregate_by
 from omnigraph.read.bindings import Bindings, Positions
@@ -19,18 +19,22 @@ from omnigraph.read.context import ReadContext
 from omnigraph.read.grouping import group_rows
 from omnigraph.read.ordering import ordered_rows, ranks
 from omnigraph.read.outputs import output
+from omnigraph.read.search.rankers import Rankers
+from omnigraph.read.search.ranking import RankedRead, shown_scores
 from omnigraph.read.steps import run_steps
 from omnigraph.read.tail import DISTINCT, aggregate_text, order_text, project_text
-from omnigraph.read.values import operand
+from omnigraph.read.values import ids_of, operand
 
 
 def execute(read: plan.ReadPlan, ctx: ReadContext) -> pa.Table:
     """The result of a read."""
-    if read.rank is not None:
-        raise BadRequest("ranking is not available in this version")
     limit, offset = _row_count(read.limit, "limit", ctx), _row_count(read.offset, "offset", ctx)
+    ranked = _ranked(read, ctx)
+    if read.rank is not None:
+        return _by_rank(read, read.rank.ranking, ranked, limit, offset)
     rows = run_steps(read.steps, Bindings.start(), ctx)
     ctx.budget.check(rows.size)
+    ranked.fuse_all(rows)
     if read.group_by is not None:
         shown = _grouped(read, rows, ctx)
     elif read.distinct:
@@ -46,6 +50,32 @@ def execute(read: plan.ReadPlan, ctx: ReadContext) -> pa.Table:
         shown = _cut(_sorted(read, shown), limit, offset)
         done.rows = shown.num_rows
     return shown
+
+
+def _ranked(read: plan.ReadPlan, ctx: ReadContext) -> RankedRead:
+    """What ranks the rows, and tells the scores that are returned."""
+    ranked = RankedRead(read, ctx, Rankers(ctx))
+    for column in read.columns:
+        if isinstance(column.value, plan.Score):
+            ranking = column.value.ranking
+            ctx.scores[ranking] = partial(shown_scores, ranking, rankers=ranked.rankers)
+    return ranked
+
+
+def _by_rank(
+    read: plan.ReadPlan,
+    ranking: plan.Ranking,
+    ranked: RankedRead,
+    limit: int | None,
+    offset: int | None,
+) -> pa.Table:
+    """Rows in the order of a ranking; where equal ones are folded, the cut comes after that."""
+    wanted = None if limit is None or read.distinct else limit + (offset or 0)
+    rows = ranked.rows(ranking, wanted)
+    ranked.ctx.budget.check(rows.size)
+    if not read.distinct:
+        return _projected(read, rows.take(np.arange(rows.count)[offset or 0 :]), ranked.ctx)
+    return _cut(_distinct(_projected(read, rows, ranked.ctx), ranked.ctx), limit, offset)
 
 
 def _plain(
@@ -73,15 +103,8 @@ def _chosen(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, wanted: int |
     for key in read.order:
         value = named[key.by] if isinstance(key.by, str) else key.by
         keys.append(ranks(output(value, rows, ctx), descending=key.descending))
-    ties = [_ids(name, rows, ctx) for name in read.tie_breakers if name in rows.columns]
+    ties = [ids_of(name, rows, ctx) for name in read.tie_breakers if name in rows.columns]
     return ordered_rows(keys, ties, rows.count, wanted)
-
-
-def _ids(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positions], pa.Array]:
-    def ids(chosen: Positions) -> pa.Array:
-        return ctx.variables[variable].values("@id", rows.columns[variable][chosen])
-
-    return ids
 
 
 def _projected(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:

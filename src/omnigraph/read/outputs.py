@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import pyarrow as pa
 
-from omnigraph.errors import BadRequest
 from omnigraph.lang.query import plan
 from omnigraph.read.bindings import Bindings
 from omnigraph.read.context import ReadContext
@@ -28,8 +27,8 @@ def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
             return repeated(constant(ctx.value_of(value), value.type), rows.count)
         case plan.Aggregate():
             raise AssertionError("an aggregate is the column of a group, not of a row")
-        case plan.Score():
-            raise BadRequest("ranking is not available in this version")
+        case plan.Score(ranking):
+            return pa.array(ctx.scores[ranking](rows), from_pandas=True)
 
 
 def node_objects(variable: str, rows: Bindings, ctx: ReadContext) -> pa.Array:

@@ -12,12 +12,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import BadRequest
 from omnigraph.lang.query import plan
 from omnigraph.read.bindings import Bindings, Mask
 from omnigraph.read.comparisons import Operand, compare
 from omnigraph.read.context import ReadContext
 from omnigraph.read.entities import NOBODY
+from omnigraph.read.search.scores import among
+from omnigraph.read.search.words import Words
 from omnigraph.read.values import constant, operand, repeated
 from omnigraph.storage.filters import arrow_values
 
@@ -55,7 +56,20 @@ def _truth(predicate: plan.Predicate, rows: Bindings, ctx: ReadContext) -> Mask:
             return _contains(left, right, rows, ctx)
         case plan.StartsWith(left, right):
             return _texts(left, right, rows, ctx, starts=True)
-    raise BadRequest("full text search is not available in this version")
+        case plan.TextMatch():
+            return _searched(predicate, rows, ctx)
+    raise AssertionError(f"unknown predicate {predicate}")
+
+
+def _searched(predicate: plan.TextMatch, rows: Bindings, ctx: ReadContext) -> Mask:
+    """Which rows have a node whose text the search finds."""
+    variable = predicate.subject.variable
+    query = ctx.value_of(predicate.query)
+    edits = 0 if predicate.edits is None else ctx.value_of(predicate.edits)
+    if not isinstance(query, str) or not isinstance(edits, int):
+        return np.zeros(rows.count, dtype=bool)  # as with every comparison to null
+    words = Words(ctx.variables[variable], predicate.subject.name)
+    return among(rows.columns[variable], words.matching(predicate.mode, query, edits))
 
 
 def mask_of(found: Operand, count: int) -> Mask:

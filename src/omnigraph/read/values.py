@@ -6,13 +6,14 @@ for as long as nobody needs them row by row.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.types import ValueType
-from omnigraph.read.bindings import Bindings
+from omnigraph.read.bindings import Bindings, Positions
 from omnigraph.read.context import ReadContext
 from omnigraph.storage.columns import arrow_field
 from omnigraph.storage.filters import arrow_values
@@ -44,3 +45,12 @@ def repeated(value: pa.Scalar, count: int) -> pa.Array:
     if not value.is_valid or not count:
         return pa.nulls(count, value.type)
     return pa.repeat(value, count)
+
+
+def ids_of(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positions], pa.Array]:
+    """What tells the ids that some of the rows have for a variable; read when it is asked."""
+
+    def ids(chosen: Positions) -> pa.Array:
+        return ctx.variables[variable].values("@id", rows.columns[variable][chosen])
+
+    return ids

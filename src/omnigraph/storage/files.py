@@ -6,12 +6,15 @@ decides which files nothing refers to.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 from omnigraph.storage.commits import transaction_of
 from omnigraph.storage.failures import storage_errors
+from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.table import BLOB, Table
+from omnigraph.storage.session import open_alone
+from omnigraph.storage.table import BLOB, Table, TablePin
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -51,6 +54,64 @@ def files_of(table: Table) -> set[str]:
     return found
 
 
+def reached_files(
+    location: Location, pins: Iterable[TablePin], stored: Collection[str]
+) -> set[str]:
+    """The files of all these versions, and of the empty table that the directory began as.
+
+    ``stored`` are the files that are there: a version names some of its files only by
+    their directory. Raises when a version cannot be read, because nobody knows then
+    what it needs.
+    """
+    wanted = {pin.version: pin for pin in pins}
+    for name in stored:
+        version = version_of(name)
+        if version is not None and version < _DETACHED:
+            wanted.setdefault(version, TablePin(version, None, 0))
+    reached: set[str] = set()
+    directories: set[str] = set()
+    transactions: set[str] = set()
+    for pin in wanted.values():
+        reached.add(_manifest(pin.version))
+        with storage_errors(f"enumerating the files of {location}"):
+            # Not from the shared handles: these many would push out those that are in use.
+            dataset = open_alone(location, pin.version)
+            for fragment in dataset.get_fragments():
+                metadata = fragment.metadata
+                reached |= {f"data/{file.path}" for file in metadata.files}
+                if metadata.deletion_file is not None:
+                    reached.add(metadata.deletion_file.path(fragment.fragment_id))
+            directories |= {
+                f"_indices/{segment.uuid}"
+                for index in dataset.describe_indices()
+                for segment in index.segments
+            }
+        if pin.transaction_uuid is None:
+            reached |= _transaction(Table(location, pin))
+        else:
+            transactions.add(pin.transaction_uuid)
+    # Blobs too large for their data file lie in a directory named after it.
+    directories |= {name.removesuffix(".lance") for name in reached if name.startswith("data/")}
+    reached |= _inside(list(stored), directories)
+    reached |= {
+        name
+        for name in stored
+        if name.startswith("_transactions/") and _transaction_uuid(name) in transactions
+    }
+    return reached
+
+
+def version_of(name: str) -> int | None:
+    """The version whose manifest a file of a table is; None for every other file."""
+    directory, _, file = name.rpartition("/")
+    stem = file.removesuffix(".manifest")
+    if directory != "_versions" or stem == file:
+        return None
+    if stem.startswith("d") and stem[1:].isdecimal():
+        return int(stem[1:])
+    return _LAST - int(stem) if stem.isdecimal() else None
+
+
 def files_of_version(table: Table) -> set[str]:
     """The files that make a version out of data: its manifest and its transaction."""
     return {_manifest(table.pin.version)} | _transaction(table)
@@ -72,6 +133,10 @@ def _transaction(table: Table) -> set[str]:
     if transaction is None:
         return set()
     return {f"_transactions/{transaction.read_version}-{transaction.uuid}.txn"}
+
+
+def _transaction_uuid(name: str) -> str:
+    return name.rpartition("/")[2].removesuffix(".txn").partition("-")[2]
 
 
 def _inside(names: list[str], directories: set[str]) -> set[str]:

@@ -8,7 +8,9 @@ rows mean. Reading the head costs the same however long the log is.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from datetime import timedelta
+from time import time_ns
 from typing import Any
 from urllib.parse import quote
 
@@ -26,6 +28,9 @@ from omnigraph.storage.faults import reach
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.session import shared_session
+
+RECENT = timedelta(minutes=5)
+"""For so long a handle needs no proof that what came after it is still there."""
 
 
 class HeadMoved(Exception):
@@ -49,6 +54,7 @@ class HeadLog:
     location: Location
     branch: str | None
     _dataset: LanceDataset
+    _opened_at: int = field(default_factory=time_ns, compare=False)
 
     # -- making and opening ----------------------------------------------------------
 
@@ -79,7 +85,7 @@ class HeadLog:
         cls, location: Location, branch: str | None = None, version: int | None = None
     ) -> HeadLog:
         """The newest version of a branch, or a given one."""
-        where = location if branch is None else location.join("tree", *branch.split("/"))
+        where = location.join(branch_directory(branch))
         with storage_errors(f"cannot open {where}"):
             dataset = lance.dataset(
                 where.uri,
@@ -148,6 +154,7 @@ class HeadLog:
 
         Raises HeadMoved when the head is no longer the one this handle shows.
         """
+        self._prove_unbroken()
         ids = [fragment.fragment_id for fragment in self._fragments()]
         removed = [ids[-1], *(ids[position] for position in absorbed)]
         tables = [head] if sealed is None else [sealed, head]
@@ -183,6 +190,42 @@ class HeadLog:
             reach("after_commit", self.location.uri)
         return HeadLog(self.location, self.branch, dataset)
 
+    def _prove_unbroken(self) -> None:
+        """Refuse a commit on an old version, whose successors may have been collected.
+
+        Storage finds a conflict by comparing a commit with every version since: where the
+        next one is gone, it would let a second head through. Nothing that is younger than
+        a collector's grace age is ever collected, so only an old handle has to ask.
+        """
+        age = time_ns() - self._opened_at
+        recent = RECENT // timedelta(microseconds=1) * 1_000
+        if not 0 <= age <= recent and self.latest_version() != self.version:
+            raise HeadMoved
+
+    # -- files -----------------------------------------------------------------------
+
+    def files(self) -> frozenset[str]:
+        """What this version is made of besides its own file: names without their directory.
+
+        The names are random, so that one name is one file, whichever branch holds it.
+        """
+        with storage_errors(f"enumerating the files of {self.location}"):
+            names: set[str] = set()
+            for fragment in self._dataset.get_fragments():
+                metadata = fragment.metadata
+                names |= {file.path.rpartition("/")[2] for file in metadata.files}
+                if metadata.deletion_file is not None:
+                    path = metadata.deletion_file.path(fragment.fragment_id)
+                    names.add(path.rpartition("/")[2])
+            try:
+                made_by = self._dataset.read_transaction(self.version)
+            except TypeError:
+                made_by = None
+        # Lance cannot read back some of its own; then nothing needs the file.
+        if made_by is not None:
+            names.add(f"{made_by.read_version}-{made_by.uuid}.txn")
+        return frozenset(names)
+
     # -- branches --------------------------------------------------------------------
 
     def branches(self) -> dict[str, BranchRef]:
@@ -198,6 +241,14 @@ class HeadLog:
             )
             for name, found in listed.items()
         }
+
+    def tagged(self) -> set[tuple[str | None, int]]:
+        """The versions that somebody gave a name to, with the branch each is on."""
+        with storage_errors(f"cannot list tags of {self.location}"):
+            return {
+                (tag.get("branch"), int(tag["version"]))
+                for tag in self._dataset.tags.list().values()
+            }
 
     @staticmethod
     def find_branch(objects: ControlObjects, name: str) -> BranchRef | None:
@@ -228,6 +279,11 @@ class HeadLog:
         """Remove a branch and what only it refers to."""
         with storage_errors(f"cannot delete a branch of {self.location}"):
             self._dataset.branches.delete(name)
+
+
+def branch_directory(branch: str | None) -> str:
+    """Where the versions of a branch lie, below the table; nothing for the main line."""
+    return "" if branch is None else f"tree/{branch}"
 
 
 def _identifier(mapping: Sequence[tuple[int, str]]) -> str:

@@ -1,73 +1,143 @@
 """Indexes and compaction, each as one detached commit.
 
 Owns what makes reading faster. An index that is missing or partial changes
-speed and never results; compaction drops coverage, so extend indexes after it.
+speed and never results; compaction may drop coverage, so extend indexes after it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
-from omnigraph.errors import StorageError
 from omnigraph.storage.commits import Stamp, commit_detached
 from omnigraph.storage.failures import storage_errors
-from omnigraph.storage.session import open_alone
+from omnigraph.storage.index_segments import (
+    IndexKind,
+    Metric,
+    build_index,
+    commit_indexes,
+    index_name,
+    segments_of,
+)
+from omnigraph.storage.layout import layout_of
 from omnigraph.storage.table import Table, TablePin
+from omnigraph.storage.vector_index import VECTOR_KINDS, partitions
 
 if TYPE_CHECKING:
-    from lance import LanceDataset
-    from lance.dataset import Index
+    from lance import LanceOperation
+    from lance.optimize import RewriteResult
 
-IndexKind = Literal["BTREE", "INVERTED", "IVF_FLAT"]
-Metric = Literal["l2", "cosine", "dot"]
+__all__ = [
+    "IndexKind",
+    "Metric",
+    "TableIndex",
+    "WantedIndex",
+    "compact",
+    "create_index",
+    "create_indexes",
+    "drop_indexes",
+    "extend_index",
+    "fragment_rows",
+    "index_name",
+    "indexes_of",
+    "is_indexed",
+    "text_index",
+    "vector_index",
+]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TableIndex:
-    """An index of a pinned version, and the fragments it does not cover."""
+    """An index of a pinned version, and the fragments it covers or not.
+
+    ``with_position`` says that a text index answers phrases, ``metric`` is the distance of a
+    vector index, in lower case.
+    """
 
     name: str
     column: str
     kind: str
     uncovered: frozenset[int]
+    covered: frozenset[int] = frozenset()
+    segments: int = 1
+    size: int = 0
+    metric: str | None = None
+    with_position: bool = False
 
 
-def index_name(table: Table, column: str, kind: IndexKind) -> str:
-    """The name of our index of a kind on a column: one of each at most, and renames keep it."""
-    field = table.dataset().lance_schema.field(column)
-    if field is None:
-        raise StorageError(f"{table.location} has no column {column!r}", kind="not_found")
-    return f"{kind.lower()}_{field.id()}"
+@dataclasses.dataclass(frozen=True, slots=True)
+class WantedIndex:
+    """An index to be made: its column and kind."""
+
+    column: str
+    kind: IndexKind
 
 
 def indexes_of(table: Table) -> list[TableIndex]:
     """The indexes of a table, by name."""
-    dataset = table.dataset()
-    with storage_errors(f"reading the indexes of {table.location}"):
-        fragments = frozenset(fragment.fragment_id for fragment in dataset.get_fragments())
-        return sorted(
-            (
-                TableIndex(
-                    name=found.name,
-                    column=".".join(found.field_names),
-                    kind=found.index_type,
-                    uncovered=fragments.difference(
-                        *(segment.fragment_ids for segment in found.segments)
-                    ),
-                )
-                for found in dataset.describe_indices()
-            ),
-            key=lambda index: index.name,
-        )
+    return list(_indexes_of(table))
 
 
 @lru_cache(maxsize=1024)
+def _indexes_of(table: Table) -> tuple[TableIndex, ...]:
+    dataset = table.dataset()
+    found: list[TableIndex] = []
+    with storage_errors(f"reading the indexes of {table.location}"):
+        fragments = frozenset(fragment.fragment_id for fragment in dataset.get_fragments())
+        for index in dataset.describe_indices():
+            covered = fragments.intersection(
+                number for segment in index.segments for number in segment.fragment_ids
+            )
+            details: dict[str, Any] = index.details or {}
+            metric = details.get("metric_type")
+            found.append(
+                TableIndex(
+                    name=index.name,
+                    column=".".join(index.field_names),
+                    # Lance spells it `BTree` in some places and `BTREE` in others.
+                    kind=index.index_type.upper(),
+                    uncovered=fragments - covered,
+                    covered=covered,
+                    segments=len(index.segments),
+                    size=index.total_size_bytes or 0,
+                    metric=None if metric is None else str(metric).lower(),
+                    with_position=bool(details.get("with_position", False)),
+                )
+            )
+    return tuple(sorted(found, key=lambda index: index.name))
+
+
 def is_indexed(table: Table, column: str) -> bool:
     """Whether an index of a pinned version answers what a column equals."""
-    return any(found.column == column and found.kind == "BTREE" for found in indexes_of(table))
+    return any(found.column == column and found.kind == "BTREE" for found in _indexes_of(table))
+
+
+def text_index(table: Table, column: str) -> TableIndex | None:
+    """The index of the words of a column, if there is one."""
+    return _index_on(table, column, ("INVERTED",))
+
+
+def vector_index(table: Table, column: str) -> TableIndex | None:
+    """The index of the vectors of a column, if there is one."""
+    return _index_on(table, column, VECTOR_KINDS)
+
+
+def _index_on(table: Table, column: str, kinds: Collection[str]) -> TableIndex | None:
+    return next(
+        (found for found in _indexes_of(table) if found.column == column and found.kind in kinds),
+        None,
+    )
+
+
+def fragment_rows(table: Table, fragments: Collection[int]) -> int:
+    """How many rows some fragments hold."""
+    return sum(part.rows for part in layout_of(table).parts if part.number in fragments)
+
+
+def _all_fragments(table: Table) -> list[int]:
+    return [part.number for part in layout_of(table).parts]
 
 
 def create_index(
@@ -84,10 +154,35 @@ def create_index(
     A table without rows gets no index: there is nothing to cover yet.
     ``metric`` is for vectors, ``with_position`` (phrase search) for text.
     """
-    dataset = table.dataset()
-    fragments = {fragment.fragment_id for fragment in dataset.get_fragments()}
-    options = _options(kind, metric, with_position)
-    return _index(table, column, kind, fragments, options=options, stamp=stamp)
+    index_name(table, column, kind)
+    fragments = _all_fragments(table)
+    if not fragments:
+        return table.pin
+    built = build_index(
+        table,
+        column,
+        kind,
+        fragments,
+        partitions=partitions(table.pin.row_count),
+        metric=metric,
+        with_position=with_position,
+    )
+    return commit_indexes(table, [built], stamp)
+
+
+def create_indexes(
+    table: Table, wanted: Sequence[WantedIndex], stamp: Stamp | None = None
+) -> TablePin:
+    """Index all rows of several columns, all in one version."""
+    names = [index_name(table, one.column, one.kind) for one in wanted]
+    fragments = _all_fragments(table)
+    if not fragments or not names:
+        return table.pin
+    count = partitions(table.pin.row_count)
+    built = [
+        build_index(table, one.column, one.kind, fragments, partitions=count) for one in wanted
+    ]
+    return commit_indexes(table, built, stamp)
 
 
 def extend_index(
@@ -105,16 +200,24 @@ def extend_index(
     own, it would also answer with the old text of rows that were updated.
     """
     name = index_name(table, column, kind)
-    known = [index for index in indexes_of(table) if index.name == name]
+    known = [index for index in _indexes_of(table) if index.name == name]
     if known and not known[0].uncovered:
         return table.pin
     if not known or kind == "INVERTED":
         return create_index(
             table, column, kind, metric=metric, with_position=with_position, stamp=stamp
         )
-    uncovered = set(known[0].uncovered)
-    options = _options(kind, metric, with_position)
-    return _index(table, column, kind, uncovered, options=options, stamp=stamp, replace=False)
+    uncovered = known[0].uncovered
+    built = build_index(
+        table,
+        column,
+        kind,
+        uncovered,
+        partitions=partitions(fragment_rows(table, uncovered)),
+        metric=metric,
+        beside=True,
+    )
+    return commit_indexes(table, [built], stamp)
 
 
 def drop_indexes(table: Table, names: Collection[str], stamp: Stamp | None = None) -> TablePin:
@@ -123,7 +226,9 @@ def drop_indexes(table: Table, names: Collection[str], stamp: Stamp | None = Non
 
     dataset = table.dataset()
     with storage_errors(f"dropping indexes of {table.location}"):
-        existing = [segment for name in sorted(set(names)) for segment in _segments(dataset, name)]
+        existing = [
+            segment for name in sorted(set(names)) for segment in segments_of(dataset, name)
+        ]
     if not existing:
         return table.pin
     return commit_detached(table, LanceOperation.CreateIndex([], existing), stamp)
@@ -147,81 +252,53 @@ def compact(
 
     base = table
     if without_indexes:
-        base = table.at(drop_indexes(table, [index.name for index in indexes_of(table)]))
+        base = table.at(drop_indexes(table, [index.name for index in _indexes_of(table)]))
     dataset = base.dataset()
     with storage_errors(f"compacting {table.location}"):
         plan = Compaction.plan(dataset, {"target_rows_per_fragment": target_rows})
         done = [task.execute(dataset) for task in plan.tasks]
     if not done:
         return table.pin
-    groups = [
-        LanceOperation.RewriteGroup(
-            result.original_fragments,  # type: ignore[attr-defined] # the stub calls it old_fragments
-            result.new_fragments,
-        )
-        for result in done
-    ]
+    groups = [_group(result) for result in done]
+    names = [index.name for index in _indexes_of(base)]
+    if names:
+        groups = _numbered(base.at(drop_indexes(base, names)), groups)
     return commit_detached(base, LanceOperation.Rewrite(groups, []), stamp)
 
 
-def _index(
-    table: Table,
-    column: str,
-    kind: IndexKind,
-    fragments: set[int],
-    *,
-    options: dict[str, Any],
-    stamp: Stamp | None,
-    replace: bool = True,
-) -> TablePin:
+def _group(result: RewriteResult) -> LanceOperation.RewriteGroup:
     from lance import LanceOperation
 
-    name = index_name(table, column, kind)
-    if not fragments:
-        return table.pin
-    # A handle of its own: while Lance builds an index, nobody else can use the handle.
-    dataset = open_alone(table.location, table.pin.version)
-    with storage_errors(f"indexing {column!r} of {table.location}"):
-        segment = dataset.create_index_uncommitted(
-            # "replace" only lets the name be used again: the commit says what goes.
-            column,
-            kind,
-            name=name,
-            replace=True,
-            fragment_ids=sorted(fragments),
-            **options,
-        )
-        if kind == "INVERTED":
-            # As it comes, the segment is not finished: committed so, every search would fail.
-            segment = dataset.merge_existing_index_segments([segment])
-        segment = dataclasses.replace(segment, name=name)
-        obsolete = _segments(dataset, name) if replace else []
-    return commit_detached(table, LanceOperation.CreateIndex([segment], obsolete), stamp)
+    return LanceOperation.RewriteGroup(
+        result.original_fragments,  # type: ignore[attr-defined] # the stub calls it old_fragments
+        result.new_fragments,
+    )
 
 
-def _options(kind: IndexKind, metric: Metric, with_position: bool) -> dict[str, Any]:  # noqa: FBT001 - private
-    match kind:
-        case "INVERTED":
-            return {"with_position": with_position}
-        case "IVF_FLAT":
-            return {"metric": metric}
-    return {}
+def _numbered(
+    bare: Table, groups: list[LanceOperation.RewriteGroup]
+) -> list[LanceOperation.RewriteGroup]:
+    """The groups with the numbers that their new fragments will have.
 
+    As they come, all are number 0 until they are committed, and an index would note that
+    as covered: two of its segments would both claim it, or it would claim another fragment
+    of that number. A commit to a version without indexes, which nobody needs, tells them.
+    """
+    from lance import LanceOperation
 
-def _segments(dataset: LanceDataset, name: str) -> list[Index]:
-    """The segments of an index, as a commit that removes them wants to see them."""
-    from lance.dataset import Index
-
+    trial = bare.at(commit_detached(bare, LanceOperation.Rewrite(groups, []), None))
+    with storage_errors(f"compacting {bare.location}"):
+        numbers = {
+            fragment.metadata.files[0].path: fragment.fragment_id
+            for fragment in trial.dataset().get_fragments()
+        }
     return [
-        Index(
-            uuid=str(segment.uuid),
-            name=found.name,
-            fields=list(found.fields),
-            dataset_version=segment.dataset_version_at_last_update,
-            fragment_ids=segment.fragment_ids,
-            index_version=segment.index_version,
+        LanceOperation.RewriteGroup(
+            group.old_fragments,
+            [
+                dataclasses.replace(fragment, id=numbers[fragment.files[0].path])
+                for fragment in group.new_fragments
+            ],
         )
-        for found in dataset.describe_indices()
-        if found.name == name
-        for segment in found.segments
+        for group in groups
     ]

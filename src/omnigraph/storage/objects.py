@@ -6,7 +6,10 @@ Must never offer a conditional replace: local disks cannot do it.
 
 from __future__ import annotations
 
+import os
 import uuid
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, cast
@@ -20,6 +23,17 @@ if TYPE_CHECKING:
     from obstore.store import ObjectStore, S3Config
 
 _PROBE = "__probe"
+# What one request may delete at most.
+_BULK = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object as a listing shows it; ``modified`` is in microseconds since the epoch."""
+
+    name: str
+    size: int
+    modified: int
 
 
 class ControlObjects:
@@ -136,6 +150,71 @@ class ControlObjects:
                 for found in chunk
             )
 
+    def entries(self, prefix: str = "") -> Sequence[StoredObject]:
+        """Like `list`, with the size and the age of each; on a local disk, really every file.
+
+        `list` leaves out what a put that was cut short has left there.
+        """
+        import obstore
+
+        meter.count("list")
+        if self._is_absent():
+            return []
+        with storage_errors(f"listing {self._shown(prefix)}"):
+            if self.location.is_local:
+                found = list(_local_entries(Path(self.location.path), prefix))
+            else:
+                found = [
+                    StoredObject(
+                        entry["path"],
+                        entry["size"],
+                        int(entry["last_modified"].timestamp() * 1_000_000),
+                    )
+                    for chunk in obstore.list(self._store, prefix or None)
+                    for entry in chunk
+                ]
+        return sorted(found, key=lambda entry: entry.name)
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        """Remove many objects in few requests; those that are not there do not matter."""
+        import obstore
+
+        if self.location.is_local:
+            for name in names:
+                meter.count("delete")
+                with storage_errors(f"deleting {self._shown(name)}"):
+                    # Not by `delete`: it knows no names that a cut short put leaves.
+                    Path(self.location.path, name).unlink(missing_ok=True)
+            return
+        for start in range(0, len(names), _BULK):
+            meter.count("delete")
+            with storage_errors(f"deleting {len(names)} objects of {self.location}"):
+                obstore.delete(self._store, list(names[start : start + _BULK]))
+
+    def drop_empty(
+        self, prefix: str, *, emptied: Collection[str], kept: Collection[str], before: int
+    ) -> None:
+        """On a local disk, remove the directories below a prefix in which nothing is.
+
+        Only those in ``emptied``, or that nobody touched since ``before`` (microseconds
+        since the epoch): a writer makes a directory before it has a file for it. Those in
+        ``kept`` stay. Object stores have no directories.
+        """
+        root = Path(self.location.path)
+        if not self.location.is_local or not (root / prefix).is_dir():
+            return
+        hollow = set(emptied)
+        for place, _, _ in os.walk(root / prefix, topdown=False):
+            name = Path(place).relative_to(root).as_posix()
+            try:
+                is_idle = Path(place).lstat().st_mtime_ns // 1_000 < before
+                if name in kept or not (is_idle or name in hollow):
+                    continue
+                Path(place).rmdir()
+            except OSError:
+                continue  # something is in it, or somebody else was faster
+            hollow.add(name.rpartition("/")[0])
+
     def probe_create_only(self) -> None:
         """Refuse a location where a second creator would not be turned away."""
         name = f"{_PROBE}/{uuid.uuid4().hex}"
@@ -174,3 +253,16 @@ class ControlObjects:
 
     def _shown(self, name: str) -> str:
         return f"{self.location}/{name}"
+
+
+def _local_entries(root: Path, prefix: str) -> Iterator[StoredObject]:
+    for directory, _, names in os.walk(root / prefix):
+        for name in names:
+            path = Path(directory, name)
+            try:
+                status = path.lstat()
+            except FileNotFoundError:
+                continue  # gone since it was listed
+            yield StoredObject(
+                path.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns // 1_000
+            )

@@ -9,20 +9,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
-from omnigraph.errors import StorageError
+from omnigraph.errors import Conflict, StorageError
 from omnigraph.manifest.changes import CommitIntent
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.write.base import Base
 from omnigraph.write.changes import ChangeSet
-from omnigraph.write.intents import STAGING, Intent, IntentTable, LiveIntent, WriterKind
+from omnigraph.write.intents import (
+    STAGING,
+    Intent,
+    IntentTable,
+    LiveIntent,
+    WriterKind,
+    microseconds,
+    microseconds_now,
+)
 from omnigraph.write.plan import PublishPlan
 
 REQUEST_BYTES = 32 * 2**20
 """What one request may carry; a larger write is announced."""
+PATIENCE = timedelta(minutes=30)
+"""How long a write may take that nobody has announced: cleanup spares its files for longer."""
 
 
 @dataclass(slots=True)
@@ -34,6 +45,8 @@ class Announcement:
     operation_id: str
     commit: CommitIntent
     _live: LiveIntent | None = field(default=None)
+    # Of the clock on the wall: a machine that sleeps does not stop it.
+    _begun: int = field(default_factory=microseconds_now)
 
     def begin(self, changes: ChangeSet, base: Base) -> None:
         """Write the intent down before anything is staged, once."""
@@ -67,6 +80,12 @@ class Announcement:
         """Refuse to publish when the staged files may be gone."""
         if self._live is not None:
             self._live.require_alive()
+        elif microseconds_now() - self._begun > microseconds(PATIENCE):
+            raise Conflict(
+                f"this write took longer than {PATIENCE}, so that its files may have been cleaned "
+                "up: nothing was written, try again",
+                details={"branch": self.branch},
+            )
 
     def settle(self) -> None:
         """The write is published or given up, and so the intent is of no use any more."""

@@ -1,7 +1,8 @@
 """Failpoints: every boundary of a write at which a crash is tested.
 
-Owns their names. The crash tests are generated from this list: a point that no
-writer passes, or that is passed and not listed, fails them.
+Owns their names, those of branches too, which the manifest passes. The crash tests are
+generated from this list: a point that no writer passes, or that is passed and not listed,
+fails them.
 """
 
 from __future__ import annotations
@@ -16,7 +17,11 @@ Failpoint = Literal[
     "changes_checked",
     "rows_written",
     "table_staged",
+    "branch_creating",
+    "branch_created",
     "branch_forked",
+    "branch_deleting",
+    "branch_deleted",
     "publish_ready",
     "rebase_begun",
     "rebase_done",
@@ -28,6 +33,8 @@ Failpoint = Literal[
     "sweep_discarded",
     "sweep_audited",
     "sweep_done",
+    "cleanup_traced",
+    "cleanup_deleting",
 ]
 FAILPOINTS: tuple[Failpoint, ...] = get_args(Failpoint)
 

@@ -30,7 +30,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
 
-from omnigraph.errors import BranchNotFound, NotFound, StorageError, UnsupportedFormat
+from omnigraph.errors import (
+    BranchNotFound,
+    ChangeFeedGap,
+    NotFound,
+    StorageError,
+    UnsupportedFormat,
+)
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.store import Manifest
 from omnigraph.manifest.view import View, commits_of, find_commit
@@ -190,7 +196,7 @@ class _Sweep:
     def _published_versions(self, intent: Intent, commit: Commit) -> list[TableOutcome]:
         try:
             state = self.manifest.view_at(commit).state
-        except NotFound:
+        except (ChangeFeedGap, NotFound):
             # Its state was cleaned up; a commit takes a table one version on.
             return [
                 TableOutcome(table.table_key, table.expected_version, table.expected_version + 1)

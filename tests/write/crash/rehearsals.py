@@ -31,10 +31,14 @@ class State:
 
     def with_fork(self, branch: str) -> State:
         """The same with a new branch of main."""
+        return self.with_branch(branch, self, "main")
+
+    def with_branch(self, branch: str, other: State, name: str) -> State:
+        """The same with a branch that shows what another shows in another state."""
         return replace(
             self,
-            rows={**self.rows, branch: self.rows["main"]},
-            actors={**self.actors, branch: self.actors["main"]},
+            rows={**self.rows, branch: other.rows[name]},
+            actors={**self.actors, branch: other.actors[name]},
         )
 
 
@@ -89,10 +93,13 @@ class Rehearsal:
         is_published = ("after_commit", "manifest") in so_far
         is_overtaken = RIVAL in points
         state = self.overtaken if is_overtaken else self.before
-        if is_published:
+        writer = WRITERS[self.kind]
+        if is_published or "branch_deleted" in points:
             state = self.done
-        elif "branch_forked" in points:
-            state = state.with_fork(WRITERS[self.kind].branch)
+            if writer.deleted is not None and "branch_deleted" not in points:
+                state = state.with_branch(writer.deleted, self.before, writer.deleted)
+        elif "branch_created" in points:
+            state = state.with_fork(writer.branch)
         has_intent = ("after_put", "intent") in so_far and "intent_removed" not in points
         return Aftermath(state, is_published, is_overtaken, has_intent)
 

@@ -22,7 +22,7 @@ from omnigraph.write.intents import Intent
 from omnigraph.write.sweep import stored_intents, sweep
 from tests.write.crash.crash_child import Passing, crash
 from tests.write.crash.rehearsals import Aftermath, Rehearsal, hold_rehearsal, observe
-from tests.write.crash.writers import WRITERS, Family, make_seed, prepare
+from tests.write.crash.writers import WRITERS, Family, Writer, make_seed, prepare
 from tests.write.processes import check_chain, context
 from tests.write.writing import mutate, table_of
 
@@ -63,10 +63,12 @@ def test_a_killed_write_happened_or_did_not(
 ) -> None:
     rehearsal = hold_rehearsal(seed, tmp_path, kind)
     assert rehearsal.done != rehearsal.overtaken
+    prepared = tmp_path / "prepared"
+    shutil.copytree(seed, prepared)
+    prepare(prepared, kind)
     for number, fatal in enumerate(rehearsal.cases):
         root = tmp_path / str(number)
-        shutil.copytree(seed, root)
-        prepare(root, kind)
+        shutil.copytree(prepared, root)
         kill(root, kind, fatal)
         try:
             check_write(root, rehearsal, rehearsal.aftermath(fatal))
@@ -87,12 +89,14 @@ def check_write(root: Path, rehearsal: Rehearsal, left: Aftermath) -> None:
     assert graph.snapshot() == before
     assert observe(graph) == left.state
     if left.is_published:
-        check_commit(graph, writer.branch, intents)
-    else:
+        check_commit(graph, writer, intents)
+    if left.state != rehearsal.done:
         writer.write(graph)
         if left.is_overtaken or writer.rival is None:
             assert observe(graph).rows == rehearsal.done.rows
     mutate(graph, NEXT, branch=writer.branch)
+    if writer.family in ("merge", "branching"):
+        check_next_merge(graph, writer.branch)
     shown = observe(graph)
     assert sum(map(len, shown.rows[writer.branch].values())) == len(
         list(graph.export(branch=writer.branch))
@@ -102,8 +106,18 @@ def check_write(root: Path, rehearsal: Rehearsal, left: Aftermath) -> None:
     check_chain(root, writer.branch)
 
 
-def check_commit(graph: og.Graph, branch: str, intents: tuple[Intent, ...]) -> None:
+def check_next_merge(graph: og.Graph, branch: str) -> None:
+    """A branch can be made, merged and deleted."""
+    graph.branches.create("later", branch)
+    mutate(graph, 'insert Person { name: "Later" }', branch="later")
+    mutate(graph, 'insert Person { name: "Last" }', branch=branch)
+    done = graph.branches.merge("later", branch, delete_source=True)
+    assert (done.outcome, done.branch_deleted) == ("merged", True)
+
+
+def check_commit(graph: og.Graph, writer: Writer, intents: tuple[Intent, ...]) -> None:
     """The commit is the one that was planned, and its tables say so."""
+    branch = writer.branch
     commit = graph.commits.list(branch)[0]
     assert commit.actor == "crasher"
     assert commit.id == graph.snapshot(branch).commit_id
@@ -115,7 +129,9 @@ def check_commit(graph: og.Graph, branch: str, intents: tuple[Intent, ...]) -> N
         if found.pin != parent.tables[key].pin
     ]
     named = {stamp.properties["omnigraph.commit"] for stamp in stamps if stamp is not None}
-    assert named == {commit.id}
+    # A merge takes a table over as the other branch has it, when only that has changed it.
+    assert named <= {commit.id, commit.merged_parent_id}
+    assert writer.family == "merge" or named == {commit.id}
 
 
 def check_sweep(graph: og.Graph, intents: tuple[Intent, ...], *, is_published: bool) -> None:
@@ -183,13 +199,15 @@ def test_every_point_is_tested(
         for passing in rehearsal.cases:
             targets[passing.point].add(passing.target)
             families[passing.point].add(WRITERS[rehearsal.kind].family)
-    assert set(targets) == {*FAILPOINTS, *STORAGE_POINTS}
+    # Cleanups are killed in tests/maintain.
+    of_writes = {point for point in FAILPOINTS if not point.startswith("cleanup_")}
+    assert set(targets) == {*of_writes, *STORAGE_POINTS}
     for point in ("before_commit", "after_commit"):
         assert len(targets[point] - {"manifest", "audit"}) == 4, "every table is committed to"
         assert targets[point] >= {"manifest", "audit"}
     for point in ("before_put", "after_put"):
         assert targets[point] == {"intent", "probe", "ticket", "_schema.pg"}
-    writers = set(get_args(Family)) - {"sweep"}
+    writers = set(get_args(Family)) - {"sweep", "branching"}
     for point in ("txn_captured", "changes_built", "changes_checked", "rows_written"):
         assert families[point] == writers
     for point in ("table_staged", "publish_ready", "published"):

@@ -43,7 +43,9 @@ edge ActedIn: Person -> Film {
 """
 
 Step = Callable[[og.Graph], object]
-Family = Literal["mutation", "load", "branch", "announced", "overtaken", "sweep"]
+Family = Literal[
+    "mutation", "load", "branch", "announced", "overtaken", "merge", "branching", "sweep"
+]
 LONG_AGO = 1_700_000_000_000_000
 """When the dead writers of the sweeps began, so that they have expired by any clock."""
 
@@ -84,6 +86,26 @@ def load(mode: str, *envelopes: dict[str, Any], **options: Any) -> Step:
 
 def fork(branch: str) -> Step:
     return lambda graph: graph.branches.create(branch)
+
+
+def unfork(branch: str) -> Step:
+    return lambda graph: graph.branches.delete(branch)
+
+
+def diverge(there: str, here: str = "") -> Step:
+    """A branch `dev` with one more commit, and perhaps one more on main."""
+
+    def step(graph: og.Graph) -> None:
+        graph.branches.create("dev")
+        mutate(graph, there, branch="dev")
+        if here:
+            mutate(graph, here)
+
+    return step
+
+
+def merge(**options: Any) -> Step:
+    return lambda graph: graph.branches.merge("dev", **options)
 
 
 def conditional(graph: og.Graph) -> object:
@@ -148,7 +170,7 @@ class Writer:
 
     ``before`` runs before the write, in peace. ``rival`` commits as another writer when
     the write passes ``overtaken_at`` for the first time. ``announced`` writes have an
-    intent, whatever their size.
+    intent, whatever their size. ``deleted`` is a branch that is gone in the end.
     """
 
     family: Family
@@ -158,6 +180,7 @@ class Writer:
     rival: Step | None = None
     overtaken_at: str = "changes_checked"
     announced: bool = False
+    deleted: str | None = None
 
 
 MULTI = (
@@ -170,6 +193,17 @@ UPSERTS = (envelope("Person", "Ann", age=50), envelope("Person", "Gus", age=20))
 ONE_MORE = run('insert Person { name: "Rival", age: 1 }')
 CHANGED_ANN = run('update Person set { age: 77 } where name = "Ann"')
 CASCADE = 'delete Person where name = "Bob"'
+CHANGED_EVE = run('update Person set { age: 78 } where name = "Eve"')
+CHANGED_ONE = 'update Person set { age: 51 } where name = "Ann"'
+CHANGED_OTHER = 'update Person set { age: 52 } where name = "Cid"'
+THERE = (
+    'update Person set { age: 51 } where name = "Ann" insert Person { name: "Gus", age: 20 } '
+    'insert Knows { from: "Gus", to: "Ann" } insert Film { title: "Dune" }'
+)
+HERE = (
+    'update Person set { age: 52 } where name = "Cid" insert Knows { from: "Cid", to: "Dan" } '
+    'insert ActedIn { from: "Cid", to: "Heat" }'
+)
 
 WRITERS: dict[str, Writer] = {
     "insert": Writer("mutation", run('insert Person { name: "Gus", age: 20 }')),
@@ -248,6 +282,19 @@ WRITERS: dict[str, Writer] = {
     "prepared-again-announced": Writer(
         "overtaken", load("merge", *UPSERTS), rival=CHANGED_ANN, announced=True
     ),
+    "merge-forward": Writer("merge", merge(), before=diverge(THERE)),
+    "merge-rows": Writer("merge", merge(), before=diverge(THERE, HERE)),
+    "merge-and-delete": Writer(
+        "merge", merge(delete_source=True), before=diverge(CHANGED_ONE), deleted="dev"
+    ),
+    "merge-announced": Writer(
+        "merge", merge(), before=diverge(CHANGED_ONE, CHANGED_OTHER), announced=True
+    ),
+    "merge-prepared-again": Writer(
+        "merge", merge(), before=diverge(CHANGED_ONE, CHANGED_OTHER), rival=CHANGED_EVE
+    ),
+    "branch-create": Writer("branching", fork("new"), branch="new"),
+    "branch-delete": Writer("branching", unfork("dev"), before=fork("dev"), deleted="dev"),
     "sweep-forward": Writer("sweep", reopen, before=leave_intent(published=True)),
     "sweep-back": Writer("sweep", reopen, before=leave_much),
     "sweep-orphan": Writer("sweep", reopen, before=leave_orphan),

@@ -1,16 +1,18 @@
-"""`omnigraph commit`: the commits of a graph, as a list and one by one.
+"""`omnigraph commit`: the commits of a graph, as a list, one by one, and what each changed.
 
 Owns the rendering and the reading of `--filter`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli.bodies import commit_body
+from omnigraph.cli.change_filters import change_filters, limit_option
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.output import write_json, write_text
 from omnigraph.cli.scope import Scope
@@ -18,6 +20,9 @@ from omnigraph.cli.tables import render_table
 from omnigraph.cli.target import target_of, uri_argument, uri_option
 
 if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+    from omnigraph.history.changes import Change
+    from omnigraph.history.commit_changes import CommitChanges
     from omnigraph.manifest.entries import Commit
 
 
@@ -74,6 +79,60 @@ def show_commit(scope: Scope, *, commit_id: str, uri: str | None, as_json: bool)
         write_json(commit_body(commit))
     else:
         write_text("\n".join(f"{name}: {value}" for name, value in _facts(commit)))
+
+
+@command.command("changes", cls=VerbCommand)
+@click.argument("commit_id", metavar="ID")
+@uri_option
+@limit_option
+@click.option("--page-token", metavar="T", help="Only the page behind this token.")
+@change_filters
+@json_option
+@click.pass_obj
+def show_changes(
+    scope: Scope,
+    /,
+    *,
+    commit_id: str,
+    uri: str | None,
+    page_token: str | None,
+    as_json: bool,
+    **options: Any,
+) -> None:
+    """Show what a commit changed against its first parent."""
+    from omnigraph.cli.change_text import ChangeText, cause_line
+    from omnigraph.cli.json_stream import LazyObject, write_json_stream
+
+    with target_of(scope, uri).read() as graph:
+        page = graph.commits.changes(commit_id, page_token=page_token, **options)
+        if page_token is None:
+            changes = _all_changes(graph, page, options)
+            next_page_token = None
+        else:
+            changes = iter(page.changes)
+            next_page_token = page.next_page_token
+        if as_json:
+            bodies = (change.body() for change in changes)
+            members: list[tuple[str, Any]] = [("cause", page.cause.body()), ("changes", bodies)]
+            if next_page_token is not None:
+                members.append(("next_page_token", next_page_token))
+            write_json_stream(LazyObject(members))
+            return
+        write_text(cause_line(page.cause))
+        text = ChangeText()
+        text.write(changes)
+        write_text(text.summary)
+        if next_page_token is not None:
+            write_text(f"next page: {next_page_token}")
+
+
+def _all_changes(graph: Graph, page: CommitChanges, options: dict[str, Any]) -> Iterator[Change]:
+    """The changes of a page and of all that follow."""
+    commit_id = page.cause.graph_commit_id
+    yield from page.changes
+    while page.next_page_token is not None:
+        page = graph.commits.changes(commit_id, page_token=page.next_page_token, **options)
+        yield from page.changes
 
 
 def _row(commit: Commit) -> tuple[object, ...]:

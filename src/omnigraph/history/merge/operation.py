@@ -51,6 +51,21 @@ class TableStands:
         return (old.identity, old.table.pin) == (new.identity, new.table.pin)
 
 
+@dataclass(frozen=True, slots=True)
+class BaseStands:
+    """A claim: the target has merged nothing since, so that the merge base is the same."""
+
+    type_key: str = "merge base"
+
+    def holds(self, before: Base, after: Base) -> bool:
+        """Whether all that was published since then are ordinary commits."""
+        commits = after.view.state.commits
+        known = [place for place, commit in enumerate(commits) if commit.id == before.head]
+        if not known:
+            return False  # so many that the older ones are sealed away
+        return all(commit.merged_parent_id is None for commit in commits[known[0] + 1 :])
+
+
 class IsMerged(Exception):
     """The target has everything that the source has."""
 
@@ -79,6 +94,7 @@ class Merge:
         self.plan = MergePlan(sides, conflicts, self.limits)
         self.plan.build()
         self._check(conflicts)
+        txn.reads.claim(BaseStands())
         for key in _concerned(sides):
             txn.reads.claim(TableStands(key))
         if self.dry_run:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shlex
 import subprocess
 import sys
 import time
@@ -18,12 +17,11 @@ from tempfile import TemporaryDirectory
 from typing import IO, cast
 
 import omnigraph as og
+from demo.branching import show_branches
+from demo.telling import HERE, check, run, say
 from omnigraph import lang
 from omnigraph.write.intents import LIFETIME, microseconds, microseconds_now
 from omnigraph.write.sweep import MARGIN, sweep
-
-HERE = Path(__file__).parent
-OMNIGRAPH = Path(sys.executable).with_name("omnigraph")
 
 POPULAR = (
     "query popular() { match { $p: Person $q: Person $q knows $p } "
@@ -37,47 +35,34 @@ CIRCLE = (
 )
 
 
-def say(title: str, text: str) -> None:
-    """Open a chapter."""
-    print(f"\n\n{title}\n{'─' * len(title)}\n{text}\n")
-
-
-def run(*arguments: str, expect: int = 0, cwd: Path = HERE) -> None:
-    """Show a command and what it prints; any other exit code than expected ends the demo."""
-    print(f"$ omnigraph {shlex.join(arguments)}", flush=True)
-    code = subprocess.run([OMNIGRAPH, *arguments], cwd=cwd, check=False).returncode
-    if code != expect:
-        sys.exit(f"the command above exited with {code}, the demo expected {expect}")
-
-
 def main() -> None:
     """All chapters."""
     run("version")
     say(
-        "1. A schema is checked as a whole",
+        "A schema is checked as a whole",
         "library.pg declares a lending library: nodes, edges, keys, ranges, a vector.",
     )
     run("lint", "--schema", "library.pg")
     say(
-        "2. Queries are checked against the schema before anything runs",
+        "Queries are checked against the schema before anything runs",
         "library.gq holds reads and mutations; names, types and directions all fit.",
     )
     run("lint", "--schema", "library.pg", "--query", "library.gq")
     say(
-        "3. Mistakes are found all at once, with the place and a suggestion",
+        "Mistakes are found all at once, with the place and a suggestion",
         "mistakes.gq has five of them. lint exits with 1.",
     )
     run("lint", "--schema", "library.pg", "--query", "mistakes.gq", expect=1)
     say(
-        "4. A query becomes a small typed plan",
+        "A query becomes a small typed plan",
         "Edge directions are inferred, filters sit where they cut most.",
     )
     show_plan("friends_are_reading")
     show_plan("find_books")
-    say("5. One canonical layout", "fmt --check is quiet when there is nothing to change.")
+    say("One canonical layout", "fmt --check is quiet when there is nothing to change.")
     run("fmt", "--check", "library.pg", "library-next.pg", "library.gq")
     say(
-        "6. Schemas evolve by plan",
+        "Schemas evolve by plan",
         "library-next.pg renames a property, widens its enum and adds a required one "
         "with a default.",
     )
@@ -90,11 +75,12 @@ def main() -> None:
         show_race(uri)
         show_crash(uri)
         show_history(uri)
+        show_branches(uri)
         show_bulk_load(Path(directory))
         show_rejects(Path(directory))
     print(
-        "\nThat is what works today: both languages, and graphs on disk or S3 that many can write "
-        "and query,\nloaded from a few lines or from millions of rows."
+        "\nThat is what works today: both languages, and graphs on disk or S3 that many can write, "
+        "query,\nbranch and merge, loaded from a few lines or from millions of rows."
     )
 
 
@@ -123,11 +109,11 @@ def show_migration() -> None:
 def show_graph(uri: str) -> None:
     """Make a graph and fill it."""
     say(
-        "7. A graph is a directory (or an S3 prefix) of open tables",
+        "A graph is a directory (or an S3 prefix) of open tables",
         "init makes one table per type, and the manifest that names them, in one step.",
     )
     run("init", "--schema", "library.pg", uri)
-    say("8. Loading is one commit", "library.jsonl has nodes and edges, one per line.")
+    say("Loading is one commit", "library.jsonl has nodes and edges, one per line.")
     run("load", uri, "--data", "library.jsonl", "--mode", "append", "--as", "mira")
     run("snapshot", uri)
 
@@ -135,7 +121,7 @@ def show_graph(uri: str) -> None:
 def show_queries(uri: str) -> None:
     """Ask the graph, and how it found the answer."""
     say(
-        "9. A query sees one commit, and says how it was run",
+        "A query sees one commit, and says how it was run",
         "friends_are_reading walks two hops, leaves out what one has borrowed, and counts.",
     )
     query = ("friends_are_reading", "--store", uri, "--query", "library.gq")
@@ -147,11 +133,11 @@ def show_queries(uri: str) -> None:
 
 def show_writes(uri: str) -> None:
     """Change the graph, fail to, and lose a condition."""
-    say("10. A mutation is a typed query", "lend of library.gq inserts one edge.")
+    say("A mutation is a typed query", "lend of library.gq inserts one edge.")
     lend = ("mutate", "lend", "--store", uri, "--query", "library.gq", "--params")
     run(*lend, '{"card": "R1", "isbn": "111-1", "today": "2024-06-01"}')
     say(
-        "11. What breaks a rule changes nothing",
+        "What breaks a rule changes nothing",
         "There is no card R9, and mistakes.jsonl has three mistakes, all told at once.",
     )
     before = og.open(uri, read_only=True).snapshot().commit_id
@@ -160,7 +146,7 @@ def show_writes(uri: str) -> None:
     after = og.open(uri, read_only=True).snapshot().commit_id
     check(before == after, f"    the head is still {after}")
     say(
-        "12. A write can insist on what its author has seen",
+        "A write can insist on what its author has seen",
         "A book is given back. A write that has seen the state before is refused: exit code 4.",
     )
     og.open(uri, actor="tom").mutate(
@@ -175,7 +161,7 @@ def show_writes(uri: str) -> None:
 def show_race(uri: str) -> None:
     """Two processes write at once."""
     say(
-        "13. Many programs write at once, without a server",
+        "Many programs write at once, without a server",
         "Two processes add twenty readers each. Whoever loses a race moves to the new head.",
     )
     waiting, starting = os.pipe()
@@ -202,7 +188,7 @@ def show_race(uri: str) -> None:
 def show_crash(uri: str) -> None:
     """Kill a writer half-way, and go on."""
     say(
-        "14. A writer is killed half-way",
+        "A writer is killed half-way",
         "A process loads 50,000 books. It has announced its load when SIGKILL hits it.",
     )
     before = og.open(uri, read_only=True).snapshot()
@@ -233,10 +219,10 @@ def show_crash(uri: str) -> None:
 
 def show_history(uri: str) -> None:
     """Get data out, branch, and look back."""
-    say("15. Everything comes out again", "An export is what a load reads.")
+    say("Everything comes out again", "An export is what a load reads.")
     run("export", uri, "--type", "Book", "--type", "Borrowed")
     say(
-        "16. A branch copies nothing, and the past stays",
+        "A branch copies nothing, and the past stays",
         "From Python: load into a new branch; main does not see it. Queries see any commit.",
     )
     graph = og.open(uri)
@@ -255,13 +241,13 @@ def show_history(uri: str) -> None:
 def show_bulk_load(directory: Path) -> None:
     """Load a million edges on Spark, and ask about them."""
     say(
-        "17. A made-up graph of any size",
+        "A made-up graph of any size",
         "100,800 nodes and a million edges, as Parquet files; the same ones on every machine.",
     )
     size = ("--people", "80000", "--edges", "1000000", "--seed", "7")
     run("generate", "--out", "people", *size, "--format", "parquet", "--files", "2", cwd=directory)
     say(
-        "18. Large input is loaded on Spark, and is still one commit",
+        "Large input is loaded on Spark, and is still one commit",
         "Tasks read, check and write side by side; uniqueness and ends of edges are checked over\n"
         "all rows; then one publish makes everything visible. A Spark starts by itself: that takes"
         f"\nsome seconds. {_about_progress()}",
@@ -279,7 +265,7 @@ def show_bulk_load(directory: Path) -> None:
         f"{shown.commit_id}",
     )
     say(
-        "19. A million edges are asked like ten",
+        "A million edges are asked like ten",
         "The best known people; then the companies within two steps of one person.",
     )
     run("query", "--store", "people.omni", "-e", POPULAR, cwd=directory)
@@ -296,7 +282,7 @@ def _about_progress() -> str:
 def show_rejects(directory: Path) -> None:
     """Load a file with broken rows, leave those out, and show them."""
     say(
-        "20. Rows that are wrong can be left out, and none is lost",
+        "Rows that are wrong can be left out, and none is lost",
         "dirty/ has 54 broken rows among 26,170 good ones. A load would refuse all of them; with\n"
         "--on-error skip it loads the others and lists what it left out.",
     )
@@ -317,13 +303,6 @@ def show_rejects(directory: Path) -> None:
         f"\n    {len(rejects)} rejects: exactly the rows that were planted, each with its file, "
         "line and rule",
     )
-
-
-def check(holds: bool, text: str) -> None:  # noqa: FBT001 - it reads as a sentence
-    """Say what has been seen, or end the demo."""
-    if not holds:
-        sys.exit(f"not so: {text.strip()}")
-    print(text)
 
 
 if __name__ == "__main__":

@@ -1,0 +1,162 @@
+"""Index choice: what is to be done for one wanted index, on the rows that are there.
+
+Owns the kinds and when an index is extended or built again. The same decision is shown by
+the status and acted on by the build. Never changes anything.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import pyarrow.compute as pc
+
+from omnigraph.maintain.index_intent import IndexIntent, Purpose
+from omnigraph.storage.index_segments import IndexKind
+from omnigraph.storage.indexes import TableIndex, fragment_rows, indexes_of
+from omnigraph.storage.layout import layout_of, stream_parts
+from omnigraph.storage.table import Table
+from omnigraph.storage.vector_index import EXACT_BELOW, vector_kind
+
+Action = Literal["build", "rebuild", "extend"]
+
+LONG_TEXT = 64
+"""From so many bytes on average, a text is one to look into rather than one to compare."""
+SAMPLE = 10_000
+MAX_SEGMENTS = 8
+"""An index in more parts than these is slower than it need be: it is built again."""
+
+_KINDS: dict[Purpose, tuple[IndexKind, ...]] = {
+    "lookup": ("BTREE",),
+    "match": ("BTREE", "NGRAM"),
+    "words": ("INVERTED",),
+    "nearest": ("IVF_FLAT", "IVF_SQ"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What there is for an intent, and what is to be done, if anything.
+
+    ``reason`` says why nothing can be done, or why it is fine as it is.
+    """
+
+    intent: IndexIntent
+    kind: IndexKind | None
+    index: TableIndex | None = None
+    action: Action | None = None
+    fragments: frozenset[int] = frozenset()
+    """What the new segment is to cover."""
+    rows: int = 0
+    """How many rows, or vectors, that is."""
+    is_pending: bool = False
+    reason: str | None = None
+    instead_of: tuple[str, ...] = ()
+    """Indexes that the new one makes useless."""
+
+
+def choose(table: Table, intent: IndexIntent) -> Choice:
+    """Decide on one intent."""
+    known = [one for one in indexes_of(table) if one.column == intent.property]
+    fitting = [one for one in known if one.kind in _KINDS[intent.purpose]]
+    index = fitting[0] if fitting else None
+    if not table.pin.row_count:
+        kind = None if index is None else _kind(index)
+        return Choice(intent, kind, index, is_pending=index is None, reason="the table is empty")
+    if index is None or not index.covered:
+        return _anew(table, intent, index, "build" if index is None else "rebuild")
+    if not index.uncovered:
+        return Choice(intent, _kind(index), index)
+    covered = fragment_rows(table, index.covered)
+    uncovered = fragment_rows(table, index.uncovered)
+    if intent.purpose == "words" or index.segments >= MAX_SEGMENTS or uncovered > covered:
+        return _anew(table, intent, index, "rebuild")
+    if intent.purpose == "nearest":
+        uncovered = _vectors(table, intent, index.uncovered)
+        if not uncovered:
+            reason = "the rows that are not covered have no vector"
+            return Choice(intent, _kind(index), index, reason=reason)
+    return Choice(intent, _kind(index), index, "extend", index.uncovered, uncovered)
+
+
+def _anew(table: Table, intent: IndexIntent, index: TableIndex | None, action: Action) -> Choice:
+    """An index of all rows."""
+    fragments = frozenset(part.number for part in layout_of(table).parts)
+    rows = table.pin.row_count
+    kind = _KINDS[intent.purpose][0]
+    if intent.purpose == "match":
+        # What is there stays: a text that grows a little must not turn everything over.
+        kind = _kind(index) if index is not None else _text_kind(table, intent)
+    if intent.purpose == "nearest":
+        rows = _vectors(table, intent, fragments) if rows >= EXACT_BELOW else rows
+        wanted = vector_kind(rows)
+        if wanted is None:
+            return _exact(table, intent, index, rows)
+        kind = wanted
+    others = [
+        one.name
+        for one in indexes_of(table)
+        if one.column == intent.property and one.kind in _replaced_by(kind)
+    ]
+    return Choice(
+        intent,
+        kind,
+        index,
+        action,
+        fragments,
+        rows,
+        is_pending=index is None,
+        instead_of=tuple(others),
+    )
+
+
+def _exact(table: Table, intent: IndexIntent, index: TableIndex | None, rows: int) -> Choice:
+    """Too few vectors for an index; one that is there does no harm."""
+    if rows == 0 or (table.pin.row_count < EXACT_BELOW and not _has_vector(table, intent)):
+        reason = "no row has a vector"
+    else:
+        reason = f"{rows:,} rows are compared exactly: an index is built from {EXACT_BELOW:,} on"
+    kind = None if index is None else _kind(index)
+    return Choice(intent, kind, index, is_pending=index is None, reason=reason)
+
+
+def _kind(index: TableIndex) -> IndexKind:
+    for kinds in _KINDS.values():
+        for kind in kinds:
+            if kind == index.kind:
+                return kind
+    raise AssertionError(f"{index.name} is of no kind that is built here")
+
+
+def _replaced_by(kind: IndexKind) -> tuple[IndexKind, ...]:
+    """The kinds that are of no use beside one of this kind.
+
+    Of the indexes that could answer a filter, Lance asks only the first.
+    """
+    for rivals in (_KINDS["match"], _KINDS["nearest"]):
+        if kind in rivals:
+            return tuple(rival for rival in rivals if rival != kind)
+    return ()
+
+
+def _text_kind(table: Table, intent: IndexIntent) -> IndexKind:
+    """Short texts are compared, long ones are looked into."""
+    texts = table.scan([intent.property], limit=SAMPLE).column(0)
+    mean = pc.mean(pc.binary_length(texts)).as_py() or 0
+    return "NGRAM" if mean >= LONG_TEXT else "BTREE"
+
+
+def _vectors(table: Table, intent: IndexIntent, fragments: frozenset[int]) -> int:
+    """How many rows of some fragments have a vector."""
+    if not intent.may_be_null:
+        return fragment_rows(table, fragments)
+    parts = [part for part in layout_of(table).parts if part.number in fragments]
+    batches = stream_parts(table, (intent.property,), parts)
+    return sum(len(batch) - batch.column(0).null_count for batch in batches)
+
+
+def _has_vector(table: Table, intent: IndexIntent) -> bool:
+    if not intent.may_be_null:
+        return True
+    batches = table.batches([intent.property])
+    return any(batch.column(0).null_count < len(batch) for batch in batches)

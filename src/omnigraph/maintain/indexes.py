@@ -1,0 +1,182 @@
+"""Building indexes: what the schema asks for, as one maintenance commit of a branch.
+
+Owns the way from wanted indexes to the commit. Writers go on meanwhile and are never
+disturbed: what they publish is found by scanning until the next time. Must never publish
+anything of a table but indexes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ulid import ULID
+
+from omnigraph.errors import Conflict
+from omnigraph.maintain.index_choice import Action, Choice, choose
+from omnigraph.maintain.index_intent import intents_of
+from omnigraph.maintain.index_reports import Done, IndexChange, IndexReport, PendingIndex
+from omnigraph.manifest.changes import CommitIntent
+from omnigraph.manifest.store import Manifest
+from omnigraph.storage.index_segments import BuiltIndex, build_index, commit_indexes
+from omnigraph.storage.location import Location
+from omnigraph.storage.staging import WrittenRows
+from omnigraph.storage.table import Table
+from omnigraph.storage.vector_index import partitions
+from omnigraph.write.announcement import Announcement
+from omnigraph.write.base import Base
+from omnigraph.write.door import Door, ReadSetBroken, read_set_changed
+from omnigraph.write.failpoints import reach
+from omnigraph.write.plan import PublishPlan, StagedTable
+from omnigraph.write.reads import ReadSet
+from omnigraph.write.stamps import stamp
+from omnigraph.write.writer import PREPARATIONS
+
+_DONE: Mapping[Action, Done] = {"build": "built", "extend": "extended", "rebuild": "rebuilt"}
+
+
+@dataclass(frozen=True, slots=True)
+class TableIndexes:
+    """The segments built for one table."""
+
+    table: Table
+    built: tuple[BuiltIndex, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexPlan(PublishPlan):
+    """A plan of indexes, which go along when their tables have moved on.
+
+    A segment counts for the fragments that it was built on, whatever rows come beside them:
+    so a build of minutes need not be repeated because somebody has written.
+    """
+
+    indexes: Mapping[str, TableIndexes] = field(default_factory=dict)
+
+    def on(
+        self, head: str, branch_identifier: str | None, tables: tuple[StagedTable, ...]
+    ) -> PublishPlan:
+        """The same segments on a newer head; given back if all their fragments are gone."""
+        moved = tuple(
+            self._commit(table) if table.pin == table.base_pin else table for table in tables
+        )
+        if all(table.pin == table.base_pin for table in moved):
+            raise ReadSetBroken(
+                read_set_changed(f"head:{self.branch}", self.head, head, "all that was indexed")
+            )
+        return replace(self, head=head, branch_identifier=branch_identifier, tables=moved)
+
+    def _commit(self, staged: StagedTable) -> StagedTable:
+        indexes = self.indexes[staged.type_key]
+        stamped = stamp(self.commit.id, self.operation_id, self.class_)
+        pin = commit_indexes(indexes.table.at(staged.base_pin), indexes.built, stamped)
+        reach("table_staged", staged.type_key)
+        return replace(staged, pin=pin)
+
+
+def ensure_indices(
+    root: Location, manifest: Manifest, branch: str, *, actor: str | None = None
+) -> IndexReport:
+    """Build what is missing and extend what is there to all rows, as one commit or none."""
+    commit = CommitIntent.mint(actor, metadata={"operation": "ensure_indices"})
+    operation = str(ULID())
+    cause: Exception | None = None
+    with Announcement(root, branch, operation, commit) as announced:
+        for _ in range(PREPARATIONS):
+            base = Base.of(root, manifest.view(branch))
+            reach("txn_captured", branch)
+            choices = _choices(base)
+            wanted = {
+                key: [choice for choice in found if choice.action is not None]
+                for key, found in choices.items()
+            }
+            wanted = {key: found for key, found in wanted.items() if found}
+            if not wanted:
+                announced.settle()
+                return IndexReport(branch, None, pending=_pending(choices))
+            announced.begin_bulk("EnsureIndices", wanted, base)
+            plan = _plan(wanted, base, announced, operation)
+            try:
+                Door(root, manifest).publish(plan, base, ReadSet(), announced.require_alive)
+            except ReadSetBroken as broken:
+                cause = broken.cause
+                continue
+            announced.settle()
+            return IndexReport(branch, commit.id, _changes(wanted), _pending(choices))
+    raise Conflict(
+        f"branch {branch} changes too fast: its indexes were built {PREPARATIONS} times and "
+        "overtaken each time; retry",
+        details={"branch": branch, "attempts": PREPARATIONS},
+    ) from cause
+
+
+def _choices(base: Base) -> dict[str, list[Choice]]:
+    return {
+        key: [choose(base.table(key).table, one) for one in intent.wanted]
+        for key, intent in intents_of(base.catalog).items()
+    }
+
+
+def _plan(
+    wanted: Mapping[str, Sequence[Choice]], base: Base, announced: Announcement, operation: str
+) -> IndexPlan:
+    """Build all segments, and commit them to the base, visible to nobody."""
+    commit = announced.commit
+    indexes: dict[str, TableIndexes] = {}
+    staged: list[StagedTable] = []
+    for key, choices in wanted.items():
+        found = base.table(key)
+        built: list[BuiltIndex] = []
+        for choice in choices:
+            built.append(_build(found.table, choice))
+            announced.name_files({key: built[-1].files}, base)
+        reach("rows_written", key)
+        indexes[key] = TableIndexes(found.table, tuple(built))
+        stamped = stamp(commit.id, operation, "maintenance")
+        pin = commit_indexes(found.table, built, stamped)
+        reach("table_staged", key)
+        staged.append(
+            StagedTable(key, found.identity, found.version, found.table.pin, pin, WrittenRows())
+        )
+    return IndexPlan(
+        announced.branch,
+        base.view.identifier,
+        base.head,
+        commit,
+        operation,
+        tuple(staged),
+        "maintenance",
+        indexes=indexes,
+    )
+
+
+def _build(table: Table, choice: Choice) -> BuiltIndex:
+    if choice.kind is None:
+        raise AssertionError("an index of no kind cannot be built")
+    return build_index(
+        table,
+        choice.intent.property,
+        choice.kind,
+        choice.fragments,
+        partitions=partitions(choice.rows),
+        beside=choice.action == "extend",
+        instead_of=choice.instead_of,
+    )
+
+
+def _changes(wanted: Mapping[str, Sequence[Choice]]) -> tuple[IndexChange, ...]:
+    return tuple(
+        IndexChange(key, choice.intent.property, choice.kind, _DONE[choice.action], choice.rows)
+        for key, choices in wanted.items()
+        for choice in choices
+        if choice.kind is not None and choice.action is not None
+    )
+
+
+def _pending(choices: Mapping[str, Sequence[Choice]]) -> tuple[PendingIndex, ...]:
+    return tuple(
+        PendingIndex(key, choice.intent.property, choice.reason or "not built yet")
+        for key, found in choices.items()
+        for choice in found
+        if choice.is_pending and choice.action is None
+    )

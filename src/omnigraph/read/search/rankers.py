@@ -1,0 +1,146 @@
+"""Rankers: one ranking call of a query, ready to be asked about nodes.
+
+Owns making them from a plan, once for each call of a query: the score that is shown is
+the score that ordered. A score of a ranker is a key: smaller is better, NaN is no match.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import numpy as np
+
+from omnigraph.errors import ParamError
+from omnigraph.lang.query import plan
+from omnigraph.read.bindings import Positions
+from omnigraph.read.context import ReadContext
+from omnigraph.read.search.scores import Numbers, Scores, among
+from omnigraph.read.search.vectors import Vector, Vectors
+from omnigraph.read.search.words import Words
+
+
+class Ranker(Protocol):
+    """Orders the nodes of one variable."""
+
+    def keys(self, positions: Positions) -> Numbers:
+        """The key of each node."""
+
+    def best(self, pool: Positions | None, count: int) -> tuple[Positions, bool]:
+        """So many of the best among a pool and those as good as the last; whether that is all."""
+
+    def shown(self, positions: Positions) -> Numbers:
+        """What a result says about each node."""
+
+
+@dataclass(slots=True)
+class NearestRanker:
+    """By cosine distance, the nearest first."""
+
+    vectors: Vectors
+    query: Vector
+    _known: Scores | None = None
+
+    def keys(self, positions: Positions) -> Numbers:
+        """The distances."""
+        if self._known is not None:
+            found = self._known.at(positions)
+            if not np.isnan(found).any():
+                return found
+        return self.vectors.scored(positions, self.query).at(positions)
+
+    def best(self, pool: Positions | None, count: int) -> tuple[Positions, bool]:
+        """The nearest."""
+        self._known, complete = self.vectors.best(pool, self.query, count)
+        return self._known.positions, complete
+
+    def shown(self, positions: Positions) -> Numbers:
+        """The distances."""
+        return self.keys(positions)
+
+
+@dataclass(slots=True)
+class WordsRanker:
+    """By BM25, the best first."""
+
+    words: Words
+    query: str
+    _every: Scores | None = None
+    _best: Scores | None = None
+
+    def keys(self, positions: Positions) -> Numbers:
+        """The scores, turned round."""
+        return -self.shown(positions)
+
+    def best(self, pool: Positions | None, count: int) -> tuple[Positions, bool]:
+        """The best that have any of the words."""
+        if pool is None and self._every is None and self.words.is_indexed:
+            self._best = self.words.best(self.query, count)
+            return self._best.positions, len(self._best.positions) < count
+        every = self._scores()
+        if pool is None:
+            return every.positions, True
+        return every.positions[among(every.positions, pool)], True
+
+    def shown(self, positions: Positions) -> Numbers:
+        """The scores."""
+        if self._best is not None:
+            found = self._best.at(positions)
+            if not np.isnan(found).any():
+                return found
+        return self._scores().at(positions)
+
+    def _scores(self) -> Scores:
+        if self._every is None:
+            self._every = self.words.scored(self.query)
+        return self._every
+
+
+@dataclass(slots=True)
+class Rankers:
+    """The rankers of one query, and what its fusions came to."""
+
+    ctx: ReadContext
+    fused: dict[plan.Fusion, Scores] = field(default_factory=dict)
+    _made: dict[plan.Nearest | plan.Bm25, Ranker] = field(default_factory=dict)
+
+    def of(self, ranking: plan.Nearest | plan.Bm25) -> Ranker:
+        """The ranker of a call; made once."""
+        known = self._made.get(ranking)
+        if known is None:
+            known = self._made[ranking] = self._make(ranking)
+        return known
+
+    def _make(self, ranking: plan.Nearest | plan.Bm25) -> Ranker:
+        entities = self.ctx.nodes(ranking.node_type)
+        if isinstance(ranking, plan.Bm25):
+            words = Words(entities, ranking.property_name)
+            return WordsRanker(words, text_of(ranking.query, self.ctx))
+        vectors = Vectors(entities, ranking.property_name, ranking.dimension)
+        return NearestRanker(vectors, self._query(ranking))
+
+    def _query(self, ranking: plan.Nearest) -> Vector:
+        if ranking.query_is_text:
+            from omnigraph.embed.queries import embed_query
+
+            text = text_of(ranking.query, self.ctx)
+            return embed_query(text, ranking.dimension, ranking.model)
+        value = self.ctx.value_of(ranking.query)
+        if not isinstance(value, tuple):
+            raise _missing(ranking.query, "a vector")
+        return np.array(value, dtype=np.float32)
+
+
+def text_of(query: plan.ParamRef | plan.Const, ctx: ReadContext) -> str:
+    """The text that is searched for."""
+    value = ctx.value_of(query)
+    if not isinstance(value, str):
+        raise _missing(query, "a text")
+    return value
+
+
+def _missing(query: plan.ParamRef | plan.Const, what: str) -> ParamError:
+    name = query.name if isinstance(query, plan.ParamRef) else "?"
+    return ParamError(
+        f"param '{name}': a search needs {what} to search for, found null", details={"param": name}
+    )

@@ -1,0 +1,171 @@
+"""Ranked reads: the rows of a query in the order of a ranking, cut to what is wanted.
+
+Owns that the cut never costs a row: where only the best nodes are looked at first, more
+of them are taken until enough rows are left or there are no more. So the result is that
+of ranking all rows, at the price of ranking few.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnigraph.errors import ParamError
+from omnigraph.lang.query import plan
+from omnigraph.lang.query.plan_text import step_text
+from omnigraph.read.bindings import Bindings, Positions
+from omnigraph.read.context import ReadContext
+from omnigraph.read.ordering import ordered_rows, ranks
+from omnigraph.read.outputs import output
+from omnigraph.read.search.rankers import Rankers
+from omnigraph.read.search.scores import Numbers, Scores
+from omnigraph.read.steps import run_steps, select
+from omnigraph.read.tail import rank_text
+from omnigraph.read.values import ids_of
+
+# So many nodes are tried for each row that is wanted, at first and at least.
+TRIED = 4
+FEWEST = 64
+WIDER = 8
+
+Arm = plan.Nearest | plan.Bm25
+
+
+@dataclass(frozen=True, slots=True)
+class RankedRead:
+    """The rows of one read, ranked."""
+
+    read: plan.ReadPlan
+    ctx: ReadContext
+    rankers: Rankers
+
+    def rows(self, ranking: plan.Ranking, wanted: int | None) -> Bindings:
+        """The first rows in the order of the ranking; all of them when no number is given."""
+        with self.ctx.trace.operator(*rank_text(self.read, ranking)) as done:
+            if isinstance(ranking, plan.Fusion):
+                rows = self._fused(ranking, wanted)
+            else:
+                rows = self._arm(ranking, wanted)
+            done.rows = rows.count
+        return rows
+
+    # -- one ranking -----------------------------------------------------------------
+
+    def _arm(self, arm: Arm, wanted: int | None) -> Bindings:
+        ranker = self.rankers.of(arm)
+        first, *others = self.read.steps
+        starts_here = isinstance(first, plan.Scan) and first.variable == arm.variable
+        if wanted is None or not starts_here or not isinstance(first, plan.Scan):
+            return self._ordered(
+                run_steps(self.read.steps, Bindings.start(), self.ctx), arm, wanted
+            )
+        pool = self._pool(first)
+        tried = max(TRIED * wanted, FEWEST)
+        while True:
+            best, complete = ranker.best(pool, tried)
+            rows = run_steps(others, Bindings.start().cross(arm.variable, np.sort(best)), self.ctx)
+            if rows.count >= wanted or complete:
+                self.ctx.trace.note(tried=len(best))
+                return self._ordered(rows, arm, wanted)
+            tried *= WIDER
+
+    def _pool(self, scan: plan.Scan) -> Positions | None:
+        """The nodes a ranking may choose from; None for all of a type."""
+        entities = self.ctx.nodes(scan.node_type)
+        self.ctx.variables[scan.variable] = entities
+        if not scan.where:
+            return None
+        with self.ctx.trace.operator(*step_text(scan)) as done:
+            found = select(entities, scan.variable, scan.where, self.ctx)
+            done.rows = len(found)
+        return found
+
+    def _ordered(self, rows: Bindings, arm: Arm, wanted: int | None) -> Bindings:
+        keys = self.rankers.of(arm).keys(rows.columns[arm.variable])
+        matched = np.flatnonzero(~np.isnan(keys))
+        return self._by(rows.take(matched), [_numbered(keys[matched])], wanted)
+
+    def _by(self, rows: Bindings, keys: Sequence[Positions], wanted: int | None) -> Bindings:
+        """By keys, then by what the query orders by, then by ids."""
+        named = {column.name: column.value for column in self.read.columns}
+        further = [
+            ranks(
+                output(named[key.by] if isinstance(key.by, str) else key.by, rows, self.ctx),
+                descending=key.descending,
+            )
+            for key in self.read.order
+        ]
+        variables = self.read.tie_breakers or tuple(sorted(rows.columns))
+        ties = [ids_of(name, rows, self.ctx) for name in variables if name in rows.columns]
+        return rows.take(ordered_rows([*keys, *further], ties, rows.count, wanted))
+
+    # -- two rankings ----------------------------------------------------------------
+
+    def _fused(self, fusion: plan.Fusion, wanted: int | None) -> Bindings:
+        """The rows of the best nodes of both, each as the first ranking that knows it has it."""
+        arms = [self._arm(arm, wanted) for arm in (fusion.primary, fusion.secondary)]
+        scores = self.fuse(fusion, arms)
+        primary, secondary = arms
+        nodes = fusion.variable
+        only = ~np.isin(secondary.columns[nodes], primary.columns[nodes])
+        rows = primary.stacked(secondary.keep(only))
+        order = np.arange(rows.count)
+        fused = scores.at(rows.columns[nodes])
+        # Rows of one node stay together, and as their ranking has them.
+        first = _first_places(rows.columns[nodes])
+        chosen = np.lexsort([order, first, -fused])
+        return rows.take(chosen if wanted is None else chosen[:wanted])
+
+    def fuse(self, fusion: plan.Fusion, arms: Sequence[Bindings]) -> Scores:
+        """The fused score of every node that either ranking knows."""
+        smoothing = self._smoothing(fusion)
+        nodes: list[Positions] = []
+        shares: list[Numbers] = []
+        for arm in arms:
+            seen = arm.columns[fusion.variable]
+            each, at = np.unique(seen, return_index=True)
+            rank = np.empty(len(each), dtype=np.int64)
+            rank[np.argsort(at)] = np.arange(len(each))
+            nodes.append(each)
+            shares.append(1.0 / (smoothing + rank + 1))
+        every, place = np.unique(np.concatenate(nodes), return_inverse=True)
+        fused: Numbers = np.bincount(place, np.concatenate(shares), len(every)).astype(np.float64)
+        found = Scores(every, fused)
+        self.rankers.fused[fusion] = found
+        return found
+
+    def fuse_all(self, rows: Bindings) -> None:
+        """Fuse over all rows for a score that is returned and orders nothing."""
+        for column in self.read.columns:
+            value = column.value
+            if isinstance(value, plan.Score) and isinstance(value.ranking, plan.Fusion):
+                arms = (value.ranking.primary, value.ranking.secondary)
+                self.fuse(value.ranking, [self._ordered(rows, arm, None) for arm in arms])
+
+    def _smoothing(self, fusion: plan.Fusion) -> int:
+        value = self.ctx.value_of(fusion.k)
+        if isinstance(value, int) and value > 0:
+            return value
+        raise ParamError(f"the k of rrf is a positive integer, found {value}")
+
+
+def shown_scores(ranking: plan.Ranking, rows: Bindings, rankers: Rankers) -> Numbers:
+    """What a ranking says about each row; NaN for nothing."""
+    if isinstance(ranking, plan.Fusion):
+        return rankers.fused[ranking].at(rows.columns[ranking.variable])
+    return rankers.of(ranking).shown(rows.columns[ranking.variable])
+
+
+def _numbered(keys: Numbers) -> Positions:
+    """A number for each key, ascending with it; equal keys have equal numbers."""
+    numbers: Positions = np.unique(keys, return_inverse=True)[1].astype(np.int64)
+    return numbers
+
+
+def _first_places(nodes: Positions) -> Positions:
+    """Where each row's node stands first."""
+    _, first, place = np.unique(nodes, return_index=True, return_inverse=True)
+    places: Positions = first[place]
+    return places

@@ -1,0 +1,138 @@
+"""Vectors of a column: how far they are from a query, by cosine distance.
+
+Owns exact distances and the choice of where they are computed: the vectors of few nodes
+are read, those of many are kept like a column, and a large table is asked in storage,
+through its index where it has one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+
+from omnigraph.read.bindings import Positions
+from omnigraph.read.entities import NOBODY, Entities
+from omnigraph.read.search.scores import Numbers, Scores
+from omnigraph.read.sorting import distinct
+from omnigraph.storage.table import column_names
+from omnigraph.storage.vector_search import has_vector_index, nearest_hits
+
+# The distances of so many nodes are computed one by one, and exactly, at once.
+DIRECT = 20_000
+# So many vectors are compared at a time.
+_AT_ONCE = 16_384
+# Two ways to sum a product differ by less than this.
+_SLACK = 1e-4
+
+Vector = npt.NDArray[np.float32]
+
+
+@dataclass(frozen=True, slots=True)
+class Vectors:
+    """One vector property of the nodes of a type."""
+
+    entities: Entities
+    name: str
+    dimension: int
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether there is an index, and so many vectors that it is of use."""
+        return self.entities.count > DIRECT and has_vector_index(self.entities.table, self.name)
+
+    @property
+    def _is_missing(self) -> bool:
+        """An old snapshot may not have the property yet."""
+        return not self.entities.count or self.name not in column_names(self.entities.table)
+
+    @property
+    def _fits(self) -> bool:
+        """Whether all vectors can be kept in memory."""
+        size = self.entities.count * self.dimension * 4
+        return 2 * size <= self.entities.cache.max_bytes
+
+    def scored(self, positions: Positions, query: Vector) -> Scores:
+        """The distances of these nodes; one without a vector has none."""
+        each = distinct(positions)
+        each = each[each != NOBODY]
+        if self._is_missing or not len(each):
+            return Scores(np.empty(0, dtype=np.int64), np.empty(0))
+        parts = [
+            self._distances(each[start : start + _AT_ONCE], query)
+            for start in range(0, len(each), _AT_ONCE)
+        ]
+        distances = np.concatenate(parts)
+        known = ~np.isnan(distances)
+        return Scores(each[known], distances[known])
+
+    def best(self, pool: Positions | None, query: Vector, count: int) -> tuple[Scores, bool]:
+        """So many of the nearest, and those as near as the last; whether they are all there are.
+
+        ``pool`` are the nodes to choose from, None for all.
+        """
+        if self._is_missing:
+            return Scores(np.empty(0, dtype=np.int64), np.empty(0)), True
+        size = self.entities.count if pool is None else len(pool)
+        in_storage = self.is_indexed or not self._fits
+        if size <= DIRECT or not in_storage or count >= self.entities.count:
+            every = self.entities.positions() if pool is None else pool
+            return self._best_of(every, query, count)
+        found, distances = nearest_hits(self.entities.table, self.name, query, count)
+        complete = len(found) < count
+        if pool is not None:
+            kept = np.isin(found, pool)
+            found, distances = found[kept], distances[kept]
+        return Scores.of(found, distances), complete
+
+    def _best_of(self, every: Positions, query: Vector, count: int) -> tuple[Scores, bool]:
+        if len(every) <= max(DIRECT, count):
+            return self.scored(every, query), True
+        rough = np.concatenate(
+            [
+                self._rough(every[start : start + _AT_ONCE], query)
+                for start in range(0, len(every), _AT_ONCE)
+            ]
+        )
+        known = np.flatnonzero(~np.isnan(rough))
+        if len(known) <= count:
+            return self.scored(every[known], query), True
+        bound = np.partition(rough[known], count - 1)[count - 1] + _SLACK
+        near = self.scored(every[known[rough[known] <= bound]], query)
+        last = np.partition(near.numbers, count - 1)[count - 1]
+        kept = near.numbers <= last
+        return Scores(near.positions[kept], near.numbers[kept]), False
+
+    def _distances(self, positions: Positions, query: Vector) -> Numbers:
+        """Exact, and the same for the same two vectors wherever they stand."""
+        rows, valid = self._rows(positions)
+        wide, asked = rows.astype(np.float64), query.astype(np.float64)
+        products = np.einsum("ij,j->i", wide, asked)
+        lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide)) * np.sqrt(asked @ asked)
+        return _cosine(products, lengths, valid)
+
+    def _rough(self, positions: Positions, query: Vector) -> Numbers:
+        """Fast, to tell which ones are worth a second look."""
+        rows, valid = self._rows(positions)
+        products = (rows @ query).astype(np.float64)
+        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(query)
+        return _cosine(products, lengths.astype(np.float64), valid)
+
+    def _rows(self, positions: Positions) -> tuple[npt.NDArray[np.float32], pa.Array]:
+        values = self.entities.values(self.name, positions)
+        if isinstance(values, pa.ChunkedArray):
+            values = values.combine_chunks()
+        start = values.offset * self.dimension
+        flat = values.values.slice(start, len(values) * self.dimension)
+        rows = flat.fill_null(0).to_numpy(zero_copy_only=False).reshape(-1, self.dimension)
+        return rows, values.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _cosine(products: Numbers, lengths: Numbers, valid: npt.NDArray[np.bool_]) -> Numbers:
+    """A vector without a direction is as far from everything as one at a right angle."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        distances = np.where(lengths > 0, 1.0 - products / lengths, 1.0)
+    distances[~valid] = np.nan
+    return distances

@@ -1,0 +1,156 @@
+"""Words in a column: which nodes have them, and how well they fit.
+
+Owns text predicates and BM25. The terms of a column are kept like a column; a large
+table with a text index is asked through that. Both say the same, but for the statistics
+that scores of rows written after the index was built are made of.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.query.plan import TextMode
+from omnigraph.read.bindings import Positions
+from omnigraph.read.entities import Entities
+from omnigraph.read.search.analysis import Terms, analyze, query_terms
+from omnigraph.read.search.scores import Numbers, Scores
+from omnigraph.read.search.spelling import near_terms
+from omnigraph.storage.table import column_names
+from omnigraph.storage.text_search import has_text_index, text_hits
+
+# Up to so many texts are analyzed here even if there is an index: they stay in memory.
+ANALYZED = 50_000
+# How much a word counts that is repeated, and how much the length of its text.
+K1 = 1.2
+B = 0.75
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """One text property of the nodes of a type."""
+
+    entities: Entities
+    name: str
+
+    @property
+    def is_indexed(self) -> bool:
+        """Whether storage is asked instead of the terms in memory."""
+        return self.entities.count > ANALYZED and has_text_index(self.entities.table, self.name)
+
+    @property
+    def _is_missing(self) -> bool:
+        """An old snapshot may not have the property yet."""
+        return not self.entities.count or self.name not in column_names(self.entities.table)
+
+    # -- predicates ------------------------------------------------------------------
+
+    def matching(self, mode: TextMode, query: str, edits: int) -> Positions:
+        """The nodes that have any of the words, the phrase, or near spellings; ascending."""
+        terms = query_terms(query)
+        if self._is_missing or not terms:
+            return np.empty(0, dtype=np.int64)
+        if self.is_indexed and mode != "fuzzy":
+            is_phrase = mode == "match_text"
+            found, _ = text_hits(self.entities.table, self.name, query, is_phrase=is_phrase)
+            return np.sort(found)
+        if mode == "match_text":
+            return self._positions(_phrase(self._terms(), terms))
+        words = [term for term, _ in terms]
+        known = self._terms()
+        codes = _codes(known, words) if mode == "search" else _near(known, words, edits)
+        return self._positions(_owners(known, np.isin(known.codes, codes)))
+
+    # -- scores ----------------------------------------------------------------------
+
+    def scored(self, query: str) -> Scores:
+        """Every node that has any of the words, with its BM25 score."""
+        terms = query_terms(query)
+        if self._is_missing or not terms:
+            return Scores(np.empty(0, dtype=np.int64), np.empty(0))
+        if self.is_indexed:
+            return Scores.of(*text_hits(self.entities.table, self.name, query))
+        known = self._terms()
+        numbers = _bm25(known, [term for term, _ in terms])
+        rows = np.flatnonzero(numbers)
+        return Scores.of(self.entities.row_ids[rows], numbers[rows])
+
+    def best(self, query: str, count: int) -> Scores:
+        """So many of the best nodes and all that are as good as the last of them."""
+        if not self.is_indexed or not query_terms(query):
+            return self.scored(query)
+        asked = count + 32
+        while True:
+            found, scores = text_hits(self.entities.table, self.name, query, limit=asked)
+            if len(found) < asked or scores[-1] < scores[count - 1]:
+                kept = scores >= scores[min(count, len(scores)) - 1] if len(scores) else slice(0)
+                return Scores.of(found[kept], scores[kept])
+            asked *= 4
+
+    # -- terms -----------------------------------------------------------------------
+
+    def _terms(self) -> Terms:
+        entities = self.entities
+        return entities.cache.derived(
+            entities.table,
+            f"@terms:{self.name}",
+            lambda: analyze(_whole(entities.cache.get(entities.table, self.name))),
+        )
+
+    def _positions(self, rows: Positions) -> Positions:
+        return np.sort(self.entities.row_ids[rows])
+
+
+def _whole(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
+    return texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts
+
+
+def _codes(known: Terms, words: list[str]) -> Positions:
+    found = pc.index_in(pa.array(words), value_set=known.vocabulary.cast(pa.string()))
+    codes: Positions = found.drop_null().to_numpy().astype(np.int64)
+    return codes
+
+
+def _near(known: Terms, words: list[str], edits: int) -> Positions:
+    each = [near_terms(known.vocabulary, word, edits) for word in words]
+    return np.unique(np.concatenate(each))
+
+
+def _owners(known: Terms, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Positions:
+    return np.unique(known.owners()[mask])
+
+
+def _phrase(known: Terms, terms: list[tuple[str, int]]) -> Positions:
+    """The texts in which the terms stand as far apart as in the phrase."""
+    width = int(known.places.max(initial=0)) + 1
+    first = terms[0][1]
+    starts: Positions | None = None
+    owners = known.owners()
+    for term, place in terms:
+        at = np.flatnonzero(np.isin(known.codes, _codes(known, [term])))
+        begin = known.places[at].astype(np.int64) - (place - first)
+        at, begin = at[begin >= 0], begin[begin >= 0]
+        keys = owners[at] * width + begin
+        starts = keys if starts is None else np.intersect1d(starts, keys)
+    return np.unique((starts if starts is not None else np.empty(0, np.int64)) // width)
+
+
+def _bm25(known: Terms, words: list[str]) -> Numbers:
+    """The score of every text; 0 for those that have none of the words."""
+    lengths = known.lengths
+    filled = lengths > 0
+    texts = int(filled.sum())
+    scores = np.zeros(len(lengths))
+    if not texts:
+        return scores
+    weight = K1 * (1 - B + B * lengths / (lengths.sum() / texts))
+    owners = known.owners()
+    for code in _codes(known, words).tolist():
+        counts = np.bincount(owners[known.codes == code], minlength=len(lengths))
+        holders = int((counts > 0).sum())
+        rarity = np.log(1 + (texts - holders + 0.5) / (holders + 0.5))
+        scores += np.where(counts > 0, rarity * counts * (K1 + 1) / (counts + weight), 0.0)
+    return scores

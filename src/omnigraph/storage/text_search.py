@@ -1,0 +1,59 @@
+"""Text search in storage: the rows that a text index finds, with their scores.
+
+Owns asking Lance. Rows that the index does not cover are found as well. A query is
+words, never a language: nothing in it is an operator.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.storage.failures import storage_errors
+from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.table import ROW_ID, Table
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Hits = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+_SCORE = "_score"
+
+
+@lru_cache(maxsize=1024)
+def has_text_index(table: Table, column: str) -> bool:
+    """Whether a pinned version has an index of a column's words."""
+    return any(
+        found.column == column and found.kind.upper() == "INVERTED" for found in indexes_of(table)
+    )
+
+
+def text_hits(
+    table: Table, column: str, query: str, *, is_phrase: bool = False, limit: int | None = None
+) -> Hits:
+    """The row ids of the rows that have any of the words, or all of them as a phrase.
+
+    With their scores, the best first; a ``limit`` cuts anywhere among equal scores.
+    """
+    from lance.query import MatchQuery, PhraseQuery
+
+    asked = PhraseQuery(query, column) if is_phrase else MatchQuery(query, column)
+    with storage_errors(f"searching {column!r} of {table.location}"):
+        found: pa.Table = (
+            table.dataset()
+            .scanner(
+                columns=[_SCORE],
+                full_text_query=asked,
+                with_row_id=True,
+                limit=table.pin.row_count if limit is None else limit,
+                disable_scoring_autoprojection=True,
+            )
+            .to_table()
+        )
+    row_ids = found.column(ROW_ID).to_numpy().astype(np.int64)
+    scores = found.column(_SCORE).to_numpy().astype(np.float64)
+    order = np.lexsort([row_ids, -scores])
+    return row_ids[order], scores[order]

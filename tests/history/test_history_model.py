@@ -1,0 +1,42 @@
+"""Random histories against the plain model: the same rows, bases, outcomes and conflicts."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import HealthCheck, Phase, settings
+from hypothesis.stateful import run_state_machine_as_test
+
+from tests.history.history_machine import Histories, seen
+
+EXAMPLES, STEPS = 30, 20
+
+
+@pytest.mark.slow
+def test_histories_are_what_the_model_says(capsys: pytest.CaptureFixture[str]) -> None:
+    seen.clear()
+    run_state_machine_as_test(
+        Histories,
+        settings=settings(
+            max_examples=EXAMPLES,
+            stateful_step_count=STEPS,
+            derandomize=True,
+            # Shrinking takes minutes: ask for it when there is something to shrink.
+            phases=(Phase.generate,),
+            deadline=None,
+            database=None,
+            suppress_health_check=list(HealthCheck),
+        ),
+    )
+    with capsys.disabled():
+        counted = ", ".join(f"{count} {what}" for what, count in sorted(seen.items()))
+        print(f"\n{counted}")  # noqa: T201 - says what was looked at
+    # What Hypothesis draws depends on more than the seed, so this asks for variety, not for counts.
+    for what in ("load", "update", "delete", "fork", "drop", "dry merge"):
+        assert seen[what] >= 5, what
+    assert seen["rows combined"]
+    for outcome in ("already_up_to_date", "fast_forward", "merged"):
+        assert seen[f"merge: {outcome}"] >= 5, outcome
+    conflicts = [what for what in seen if what.startswith("conflict: ")]
+    assert len(conflicts) >= 4, conflicts
+    assert seen["settled for the source"]
+    assert seen["settled for the target"]

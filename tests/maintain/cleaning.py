@@ -1,0 +1,82 @@
+"""What the cleanup tests share: small graphs, what commits show, and cleanups without waiting."""
+
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from pathlib import Path
+
+import omnigraph as og
+from omnigraph.maintain.reports import CleanupReport
+from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.read.export import open_export
+from omnigraph.storage import session
+from tests.write.writing import mutate
+
+SCHEMA = """\
+node Person {
+    name: String @key
+    age: I32?
+}
+
+node Film {
+    title: String @key
+}
+
+edge Knows: Person -> Person {
+    note: String?
+}
+"""
+NO_GRACE = timedelta(0)
+HOUR = timedelta(hours=1)
+
+
+def clean(graph: og.Graph, keep: int = 1, **options: object) -> CleanupReport:
+    """A cleanup that takes even the youngest files; nothing may go wrong."""
+    report = graph.cleanup(keep, grace=NO_GRACE, **options)  # type: ignore[arg-type]
+    assert report.errors == {}
+    return report
+
+
+def insert(graph: og.Graph, name: str, branch: str = "main") -> str:
+    """One more person; returns the commit."""
+    return change(graph, f'insert Person {{ name: "{name}" }}', branch)
+
+
+def change(graph: og.Graph, body: str, branch: str = "main") -> str:
+    """Run statements that change something; returns the commit."""
+    commit = mutate(graph, body, branch=branch).commit
+    assert commit is not None
+    return commit.id
+
+
+def shown(graph: og.Graph, commit: str) -> tuple[str, ...]:
+    """Everything that a commit shows."""
+    snapshot = graph.snapshot(commit=commit)
+    lines = open_export(graph.location, snapshot, catalog_of(snapshot.schema))
+    return tuple(sorted(map(str, lines)))
+
+
+def people(graph: og.Graph, branch: str = "main") -> list[str]:
+    found: list[str] = graph.table("Person", branch=branch).to_table()["id"].to_pylist()
+    return sorted(found)
+
+
+def forget_all() -> None:
+    """Let go of what this process remembers of tables, as if it had just started."""
+    session.handles._handles.clear()
+    session._session = None
+
+
+def reopened(graph: og.Graph) -> og.Graph:
+    """The same graph as another process would see it."""
+    forget_all()
+    return og.open(str(graph.location), read_only=True)
+
+
+def age(root: Path, by: timedelta = 2 * HOUR) -> None:
+    """Let every file be older than it is."""
+    for path in root.rglob("*"):
+        status = path.lstat()
+        earlier = status.st_mtime_ns - int(by.total_seconds() * 1e9)
+        os.utime(path, ns=(status.st_atime_ns, earlier))
