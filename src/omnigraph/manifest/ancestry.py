@@ -24,6 +24,7 @@ class Ancestry:
         self._manifest = manifest
         self._known: dict[str, Commit] = {}
         self._read: set[str] = set()
+        self._live: list[str] | None = None
         for view in views:
             self._learn(view)
 
@@ -34,8 +35,11 @@ class Ancestry:
             found.append(parent)
         if commit.merged_parent_id is not None:
             branch = commit.metadata.get(SOURCE_BRANCH)
-            hint = [branch] if isinstance(branch, str) else self._manifest.branches()
-            if merged := self._get(commit.merged_parent_id, commit, [MAIN, *hint]):
+            likely = [branch] if isinstance(branch, str) else []
+            merged = self._get(commit.merged_parent_id, commit, [MAIN, *likely])
+            # The branch may be gone while another that was forked from it lives on.
+            merged = merged or self._get(commit.merged_parent_id, commit, self._branches())
+            if merged is not None:
                 found.append(merged)
         return found
 
@@ -93,6 +97,11 @@ class Ancestry:
                 except BranchNotFound:
                     self._read.add(branch)
         return self._known.get(id_)
+
+    def _branches(self) -> list[str]:
+        if self._live is None:
+            self._live = sorted(self._manifest.branches())
+        return self._live
 
     def _learn(self, view: View) -> None:
         self._read.add(view.state.branch)

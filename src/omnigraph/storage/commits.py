@@ -64,8 +64,11 @@ def stamp_of(table: Table) -> Stamp | None:
     That happens with compactions done by Lance itself on an indexed table.
     """
     transaction = transaction_of(table)
-    if transaction is None:
-        return None
+    return None if transaction is None else made_by(transaction)
+
+
+def made_by(transaction: Transaction) -> Stamp:
+    """The stamp that a transaction carries."""
     return Stamp(transaction.uuid, dict(transaction.transaction_properties or {}))
 
 

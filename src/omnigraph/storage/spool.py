@@ -7,6 +7,7 @@ the order they came, as often as asked.
 from __future__ import annotations
 
 import tempfile
+import weakref
 from collections.abc import Iterator
 from typing import IO
 
@@ -63,6 +64,7 @@ class Spool:
             if self._file is None:
                 # It has no name: it goes when this does, come what may.
                 self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 - see above
+                weakref.finalize(self, self._file.close)
                 self._writer = pa.ipc.new_stream(self._file, self.schema)
             if self._writer is None:
                 raise AssertionError("rows are added to a spool that was read")

@@ -11,6 +11,7 @@ import random
 import time
 from collections import defaultdict
 from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from threading import Lock
 
@@ -61,18 +62,23 @@ class Door:
         base: Base,
         reads: ReadSet,
         prove: Callable[[], None] = lambda: None,
+        *,
+        turn: Turn | None = None,
     ) -> View:
         """Make a plan visible, on a newer head if need be; returns the state it made.
 
         ``prove`` is called right before each attempt and raises when it must not be made.
+        ``turn`` is that of the write, if it has one already.
         """
         with (
             _lock(self.manifest, plan.branch),
-            Turn(self.manifest.root_objects, plan.branch) as turn,
+            Turn(self.manifest.root_objects, plan.branch)
+            if turn is None
+            else nullcontext(turn) as mine,
         ):
             for attempt in range(ATTEMPTS):
                 begun = time.monotonic()
-                waited = turn.give_way() or attempt > 0
+                waited = mine.give_way() or attempt > 0
                 # Others may have published while this one waited.
                 view = (self.manifest.view if waited else self.manifest.known)(plan.branch)
                 if view is not None and not _is_built_on(plan, view):
@@ -84,7 +90,7 @@ class Door:
                 except (ReadSetChanged, VersionMismatch, Conflict) as lost:
                     if isinstance(lost, Conflict) and "attempts" not in lost.details:
                         raise  # not a lost race
-                    turn.claim(time.monotonic() - begun)
+                    mine.claim(time.monotonic() - begun)
                     _pause()
                     continue
                 reach("published", plan.branch)

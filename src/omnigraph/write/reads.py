@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.manifest.entries import TableVersion
 from omnigraph.storage.columns import is_blob
-from omnigraph.storage.commits import stamp_of
+from omnigraph.storage.commits import made_by, transaction_of
 from omnigraph.storage.delta import fragment_delta
 from omnigraph.storage.filters import RowFilter
 from omnigraph.storage.lookup import MAX_LISTED, find_rows
@@ -206,18 +206,27 @@ def _same(first: pa.Table, second: pa.Table) -> bool:
 
 
 def _only_maintained(before: Base, after: Base, type_key: str) -> bool:
-    """Whether everything published for a table since then only rearranged its rows."""
+    """Whether everything published for a table since then only rearranged its rows.
+
+    Each version has to be built on the one before: a merge may have taken over a version of
+    another branch, whatever that one was made for.
+    """
     old, new = before.table(type_key), after.table(type_key)
     pins = {
         entry.version: entry.pin
         for entry in (*after.view.state.recent, *after.view.state.versions.values())
         if isinstance(entry, TableVersion) and entry.identity == new.identity
     }
-    since = range(old.version + 1, new.version + 1)
-    return all(
-        version in pins and is_maintenance(stamp_of(new.table.at(pins[version])))
-        for version in since
-    )
+    built_on = old.table.pin.version
+    for version in range(old.version + 1, new.version + 1):
+        pin = pins.get(version)
+        if pin is None:
+            return False
+        made = transaction_of(new.table.at(pin))
+        if made is None or made.read_version != built_on or not is_maintenance(made_by(made)):
+            return False
+        built_on = pin.version
+    return True
 
 
 @dataclass(slots=True)

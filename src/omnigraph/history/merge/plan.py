@@ -43,6 +43,8 @@ class MergePlan:
     limits: SortLimits
     tables: dict[str, MergedTable] = field(default_factory=dict)
     footprints: dict[str, Footprint] = field(default_factory=dict)
+    kept_ends: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """Nodes that stay because an edge needs them, by type key."""
 
     @property
     def is_fast_forward(self) -> bool:
@@ -82,12 +84,13 @@ class MergePlan:
             if is_mixed:
                 self.conflicts.standing += broken_uniques(self._footprint(key), sides.target)
             if isinstance(sides.type, EdgeType) and is_bounded(sides.type):
-                lacks_edges = f"node:{sides.type.source}" in revived
-                if is_mixed or (lacks_edges and sides.is_changed):
+                back = revived.get(f"node:{sides.type.source}", set())
+                if is_mixed or (back and sides.is_changed):
                     self.conflicts.standing += broken_cardinalities(
                         self._footprint(key),
                         sides.target if table is None else table.start,
                         self.footprints,
+                        revived=pa.array(sorted(back), pa.string()),
                         every_source=bool(self.conflicts.settled),
                     )
 
@@ -98,13 +101,15 @@ class MergePlan:
             self.footprints[key] = read(sides)
         return self.footprints[key]
 
-    def _revived(self) -> set[str]:
-        """The node types of which a node stays that one side deleted, with its edges."""
-        found = {key for key, table in self.tables.items() if table.settled}
+    def _revived(self) -> Mapping[str, set[str]]:
+        """The nodes that stay although one side deleted them with their edges, by type key."""
+        found: defaultdict[str, set[str]] = defaultdict(set)
         for conflict, side in self.conflicts.settled:
             stays = getattr(conflict, side) is not None
             if conflict.kind == "delete_vs_update" and stays:
-                found.add(f"{conflict.entity_kind}:{conflict.type_name}")
+                found[f"{conflict.entity_kind}:{conflict.type_name}"].add(conflict.entity_id)
+        for key, ids in self.kept_ends.items():
+            found[key] |= ids
         return found
 
     def _related(self) -> list[str]:
@@ -156,6 +161,7 @@ class MergePlan:
                 wanted[f"edge:{orphan.edge.name}", side].add(orphan.edge_id)
             else:
                 wanted[f"node:{orphan.node_type}", side].add(orphan.node_id)
+                self.kept_ends[f"node:{orphan.node_type}"].add(orphan.node_id)
         for (key, side), found in wanted.items():
             ids = pa.array(sorted(found), pa.string())
             rows = self._table(key).settle(side, ids)

@@ -128,12 +128,19 @@ def is_bounded(edge: EdgeType) -> bool:
 
 
 def broken_cardinalities(
-    found: Footprint, table: Table, footprints: Footprints, *, every_source: bool
+    found: Footprint,
+    table: Table,
+    footprints: Footprints,
+    *,
+    revived: pa.Array,
+    every_source: bool,
 ) -> list[MergeConflict]:
     """Sources whose edges both sides changed, and that now have too many or too few.
 
     With ``every_source`` one side is enough: where conflicts were resolved, a source may have
-    only some of what that side did. ``table`` is the version that the rows are applied to.
+    only some of what that side did. ``table`` is the version that the rows are applied to. A
+    source whose edges are those the target has is none of the merge's business, unless it is
+    ``revived``: one side had deleted it.
     """
     edge = found.type
     if not isinstance(edge, EdgeType) or not is_bounded(edge):
@@ -155,9 +162,12 @@ def broken_cardinalities(
     for ids in (_ids(changed), found.deleted, found.lost):
         left = without(left, ids)
     added = changed.filter(pc.is_in(changed.column("src"), value_set=sources))
-    held = pa.concat_arrays(
-        [left.column("src").combine_chunks(), added.column("src").combine_chunks(), sources]
-    )
+    edges = pa.concat_tables([left.select(["id", "src"]), added.select(["id", "src"])])
+    if len(ours):
+        concerned = pa.concat_arrays([_moved(stored, edges), revived])
+        sources = sources.filter(pc.is_in(sources, value_set=concerned))
+        edges = edges.filter(pc.is_in(edges.column("src"), value_set=sources))
+    held = pa.concat_arrays([edges.column("src").combine_chunks(), sources])
     # Every source counts once more than it has edges, so that none is missing.
     counts = {entry["values"]: entry["counts"] - 1 for entry in held.value_counts().to_pylist()}
     return [
@@ -167,6 +177,14 @@ def broken_cardinalities(
         for source, count in sorted(counts.items())
         if count < edge.min_out or (edge.max_out is not None and count > edge.max_out)
     ]
+
+
+def _moved(before: pa.Table, after: pa.Table) -> pa.Array:
+    """The sources that have other edges than before."""
+    both = pa.concat_tables([before.select(["id", "src"]), after.select(["id", "src"])])
+    seen = both.group_by(["id", "src"]).aggregate([([], "count_all")])
+    single = seen.filter(pc.equal(seen.column("count_all"), 1))
+    return single.column("src").combine_chunks().unique()
 
 
 def _ids(rows: pa.Table) -> pa.Array:
