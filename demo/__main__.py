@@ -18,6 +18,7 @@ from typing import IO, cast
 
 import omnigraph as og
 from demo.branching import show_branches
+from demo.searching import show_search
 from demo.telling import HERE, check, run, say
 from omnigraph import lang
 from omnigraph.write.intents import LIFETIME, microseconds, microseconds_now
@@ -78,9 +79,10 @@ def main() -> None:
         show_branches(uri)
         show_bulk_load(Path(directory))
         show_rejects(Path(directory))
+        show_search(uri)
     print(
         "\nThat is what works today: both languages, and graphs on disk or S3 that many can write, "
-        "query,\nbranch and merge, loaded from a few lines or from millions of rows."
+        "query, search,\nbranch and merge, loaded from a few lines or from millions of rows."
     )
 
 
