@@ -10,6 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.protocol import text_array
 from omnigraph.errors import BadRequest, EmbeddingError, TypeCheckError
 from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
 from omnigraph.storage.staging import insert
@@ -272,8 +273,8 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     found: list[str] = []
     embed = MockEmbedder.embed
 
-    def counted(self: MockEmbedder, texts: Any, dimension: int, role: Any) -> Any:
-        found.extend(texts.to_pylist())
+    def counted(self: MockEmbedder, texts: Any, dimension: int, role: Any = "document") -> Any:
+        found.extend(text_array(texts).to_pylist())
         return embed(self, texts, dimension, role)
 
     monkeypatch.setattr(MockEmbedder, "embed", counted)
@@ -294,10 +295,11 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_others_change_other_rows(graph: og.Graph, asked: list[str], action: Any) -> None:
     films(graph, Rain="it rains", Fog=None)
     films(graph, Snow="it snows")
-    with overtaken(graph, "publish_ready", action) as race:
+    with overtaken(graph, "changes_checked", action) as race:
         graph.embed("Film", "meaning")
     assert race.fired == 1
-    assert [text for text in asked if text.startswith("it")] == ["it rains", "it snows"]
+    assert asked == ["it rains", "it snows", *asked[2:]]
+    assert set(asked[2:]) <= {"New"}
     found = column(graph)
     assert (found["Rain"], found["Snow"]) == (vector("it rains"), vector("it snows"))
 
@@ -306,13 +308,10 @@ def test_others_change_the_same_row(graph: og.Graph) -> None:
     films(graph, Rain="it rains", Snow="it snows", Fog="it is grey")
 
     def action(them: og.Graph) -> None:
-        mutate(
-            them,
-            'update Film set { blurb: "it pours" } where title = "Rain" '
-            'delete Film where title = "Fog"',
-        )
+        mutate(them, 'update Film set { blurb: "it pours" } where title = "Rain"')
+        mutate(them, 'delete Film where title = "Fog"')
 
-    with overtaken(graph, "publish_ready", action):
+    with overtaken(graph, "changes_checked", action):
         done = graph.embed("Film", "meaning", only_missing=False)
     assert column(graph) == {"Rain": vector("it pours"), "Snow": vector("it snows")}
     assert done.vectors == {"meaning": 1}

@@ -186,7 +186,7 @@ def test_one_failure_ends_the_call(server: VectorServer) -> None:
     texts = [f"text {number}" for number in range(128 * 10 * CONCURRENCY)]
     server.respond = lambda _: error(401, "no")
     assert refused(config(server), texts).kind == "refused"
-    assert len(server.asked) < 5 * CONCURRENCY
+    assert len(server.asked) <= CONCURRENCY
 
 
 @pytest.mark.parametrize(

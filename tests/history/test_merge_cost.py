@@ -19,6 +19,8 @@ from omnigraph.storage.sorted_rows import DEFAULT_LIMITS
 from omnigraph.storage.spool import Spool
 from tests.write.writing import image, mutate
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """
 node Person {
     name: String @key
@@ -67,7 +69,6 @@ def graph_of(place: str, count: int, commits: int = 0) -> og.Graph:
     return graph
 
 
-@pytest.mark.slow
 def test_a_branch_costs_the_same_whatever_it_is_forked_from(s3_bucket: str) -> None:
     costs: dict[str, list[int]] = {}
     for name, count, commits in (("small", SMALL, 0), ("large", LARGE, 0), ("deep", SMALL, 90)):
@@ -100,7 +101,6 @@ def diverge(graph: og.Graph, *, both: bool) -> None:
         )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize(("both", "most"), [(False, 40), (True, 40)], ids=["forward", "three-way"])
 def test_a_merge_of_little_costs_the_same_into_much(s3_bucket: str, both: bool, most: int) -> None:
     costs: dict[int, RequestMeter] = {}

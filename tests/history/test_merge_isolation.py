@@ -29,6 +29,8 @@ from tests.history.merging import (
 )
 from tests.write.writing import compact_all, overtaken
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """
 node Person { name: String @key  a: I32?  email: String? @unique }
 node Place { name: String @key }
@@ -106,7 +108,6 @@ def test_what_is_written_to_the_source_after_a_merge_stays_there(graph: og.Graph
     assert rows_of(graph, "Person", "s")["Eve"]["a"] == 1
 
 
-@pytest.mark.slow
 def test_fifty_branches_merge_to_the_union(graph: og.Graph) -> None:
     put(graph, "main", *(node("Person", f"old{n}", a=0) for n in range(BRANCHES)))
     for number in range(BRANCHES):

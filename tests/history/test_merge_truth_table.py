@@ -29,6 +29,8 @@ from tests.history.merging import (
     update,
 )
 
+pytestmark = pytest.mark.slow
+
 Side = Literal["left", "right"]
 Row = dict[str, Any]
 Rows = dict[str, Row]

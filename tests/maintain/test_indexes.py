@@ -13,9 +13,18 @@ from lance.query import MatchQuery, PhraseQuery
 import omnigraph as og
 from omnigraph.errors import BadRequest, BranchNotFound
 from omnigraph.maintain import index_choice
+from omnigraph.maintain.index_choice import choose
+from omnigraph.maintain.index_intent import intents_of
 from omnigraph.storage import vector_index
 from omnigraph.storage.commits import stamp_of
-from omnigraph.storage.indexes import is_indexed, text_index
+from omnigraph.storage.indexes import (
+    WantedIndex,
+    create_index,
+    create_indexes,
+    index_name,
+    is_indexed,
+    text_index,
+)
 from omnigraph.storage.indexes import vector_index as vector_index_of
 from omnigraph.storage.vector_index import search_parameters
 from omnigraph.write.stamps import is_maintenance
@@ -213,7 +222,7 @@ def test_a_table_that_has_doubled_is_indexed_anew(graph: og.Graph) -> None:
 
 def test_an_overwritten_table_is_indexed_anew(graph: og.Graph) -> None:
     graph.ensure_indices()
-    load(graph, book(90), mode="overwrite")
+    load(graph, book(90), cites(90, 90), mode="overwrite")
     assert states(graph)[BOOK, "pages", "BTREE"].state == "pending"
     check_filters(graph)
     graph.ensure_indices()
@@ -237,17 +246,17 @@ def test_filters_are_answered_by_the_indexes(graph: og.Graph) -> None:
     load(graph, book(50, blurb=f"{LONG}new"))
     books = table_of(graph, BOOK)
     title, blurb, shelf = (pc.field(name) for name in ("title", "blurb", "shelf"))
-    for wanted, kind in {
-        title == "book 0003": "BTree",
-        title.isin(["book 0003", "book 0050"]): "BTree",
-        pc.starts_with(title, "book 00"): "BTree",
-        shelf == "shelf 3": "BTree",
-        pc.starts_with(shelf, "shelf"): "BTree",
-        pc.match_substring(blurb, "number 0003"): "NGram",
-        pc.field("pages") < 3: "BTree",
-        pc.field("genre") == "crime": "BTree",
-        pc.field("id") == "book 0003": "BTree",
-    }.items():
+    for wanted, kind in (
+        (title == "book 0003", "BTree"),
+        (title.isin(["book 0003", "book 0050"]), "BTree"),
+        (pc.starts_with(title, "book 00"), "BTree"),
+        (shelf == "shelf 3", "BTree"),
+        (pc.starts_with(shelf, "shelf"), "BTree"),
+        (pc.match_substring(blurb, "number 0003"), "NGram"),
+        (pc.field("pages") < 3, "BTree"),
+        (pc.field("genre") == "crime", "BTree"),
+        (pc.field("id") == "book 0003", "BTree"),
+    ):
         assert f"({kind})" in plan_of(books, wanted), str(wanted)
     assert is_indexed(books, "title")
     assert not is_indexed(books, "blurb")
@@ -268,13 +277,29 @@ def test_words_and_phrases(graph: og.Graph) -> None:
     assert text_index(table_of(graph, BOOK), "pages") is None
 
 
-def test_only_one_index_of_a_text_column_is_asked(tmp_path: Path) -> None:
-    """Which is why one is built: of two, Lance would only ever ask the first."""
-    graph = library(tmp_path / "library.omni")
-    graph.ensure_indices()
-    kinds = {(one[1], one[2]) for one in states(graph) if one[0] == BOOK}
-    for name in ("title", "blurb", "shelf"):
-        assert len({("BTREE"), ("NGRAM")} & {kind for one, kind in kinds if one == name}) == 1
+def test_of_two_indexes_of_a_column_only_the_first_is_asked(graph: og.Graph) -> None:
+    """Which is why a text has one that answers filters: a second one would only cost."""
+    books = table_of(graph, BOOK)
+    equal, within = pc.field("shelf") == "shelf 3", pc.match_substring(pc.field("shelf"), "elf 3")
+    tree, parts = WantedIndex("shelf", "BTREE"), WantedIndex("shelf", "NGRAM")
+    for order, asked in (((tree, parts), equal), ((parts, tree), within)):
+        both = books.at(create_indexes(books, order))
+        answered = ["ScalarIndexQuery" in plan_of(both, wanted) for wanted in (equal, within)]
+        assert answered == [asked is equal, asked is within]
+
+
+def test_a_text_that_becomes_a_key_is_compared(graph: og.Graph) -> None:
+    """The index of its parts goes, because nobody would ask another one beside it."""
+    books = table_of(graph, BOOK)
+    books = books.at(create_index(books, "title", "NGRAM"))
+    wanted = next(
+        one
+        for one in intents_of(graph.catalog)[BOOK].wanted
+        if (one.property, one.purpose) == ("title", "lookup")
+    )
+    choice = choose(books, wanted)
+    assert (choice.kind, choice.action) == ("BTREE", "build")
+    assert choice.instead_of == (index_name(books, "title", "NGRAM"),)
 
 
 # -- vectors -----------------------------------------------------------------------------

@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from threading import Event
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -157,6 +158,7 @@ class _Call:
         self._texts = texts
         self._dimension = dimension
         self._role = role
+        self._failed = Event()
         self.vectors: Vectors = np.empty((len(texts), dimension), dtype=np.float32)
 
     def run(self) -> None:
@@ -167,7 +169,7 @@ class _Call:
                 self._ask(first, last)
             return
         with ThreadPoolExecutor(min(CONCURRENCY, len(requests))) as pool:
-            asked: list[Future[None]] = [pool.submit(self._ask, *each) for each in requests]
+            asked: list[Future[None]] = [pool.submit(self._take, *each) for each in requests]
             try:
                 done, _ = wait(asked, return_when=FIRST_EXCEPTION)
             finally:
@@ -175,6 +177,15 @@ class _Call:
         for each in asked:
             if each in done:
                 each.result()
+
+    def _take(self, first: int, last: int) -> None:
+        if self._failed.is_set():
+            return
+        try:
+            self._ask(first, last)
+        except BaseException:
+            self._failed.set()
+            raise
 
     def _requests(self) -> Iterator[tuple[int, int]]:
         """Ranges of texts that are few and short enough together; a long text is alone."""

@@ -18,7 +18,12 @@ from omnigraph.maintain.index_intent import intents_of
 from omnigraph.maintain.index_reports import Done, IndexChange, IndexReport, PendingIndex
 from omnigraph.manifest.changes import CommitIntent
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.index_segments import BuiltIndex, build_index, commit_indexes
+from omnigraph.storage.index_segments import (
+    BuiltIndex,
+    build_index,
+    commit_indexes,
+    is_committed,
+)
 from omnigraph.storage.location import Location
 from omnigraph.storage.staging import WrittenRows
 from omnigraph.storage.table import Table
@@ -32,6 +37,7 @@ from omnigraph.write.reads import ReadSet
 from omnigraph.write.stamps import stamp
 from omnigraph.write.writer import PREPARATIONS
 
+OVERTAKEN = "its rows were rewritten meanwhile: build it again"
 _DONE: Mapping[Action, Done] = {"build": "built", "extend": "extended", "rebuild": "rebuilt"}
 
 
@@ -97,12 +103,13 @@ def ensure_indices(
             announced.begin_bulk("EnsureIndices", wanted, base)
             plan = _plan(wanted, base, announced, operation)
             try:
-                Door(root, manifest).publish(plan, base, ReadSet(), announced.require_alive)
+                view = Door(root, manifest).publish(plan, base, ReadSet(), announced.require_alive)
             except ReadSetBroken as broken:
                 cause = broken.cause
                 continue
             announced.settle()
-            return IndexReport(branch, commit.id, _changes(wanted), _pending(choices))
+            done, lost = _outcome(wanted, plan, Base.of(root, view))
+            return IndexReport(branch, commit.id, done, (*_pending(choices), *lost))
     raise Conflict(
         f"branch {branch} changes too fast: its indexes were built {PREPARATIONS} times and "
         "overtaken each time; retry",
@@ -164,13 +171,21 @@ def _build(table: Table, choice: Choice) -> BuiltIndex:
     )
 
 
-def _changes(wanted: Mapping[str, Sequence[Choice]]) -> tuple[IndexChange, ...]:
-    return tuple(
-        IndexChange(key, choice.intent.property, choice.kind, _DONE[choice.action], choice.rows)
-        for key, choices in wanted.items()
-        for choice in choices
-        if choice.kind is not None and choice.action is not None
-    )
+def _outcome(
+    wanted: Mapping[str, Sequence[Choice]], plan: IndexPlan, published: Base
+) -> tuple[tuple[IndexChange, ...], tuple[PendingIndex, ...]]:
+    """What was published, and what others made useless by rewriting all its rows meanwhile."""
+    done: list[IndexChange] = []
+    lost: list[PendingIndex] = []
+    for key, choices in wanted.items():
+        table = published.table(key).table
+        for choice, built in zip(choices, plan.indexes[key].built, strict=True):
+            name, action = choice.intent.property, choice.action
+            if action is not None and is_committed(table, built):
+                done.append(IndexChange(key, name, built.kind, _DONE[action], choice.rows))
+            elif choose(table, choice.intent).is_pending:
+                lost.append(PendingIndex(key, name, OVERTAKEN))
+    return tuple(done), tuple(lost)
 
 
 def _pending(choices: Mapping[str, Sequence[Choice]]) -> tuple[PendingIndex, ...]:

@@ -188,6 +188,11 @@ def _fitted(table: Table, dataset: LanceDataset, built: BuiltIndex) -> Index | N
     )
 
 
+def is_committed(table: Table, built: BuiltIndex) -> bool:
+    """Whether a version refers to a segment."""
+    return any(old.uuid == built.segment.uuid for old in segments_of(table.dataset(), built.name))
+
+
 def segments_of(dataset: LanceDataset, name: str) -> list[Index]:
     """The segments of an index, as a commit that removes them wants to see them."""
     from lance.dataset import Index

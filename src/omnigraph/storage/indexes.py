@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.storage.commits import Stamp, commit_detached
 from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.index_segments import (
+    SCALAR_KINDS,
     IndexKind,
     Metric,
     build_index,
@@ -246,6 +247,7 @@ def compact(
     Rows keep their ids and change their addresses. Lance merges only fragments
     that the same segments of every index cover; ``without_indexes`` gives the
     indexes up, merges everything, and leaves it to the caller to create them again.
+    Where deleted rows are dropped, indexes of words and vectors go in any case.
     """
     from lance import LanceOperation
     from lance.optimize import Compaction
@@ -260,6 +262,7 @@ def compact(
     if not done:
         return table.pin
     groups = [_group(result) for result in done]
+    base = base.at(drop_indexes(base, _spoilt(base, groups)))
     names = [index.name for index in _indexes_of(base)]
     if names:
         groups = _numbered(base.at(drop_indexes(base, names)), groups)
@@ -273,6 +276,25 @@ def _group(result: RewriteResult) -> LanceOperation.RewriteGroup:
         result.original_fragments,  # type: ignore[attr-defined] # the stub calls it old_fragments
         result.new_fragments,
     )
+
+
+def _spoilt(table: Table, groups: list[LanceOperation.RewriteGroup]) -> list[str]:
+    """The indexes that would go on counting rows whose deletion is forgotten.
+
+    Others check what they find. These would let such rows take the places of better ones, or
+    find updated rows by what they were.
+    """
+    thinned = {
+        fragment.id
+        for group in groups
+        for fragment in group.old_fragments
+        if fragment.deletion_file is not None
+    }
+    return [
+        index.name
+        for index in _indexes_of(table)
+        if index.kind not in SCALAR_KINDS and index.covered & thinned
+    ]
 
 
 def _numbered(

@@ -7,6 +7,7 @@ columns: every distinct word is looked at once.
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -29,9 +30,14 @@ Offsets = npt.NDArray[np.int64]
 
 # A word of so many bytes, or more, is no word.
 MAX_BYTES = 40
+# Stems, not words: what is left out is decided after stemming.
 _NO_TERMS = (
-    "a an and are as at be but by for if in into is it no not of on or such that the their then "
-    "there these they this to was will with"
+    "a about after again against all am an and are as at be been below between both but by "
+    "can did do down each few for from further had has have he her here herself him himself "
+    "his how i if in into is it itself just me more most my myself now of off on or other our "
+    "out over own re same she should so some such than that the their them then there these "
+    "they this those through to too under until up was we were what when where which while "
+    "who whom will with you your yourself"
 )
 _STOP_WORDS = frozenset(_NO_TERMS.split())
 # Letters that fall apart into nothing simpler, but have a plain spelling.
@@ -52,6 +58,7 @@ _SPELLED = {
     "ŧ": "t",
     "þ": "th",
 }
+_ASCII_WORDS = re.compile(r"[A-Za-z0-9]+")
 _stemming = Lock()
 
 
@@ -113,6 +120,10 @@ def terms_of(words: Sequence[str]) -> list[str]:
 
 def query_terms(text: str) -> list[tuple[str, int]]:
     """The terms of a query, each with its place among the words."""
+    if text.isascii():
+        # The pattern for all letters takes longer to read than a short text.
+        words = _ASCII_WORDS.findall(text)
+        return [(term, place) for place, term in enumerate(terms_of(words)) if term]
     found = analyze(pa.array([text]))
     names = found.vocabulary.to_pylist()
     return [

@@ -124,7 +124,8 @@ class Rankers:
             from omnigraph.embed.queries import embed_query
 
             text = text_of(ranking.query, self.ctx)
-            return embed_query(text, ranking.dimension, ranking.model)
+            place = f"{ranking.node_type}.{ranking.property_name}"
+            return embed_query(text, ranking.dimension, ranking.model, place=place)
         value = self.ctx.value_of(ranking.query)
         if not isinstance(value, tuple):
             raise _missing(ranking.query, "a vector")

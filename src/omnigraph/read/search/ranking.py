@@ -17,6 +17,7 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.bindings import Bindings, Positions
 from omnigraph.read.context import ReadContext
+from omnigraph.read.entities import NOBODY
 from omnigraph.read.ordering import ordered_rows, ranks
 from omnigraph.read.outputs import output
 from omnigraph.read.search.rankers import Rankers
@@ -53,19 +54,21 @@ class RankedRead:
 
     # -- one ranking -----------------------------------------------------------------
 
-    def _arm(self, arm: Arm, wanted: int | None) -> Bindings:
+    def _arm(self, arm: Arm, wanted: int | None, nodes: str | None = None) -> Bindings:
+        """The rows that an arm ranks; ``nodes`` is a variable that has to be somebody as well."""
         ranker = self.rankers.of(arm)
         first, *others = self.read.steps
         starts_here = isinstance(first, plan.Scan) and first.variable == arm.variable
         if wanted is None or not starts_here or not isinstance(first, plan.Scan):
-            return self._ordered(
-                run_steps(self.read.steps, Bindings.start(), self.ctx), arm, wanted
-            )
+            every = run_steps(self.read.steps, Bindings.start(), self.ctx)
+            return self._ordered(_somebody(every, nodes), arm, wanted)
         pool = self._pool(first)
-        tried = max(TRIED * wanted, FEWEST)
+        # Where no step follows, every node that is tried is a row.
+        tried = max(TRIED * wanted, FEWEST) if others else max(wanted, 1)
         while True:
             best, complete = ranker.best(pool, tried)
             rows = run_steps(others, Bindings.start().cross(arm.variable, np.sort(best)), self.ctx)
+            rows = _somebody(rows, nodes)
             if rows.count >= wanted or complete:
                 self.ctx.trace.note(tried=len(best))
                 return self._ordered(rows, arm, wanted)
@@ -83,39 +86,43 @@ class RankedRead:
         return found
 
     def _ordered(self, rows: Bindings, arm: Arm, wanted: int | None) -> Bindings:
+        """By the arm's keys, then by what the query orders by, then by ids."""
         keys = self.rankers.of(arm).keys(rows.columns[arm.variable])
         matched = np.flatnonzero(~np.isnan(keys))
-        return self._by(rows.take(matched), [_numbered(keys[matched])], wanted)
-
-    def _by(self, rows: Bindings, keys: Sequence[Positions], wanted: int | None) -> Bindings:
-        """By keys, then by what the query orders by, then by ids."""
-        named = {column.name: column.value for column in self.read.columns}
-        further = [
-            ranks(
-                output(named[key.by] if isinstance(key.by, str) else key.by, rows, self.ctx),
-                descending=key.descending,
-            )
-            for key in self.read.order
-        ]
+        rows = rows.take(matched)
         variables = self.read.tie_breakers or tuple(sorted(rows.columns))
         ties = [ids_of(name, rows, self.ctx) for name in variables if name in rows.columns]
-        return rows.take(ordered_rows([*keys, *further], ties, rows.count, wanted))
+        sorted_by = [_numbered(keys[matched]), *self._further(rows)]
+        return rows.take(ordered_rows(sorted_by, ties, rows.count, wanted))
+
+    def _further(self, rows: Bindings) -> list[Positions]:
+        """What the query orders by after the ranking; fused scores come of this and not into it."""
+        named = {column.name: column.value for column in self.read.columns}
+        values = [
+            (named[key.by] if isinstance(key.by, str) else key.by, key) for key in self.read.order
+        ]
+        return [
+            ranks(output(value, rows, self.ctx), descending=key.descending)
+            for value, key in values
+            if not (isinstance(value, plan.Score) and isinstance(value.ranking, plan.Fusion))
+        ]
 
     # -- two rankings ----------------------------------------------------------------
 
     def _fused(self, fusion: plan.Fusion, wanted: int | None) -> Bindings:
         """The rows of the best nodes of both, each as the first ranking that knows it has it."""
-        arms = [self._arm(arm, wanted) for arm in (fusion.primary, fusion.secondary)]
+        nodes = fusion.variable
+        arms = [self._arm(arm, wanted, nodes) for arm in (fusion.primary, fusion.secondary)]
         scores = self.fuse(fusion, arms)
         primary, secondary = arms
-        nodes = fusion.variable
         only = ~np.isin(secondary.columns[nodes], primary.columns[nodes])
         rows = primary.stacked(secondary.keep(only))
         order = np.arange(rows.count)
         fused = scores.at(rows.columns[nodes])
-        # Rows of one node stay together, and as their ranking has them.
+        # Where nothing else tells them apart, the rows of one node stay together, and as their
+        # ranking has them.
         first = _first_places(rows.columns[nodes])
-        chosen = np.lexsort([order, first, -fused])
+        chosen = np.lexsort([order, first, *reversed(self._further(rows)), -fused])
         return rows.take(chosen if wanted is None else chosen[:wanted])
 
     def fuse(self, fusion: plan.Fusion, arms: Sequence[Bindings]) -> Scores:
@@ -141,14 +148,19 @@ class RankedRead:
         for column in self.read.columns:
             value = column.value
             if isinstance(value, plan.Score) and isinstance(value.ranking, plan.Fusion):
+                known = _somebody(rows, value.ranking.variable)
                 arms = (value.ranking.primary, value.ranking.secondary)
-                self.fuse(value.ranking, [self._ordered(rows, arm, None) for arm in arms])
+                self.fuse(value.ranking, [self._ordered(known, arm, None) for arm in arms])
 
     def _smoothing(self, fusion: plan.Fusion) -> int:
         value = self.ctx.value_of(fusion.k)
         if isinstance(value, int) and value > 0:
             return value
-        raise ParamError(f"the k of rrf is a positive integer, found {value}")
+        name = fusion.k.name if isinstance(fusion.k, plan.ParamRef) else "k"
+        raise ParamError(
+            f"param '{name}': the k of rrf is a positive integer, found {value}",
+            details={"param": name},
+        )
 
 
 def shown_scores(ranking: plan.Ranking, rows: Bindings, rankers: Rankers) -> Numbers:
@@ -156,6 +168,11 @@ def shown_scores(ranking: plan.Ranking, rows: Bindings, rankers: Rankers) -> Num
     if isinstance(ranking, plan.Fusion):
         return rankers.fused[ranking].at(rows.columns[ranking.variable])
     return rankers.of(ranking).shown(rows.columns[ranking.variable])
+
+
+def _somebody(rows: Bindings, variable: str | None) -> Bindings:
+    """The rows in which a variable is somebody."""
+    return rows if variable is None else rows.keep(rows.columns[variable] != NOBODY)
 
 
 def _numbered(keys: Numbers) -> Positions:

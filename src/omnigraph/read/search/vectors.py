@@ -26,6 +26,12 @@ DIRECT = 20_000
 _AT_ONCE = 16_384
 # Two ways to sum a product differ by less than this.
 _SLACK = 1e-4
+# Vectors of such lengths are multiplied without a loss that matters.
+_SHORT, _LONG = 1e-12, 1e12
+# Distances that differ beyond this are those of equal directions, summed differently.
+_DECIMALS = 12
+# So many more are asked for, to see whether the last of them ties with others.
+_MORE = 32
 
 Vector = npt.NDArray[np.float32]
 
@@ -80,12 +86,27 @@ class Vectors:
         if size <= DIRECT or not in_storage or count >= self.entities.count:
             every = self.entities.positions() if pool is None else pool
             return self._best_of(every, query, count)
-        found, distances = nearest_hits(self.entities.table, self.name, query, count)
-        complete = len(found) < count
+        found, distances = self._stored(query, count)
         if pool is not None:
             kept = np.isin(found, pool)
             found, distances = found[kept], distances[kept]
-        return Scores.of(found, distances), complete
+        # An index may miss some; only looking at every vector finds all.
+        return Scores.of(found, distances), False
+
+    def _stored(self, query: Vector, count: int) -> tuple[Positions, Numbers]:
+        """So many of the nearest, as storage finds them, and those as near as the last."""
+        asked = count + _MORE
+        while True:
+            found, distances = nearest_hits(self.entities.table, self.name, query, asked)
+            # Storage finds no distance to a vector without a direction.
+            known = ~np.isnan(distances)
+            found, distances = found[known], distances[known]
+            if len(found) <= count:
+                return found, distances
+            kept = distances <= distances[count - 1]
+            if len(found) < asked or not kept.all():
+                return found[kept], distances[kept]
+            asked *= 4
 
     def _best_of(self, every: Positions, query: Vector, count: int) -> tuple[Scores, bool]:
         if len(every) <= max(DIRECT, count):
@@ -96,11 +117,13 @@ class Vectors:
                 for start in range(0, len(every), _AT_ONCE)
             ]
         )
-        known = np.flatnonzero(~np.isnan(rough))
-        if len(known) <= count:
-            return self.scored(every[known], query), True
-        bound = np.partition(rough[known], count - 1)[count - 1] + _SLACK
-        near = self.scored(every[known[rough[known] <= bound]], query)
+        sure = rough[np.isfinite(rough)]
+        bound = np.inf
+        if len(sure) > count:
+            bound = np.partition(sure, count - 1)[count - 1] + _SLACK
+        near = self.scored(every[rough <= bound], query)
+        if len(near.positions) <= count:
+            return near, bound == np.inf
         last = np.partition(near.numbers, count - 1)[count - 1]
         kept = near.numbers <= last
         return Scores(near.positions[kept], near.numbers[kept]), False
@@ -114,11 +137,19 @@ class Vectors:
         return _cosine(products, lengths, valid)
 
     def _rough(self, positions: Positions, query: Vector) -> Numbers:
-        """Fast, to tell which ones are worth a second look."""
+        """Fast, to tell which ones are worth a second look; -inf for those that always are."""
         rows, valid = self._rows(positions)
-        products = (rows @ query).astype(np.float64)
-        lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)) * np.linalg.norm(query)
-        return _cosine(products, lengths.astype(np.float64), valid)
+        length = np.linalg.norm(query.astype(np.float64))
+        unit = (query / length).astype(np.float32) if length > 0 else query
+        with np.errstate(over="ignore", under="ignore", invalid="ignore"):
+            products = (rows @ unit).astype(np.float64)
+            lengths = np.sqrt(np.einsum("ij,ij->i", rows, rows)).astype(np.float64)
+        unsure = ~((lengths > _SHORT) & (lengths < _LONG))
+        lengths[unsure] = 1.0
+        distances = 1.0 - products / lengths if length > 0 else np.ones(len(lengths))
+        distances[unsure] = -np.inf
+        distances[~valid] = np.nan
+        return distances
 
     def _rows(self, positions: Positions) -> tuple[npt.NDArray[np.float32], pa.Array]:
         values = self.entities.values(self.name, positions)
@@ -134,5 +165,7 @@ def _cosine(products: Numbers, lengths: Numbers, valid: npt.NDArray[np.bool_]) -
     """A vector without a direction is as far from everything as one at a right angle."""
     with np.errstate(divide="ignore", invalid="ignore"):
         distances = np.where(lengths > 0, 1.0 - products / lengths, 1.0)
+    # Adding zero makes a zero of a negative one.
+    distances = np.round(np.clip(distances, 0.0, 2.0), _DECIMALS) + 0.0
     distances[~valid] = np.nan
     return distances

@@ -27,6 +27,8 @@ ANALYZED = 50_000
 # How much a word counts that is repeated, and how much the length of its text.
 K1 = 1.2
 B = 0.75
+# Scores that differ beyond this are sums of the same parts, added in another order.
+_DECIMALS = 12
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,4 +155,4 @@ def _bm25(known: Terms, words: list[str]) -> Numbers:
         holders = int((counts > 0).sum())
         rarity = np.log(1 + (texts - holders + 0.5) / (holders + 0.5))
         scores += np.where(counts > 0, rarity * counts * (K1 + 1) / (counts + weight), 0.0)
-    return scores
+    return np.round(scores, _DECIMALS)

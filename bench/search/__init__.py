@@ -1,0 +1,1 @@
+"""The parts of the search benchmark: its library, its questions, the systems asked."""
