@@ -15,9 +15,10 @@ from tempfile import TemporaryDirectory
 
 from bench.bench_traversal import BIG
 from bench.ratio import Ratio
-from bench.search.data import Asked, Library, exact
-from bench.search.questions import QUESTIONS, WANTED, Question
-from bench.search.systems import OURS, PEER, RAW, Rows
+from bench.search.data import Asked, Library
+from bench.search.fusion import Rows, fused
+from bench.search.questions import QUESTIONS, WANTED, Question, nearest_of
+from bench.search.systems import OURS, PEER, RAW
 from bench.search.tables import (
     Line,
     agreement,
@@ -32,8 +33,9 @@ from bench.traversal.systems import is_installed
 from bench.traversal.tables import Times
 
 BUILD_LIMIT = 1.5
-# Fused ranks jump where scores tie: of all places, so many hold an equally good row.
-FUSED_AGREEMENT = 0.9
+
+Answers = dict[str, list[Rows]]
+Quality = dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,7 @@ def measure(size: Size) -> list[Ratio]:
         print(build_table(builds))
         # The first round fills the caches; every round asks something else.
         asked = library.asked(size.runs * (1 + size.rounds))
-        lines = [_line(question, library, asked, workers, size.runs) for question in QUESTIONS]
+        lines = _lines(library, asked, workers, size.runs)
     print(search_table(lines))
     print(recall_text(lines))
     print(f"load average {os.getloadavg()[0]:.1f}")
@@ -94,16 +96,33 @@ def _built_raw(directory: Path) -> Built:
         return worker.index()
 
 
-def _line(
-    question: Question,
-    library: Library,
-    asked: list[Asked],
-    workers: list[SearchWorker],
-    runs: int,
-) -> Line:
+def _lines(
+    library: Library, asked: list[Asked], workers: list[SearchWorker], runs: int
+) -> list[Line]:
+    """One for each question; fused rankings are judged by the two that they are made of."""
+    lines: list[Line] = []
+    given: dict[Question, Answers] = {}
+    for question in QUESTIONS:
+        times, answers = _asked(question, asked, workers, runs)
+        given[question] = answers
+        match question.ranking:
+            case "nearest":
+                quality = _near(question, library, asked, answers)
+            case "bm25":
+                quality = _worded(question, asked, answers)
+            case "rrf":
+                arms = [given[Question(arm, question.shape)][OURS] for arm in ("nearest", "bm25")]
+                quality = _fused(question, arms, answers)
+        lines.append(Line(question, times, quality))
+    return lines
+
+
+def _asked(
+    question: Question, asked: list[Asked], workers: list[SearchWorker], runs: int
+) -> tuple[dict[str, Times], Answers]:
     """Every system in turns, so many searches at a time; the first of them are not timed."""
     times: dict[str, list[float]] = {worker.name: [] for worker in workers}
-    answers: dict[str, list[Rows]] = {worker.name: [] for worker in workers}
+    answers: Answers = {worker.name: [] for worker in workers}
     for start in range(0, len(asked), runs):
         params = [question.params(one) for one in asked[start : start + runs]]
         for worker in workers:
@@ -111,34 +130,31 @@ def _line(
             answers[worker.name] += found
             if start:
                 times[worker.name] += seconds
-    measured = {name: Times(tuple(seconds)) for name, seconds in times.items()}
-    return Line(question, measured, _quality(question, library, asked, answers))
+    return {name: Times(tuple(seconds)) for name, seconds in times.items()}, answers
 
 
-def _quality(
-    question: Question, library: Library, asked: list[Asked], answers: dict[str, list[Rows]]
-) -> dict[str, float]:
-    """How good the answers are; words have one answer, which both have to give."""
-    if question.ranking == "nearest":
-        wanted = [
-            [
-                f"doc-{number}"
-                for number in exact(
-                    library.vectors, one.vector, question.candidates(library, one), WANTED
-                ).tolist()
-            ]
-            for one in asked
-        ]
-        return {name: recall(wanted, found) for name, found in answers.items()}
-    if PEER not in answers:
-        return {}
-    ours, theirs = answers[OURS], answers[PEER]
-    if question.ranking == "bm25":
-        for mine, other, one in zip(ours, theirs, asked, strict=True):
-            if not same_rows(mine, other):
-                found = f"{PEER} says {other[:3]}, {OURS} says {mine[:3]}"
-                raise RuntimeError(f"{question.name} for {one.words!r}: {found}")
-    agreed = agreement(ours, theirs)
-    if agreed < FUSED_AGREEMENT:
-        raise RuntimeError(f"{question.name}: only {agreed:.0%} of the rows agree")
-    return {OURS: agreed}
+def _near(question: Question, library: Library, asked: list[Asked], answers: Answers) -> Quality:
+    """How many of the documents that are nearest, which looking at all of them tells."""
+    wanted = [
+        [f"doc-{number}" for number in nearest_of(library, question, one).tolist()] for one in asked
+    ]
+    return {name: recall(wanted, found) for name, found in answers.items()}
+
+
+def _worded(question: Question, asked: list[Asked], answers: Answers) -> Quality:
+    """Words have one answer, and everybody has to give it."""
+    for name, found in answers.items():
+        for one, ours, theirs in zip(asked, answers[OURS], found, strict=True):
+            if not same_rows(ours, theirs):
+                said = f"{name} says {theirs[:3]}, {OURS} says {ours[:3]}"
+                raise RuntimeError(f"{question.name} for {one.words!r}: {said}")
+    return {name: agreement(answers[OURS], found) for name, found in answers.items()}
+
+
+def _fused(question: Question, arms: list[list[Rows]], answers: Answers) -> Quality:
+    """What our two rankings come to: ours has to be just that, a peer's may be about that."""
+    wanted = [fused(pair, WANTED) for pair in zip(*arms, strict=True)]
+    if agreement(answers[OURS], wanted) < 1.0:
+        raise RuntimeError(f"{question.name} is not what its rankings come to")
+    slugs = [[row[0] for row in rows] for rows in wanted]
+    return {name: recall(slugs, found) for name, found in answers.items()}

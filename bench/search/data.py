@@ -110,12 +110,11 @@ class Library:
         )
         return np.concatenate([first, second]), np.concatenate([np.arange(self.count), also])
 
-    def written_in(self, city: str) -> npt.NDArray[np.bool_]:
-        """Which documents an author of a city has written."""
+    def written_in(self, city: str) -> Numbers:
+        """How many authors of a city each document has."""
         authors, documents = self.wrote
-        found = np.zeros(self.count, dtype=bool)
-        found[documents[self.homes[authors] == self.cities.index(city)]] = True
-        return found
+        living = self.homes[authors] == self.cities.index(city)
+        return np.bincount(documents[living], minlength=self.count)
 
     def asked(self, count: int) -> list[Asked]:
         """Searches for something that is there, or nearly."""

@@ -7,7 +7,7 @@ answer is full. Authors and who wrote what are kept in memory, as our topology i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -17,12 +17,11 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from bench.search.data import AUTHORS_FILE, DOCUMENTS_FILE, WROTE_FILE
+from bench.search.fusion import SMOOTHING, Rows, fused
 from bench.search.questions import WANTED, Params, Question
 
-Rows = list[list[Any]]
 Retrieve = Callable[[int], pa.Table]
 
-_SMOOTHING = 60
 # So many times what should suffice is fetched at first, and so many times that if it did not.
 _SPARE = 2
 _WIDER = 4
@@ -34,7 +33,7 @@ class LanceDb:
     def __init__(self, directory: Path) -> None:
         lancedb: Any = import_module("lancedb")
         self.database = lancedb.connect(directory / "lancedb")
-        self.reranker = import_module("lancedb.rerankers").RRFReranker(_SMOOTHING)
+        self.reranker = import_module("lancedb.rerankers").RRFReranker(SMOOTHING)
 
     def load(self, files: Path) -> None:
         """One table for each file."""
@@ -110,7 +109,7 @@ class LanceDb:
             _rows(_widened(retrieve, written, self.count), ["slug", "from"], score)
             for retrieve, score in self._arms(question, params, None)
         ]
-        return arms[0] if len(arms) == 1 else _fused(arms)
+        return arms[0] if len(arms) == 1 else fused(arms, WANTED)
 
     def _written_in(self, city: str) -> pa.Table:
         """Who of a city wrote which document."""
@@ -148,18 +147,6 @@ def _joined(held: pa.Table, written: pa.Table) -> pa.Table:
         [("place", "ascending"), ("from", "ascending")],
     ).slice(0, WANTED)
     return held.take(place.take(order)).append_column("from", ends.column("from").take(order))
-
-
-def _fused(arms: Iterable[Rows]) -> Rows:
-    """By the places of their documents in each ranking."""
-    scores: dict[str, float] = {}
-    rows: dict[tuple[str, str], list[Any]] = {}
-    for arm in arms:
-        for place, slug in enumerate(dict.fromkeys(row[0] for row in arm), 1):
-            scores[slug] = scores.get(slug, 0.0) + 1.0 / (_SMOOTHING + place)
-        rows |= {(row[0], row[1]): row[:2] for row in arm}
-    fused = [[*row, scores[row[0]]] for row in rows.values()]
-    return sorted(fused, key=lambda row: -row[2])[:WANTED]
 
 
 def _rows(found: pa.Table, columns: list[str], score: str) -> Rows:

@@ -10,9 +10,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
-import numpy.typing as npt
 
-from bench.search.data import DIMENSION, Asked, Library
+from bench.search.data import DIMENSION, Asked, Library, Numbers, exact
 
 Params = dict[str, Any]
 Ranking = Literal["nearest", "bm25", "rrf"]
@@ -90,13 +89,13 @@ class Question:
         """What it needs of one search."""
         return {name: getattr(asked, name) for name in self.needs}
 
-    def candidates(self, library: Library, asked: Asked) -> npt.NDArray[np.bool_]:
-        """The documents that may be in the answer."""
+    def rows_of(self, library: Library, asked: Asked) -> Numbers:
+        """How many rows of the answer each document may be in."""
         match self.shape:
             case "plain":
-                return np.ones(library.count, dtype=bool)
+                return np.ones(library.count, dtype=np.int64)
             case "filter":
-                return np.equal(library.years, asked.year)
+                return np.equal(library.years, asked.year).astype(np.int64)
             case "traversal":
                 return library.written_in(asked.city)
 
@@ -105,3 +104,11 @@ _SHAPES: tuple[Shape, ...] = ("plain", "filter", "traversal")
 QUESTIONS = tuple(
     Question(ranking, shape) for shape in _SHAPES for ranking in ("nearest", "bm25", "rrf")
 )
+
+
+def nearest_of(library: Library, question: Question, asked: Asked) -> Numbers:
+    """The numbers of the documents that a search for the nearest should find."""
+    rows = question.rows_of(library, asked)
+    found = exact(library.vectors, asked.vector, rows > 0, WANTED)
+    before = np.cumsum(rows[found]) - rows[found]
+    return found[before < WANTED]

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from bench.search.data import AUTHORS_FILE, DIMENSION, DOCUMENTS_FILE, WROTE_FILE
+from bench.search.fusion import Rows
 from bench.search.questions import Params, Question
 
-Rows = list[list[Any]]
 OURS, PEER, RAW = "omnigraph", "lancedb", "lance"
 
 SCHEMA = f"""

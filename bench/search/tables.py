@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bench.ratio import Ratio
+from bench.search.fusion import Rows
 from bench.search.questions import Question
-from bench.search.systems import OURS, PEER, Rows
+from bench.search.systems import OURS, PEER
 from bench.search.workers import Built
 from bench.traversal.tables import Times
 
@@ -23,8 +24,8 @@ _TOLERANCE = 1e-3
 class Line:
     """What was measured for one question, and how good the answers were.
 
-    Of `nearest` that is how many of the truly nearest were found; otherwise how many of our
-    rows are as good as those of the peer.
+    Of `nearest` that is how many of the truly nearest were found, of `rrf` how many of what
+    the two rankings come to; of `bm25` how many places of both systems are equally good.
     """
 
     question: Question
@@ -41,15 +42,17 @@ class Line:
 
 def recall(wanted: Sequence[Sequence[str]], answers: Sequence[Rows]) -> float:
     """How many of the documents that should be found were found, of all searches together."""
-    pairs = list(zip(wanted, answers, strict=True))
-    hits = sum(len(set(slugs) & {row[0] for row in rows}) for slugs, rows in pairs)
+    pairs = [
+        (set(slugs), {row[0] for row in rows}) for slugs, rows in zip(wanted, answers, strict=True)
+    ]
+    hits = sum(len(slugs & found) for slugs, found in pairs)
     return hits / max(1, sum(len(slugs) for slugs, _ in pairs))
 
 
 def agreement(ours: Sequence[Rows], theirs: Sequence[Rows]) -> float:
-    """How many rows of two systems are the same or as good, of all searches together.
+    """How many places of two answers have rows that are equally good, of all searches together.
 
-    Where rows are equally good, a cut may take any of them: scores are compared, place by place.
+    Where rows are equally good, a cut may take any of them: so the scores are compared.
     """
     same = total = 0
     for left, right in zip(ours, theirs, strict=True):

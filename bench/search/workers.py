@@ -11,8 +11,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+from bench.search.fusion import Rows
 from bench.search.questions import Params, Question
-from bench.search.systems import Rows
 from bench.traversal.workers import ROOT, Worker
 
 # The peer leaves it to us to say that its own warnings need no reader.

@@ -84,7 +84,7 @@ def _own(row: Mapping[str, Any]) -> Row:
     return {name: value for name, value in row.items() if not name.startswith("@")}
 
 
-def make_search_graph(root: Path, data: Data) -> og.Graph:
+def make_search_graph(root: str | Path, data: Data) -> og.Graph:
     """The graph on disk."""
     graph = og.init(root, SCHEMA)
     graph.load(lines(data), mode="append")

@@ -170,3 +170,10 @@ def test_misuse_is_found_when_a_query_is_checked(
 def test_a_ranking_without_a_limit(graph: og.Graph, code: str, ranking: str) -> None:
     text = f"query q() {{ match {{ $d: Memo }} return {{ $d.code }} order {{ {ranking} }} }}"
     assert f"[{code}]" in str(refused(graph, text))
+
+
+def test_fewer_than_no_edits(graph: og.Graph) -> None:
+    text = "query q($n: I32) { match { $d: Memo fuzzy($d.subject, 'x', $n) } return { $d.code } }"
+    error = refused(graph, text.replace("'", '"'), {"n": -1})
+    assert isinstance(error, ParamError)
+    assert "the number of edits is 0 or more, found -1" in str(error)

@@ -174,6 +174,9 @@ def _facts(operator: Operator) -> Iterator[str]:
         ways.append(f"about {_many(notes['estimated_rows'], 'row')}")
     if ways:
         yield ", ".join(ways)
+    if "ranked_by" in notes:
+        tried = f", {_many(notes['tried'], 'node')} tried" if "tried" in notes else ""
+        yield f"ranked by {' and '.join(notes['ranked_by'])}{tried}"
     for name, label in (("pushed", "pushed down"), ("in_memory", "in memory")):
         if notes.get(name):
             yield f"{label}: {' and '.join(notes[name])}"

@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.bindings import Bindings, Mask
 from omnigraph.read.comparisons import Operand, compare
@@ -68,6 +69,12 @@ def _searched(predicate: plan.TextMatch, rows: Bindings, ctx: ReadContext) -> Ma
     edits = 0 if predicate.edits is None else ctx.value_of(predicate.edits)
     if not isinstance(query, str) or not isinstance(edits, int):
         return np.zeros(rows.count, dtype=bool)  # as with every comparison to null
+    if edits < 0:
+        name = predicate.edits.name if isinstance(predicate.edits, plan.ParamRef) else "?"
+        raise ParamError(
+            f"param '{name}': the number of edits is 0 or more, found {edits}",
+            details={"param": name},
+        )
     words = Words(ctx.variables[variable], predicate.subject.name)
     return among(rows.columns[variable], words.matching(predicate.mode, query, edits))
 

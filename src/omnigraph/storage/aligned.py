@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 
 import pyarrow as pa
 
@@ -56,7 +57,9 @@ def aligned(
 
     Every stream is in order and has each id once.
     """
-    opened = [_Stream(batches, schema) for batches, schema in streams]
+    # The first rows of a stream are known when all of it is sorted: they are opened together.
+    with ThreadPoolExecutor(len(streams)) as pool:
+        opened = list(pool.map(lambda stream: _Stream(*stream), streams))
     while True:
         lasts = [stream.last for stream in opened]
         known = [last for last in lasts if last is not None]

@@ -8,7 +8,9 @@ row that was merely moved differs, too: what it says is compared above.
 from __future__ import annotations
 
 import io
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from threading import Lock
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +27,7 @@ Offsets = npt.NDArray[np.uint32]
 # How many row addresses one filter lists.
 LISTED = 1_000
 # From this share of a fragment on, reading it as a whole costs less than picking rows.
-DENSE = 16
+DENSE = 64
 
 
 def rows_only_in(
@@ -44,7 +46,8 @@ def rows_only_in(
         if there is None or there.file != part.file:
             whole.append(part)
         elif there.deletions != part.deletions:
-            lost = np.setdiff1d(_deleted(other, there), _deleted(one, part), assume_unique=True)
+            gone, before = _deletions.of(other, there), _deletions.of(one, part)
+            lost = np.setdiff1d(gone, before, assume_unique=True)
             if len(lost) * DENSE > part.rows:
                 dense.append((part, lost))
             elif len(lost):
@@ -100,10 +103,35 @@ def _picked(
             yield batch.filter(pa.array(mask)).select(list(columns))
 
 
+class _Deletions:
+    """The deleted rows of fragments that were asked for last: versions share most of them."""
+
+    def __init__(self, kept: int = 256) -> None:
+        self._kept = kept
+        self._lock = Lock()
+        self._known: OrderedDict[tuple[str, FragmentPart], Offsets] = OrderedDict()
+
+    def of(self, table: Table, part: FragmentPart) -> Offsets:
+        """The rows of a fragment that a version has deleted, by offset, ascending."""
+        if not part.deletions:
+            return np.empty(0, dtype=np.uint32)
+        key = (table.location.uri, part)
+        with self._lock:
+            known = self._known.get(key)
+        if known is not None:
+            return known
+        found = _deleted(table, part)
+        with self._lock:
+            self._known[key] = found
+            while len(self._known) > self._kept:
+                self._known.popitem(last=False)
+        return found
+
+
+_deletions = _Deletions()
+
+
 def _deleted(table: Table, part: FragmentPart) -> Offsets:
-    """The rows of a fragment that a version has deleted, by offset."""
-    if not part.deletions:
-        return np.empty(0, dtype=np.uint32)
     fragment = table.dataset().get_fragment(part.number)
     if fragment is None:
         raise AssertionError("a layout names a fragment that its version does not have")

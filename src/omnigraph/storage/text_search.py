@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.storage.failures import storage_errors
-from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.indexes import text_index
 from omnigraph.storage.table import ROW_ID, Table
 
 if TYPE_CHECKING:
@@ -26,9 +26,9 @@ _SCORE = "_score"
 @lru_cache(maxsize=1024)
 def has_text_index(table: Table, column: str) -> bool:
     """Whether a pinned version has an index of a column's words."""
-    return any(
-        found.column == column and found.kind.upper() == "INVERTED" for found in indexes_of(table)
-    )
+    found = text_index(table, column)
+    # A phrase needs to know where words stand.
+    return found is not None and found.with_position
 
 
 def text_hits(

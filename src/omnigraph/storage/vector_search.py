@@ -7,47 +7,53 @@ cover are found as well; rows without a vector never are.
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
 from omnigraph.storage.failures import storage_errors
-from omnigraph.storage.indexes import indexes_of
+from omnigraph.storage.indexes import vector_index
 from omnigraph.storage.table import ROW_ID, Table
+from omnigraph.storage.vector_index import search_parameters
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Hits = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
+METRIC = "cosine"
 _DISTANCE = "_distance"
 
 
 @lru_cache(maxsize=1024)
 def has_vector_index(table: Table, column: str) -> bool:
-    """Whether a pinned version has an index of a column's vectors."""
-    return any(
-        found.column == column and found.kind.upper().startswith("IVF")
-        for found in indexes_of(table)
-    )
+    """Whether a pinned version has an index of a column's vectors, by cosine distance."""
+    found = vector_index(table, column)
+    return found is not None and found.metric == METRIC
 
 
 def nearest_hits(
     table: Table, column: str, query: npt.NDArray[np.float32], count: int, *, use_index: bool = True
 ) -> Hits:
     """The row ids of so many rows, the nearest first, with their distances."""
+    asked: dict[str, Any] = {
+        "column": column,
+        "q": query,
+        "k": count,
+        "metric": METRIC,
+        "use_index": use_index,
+    }
+    if use_index and has_vector_index(table, column):
+        parameters = search_parameters(table.pin.row_count)
+        asked["nprobes"] = parameters.nprobes
+        if parameters.refine_factor is not None:
+            asked["refine_factor"] = parameters.refine_factor
     with storage_errors(f"searching {column!r} of {table.location}"):
         found: pa.Table = (
             table.dataset()
             .scanner(
                 columns=[_DISTANCE],
-                nearest={
-                    "column": column,
-                    "q": query,
-                    "k": count,
-                    "metric": "cosine",
-                    "use_index": use_index,
-                },
+                nearest=asked,
                 with_row_id=True,
                 disable_scoring_autoprojection=True,
             )

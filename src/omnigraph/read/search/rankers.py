@@ -32,6 +32,10 @@ class Ranker(Protocol):
     def shown(self, positions: Positions) -> Numbers:
         """What a result says about each node."""
 
+    @property
+    def way(self) -> str:
+        """How it was answered last, for people."""
+
 
 @dataclass(slots=True)
 class NearestRanker:
@@ -39,6 +43,7 @@ class NearestRanker:
 
     vectors: Vectors
     query: Vector
+    way: str = "vectors in memory"
     _known: Scores | None = None
 
     def keys(self, positions: Positions) -> Numbers:
@@ -51,6 +56,9 @@ class NearestRanker:
 
     def best(self, pool: Positions | None, count: int) -> tuple[Positions, bool]:
         """The nearest."""
+        self.way = "vectors in memory"
+        if self.vectors.asks_storage(pool, count):
+            self.way = "vector index" if self.vectors.is_indexed else "scan"
         self._known, complete = self.vectors.best(pool, self.query, count)
         return self._known.positions, complete
 
@@ -89,6 +97,11 @@ class WordsRanker:
             if not np.isnan(found).any():
                 return found
         return self._scores().at(positions)
+
+    @property
+    def way(self) -> str:
+        """Through the index, or from the terms that are kept."""
+        return "text index" if self.words.is_indexed else "terms in memory"
 
     def _scores(self) -> Scores:
         if self._every is None:

@@ -50,7 +50,18 @@ class RankedRead:
             else:
                 rows = self._arm(ranking, wanted)
             done.rows = rows.count
+            if self.ctx.trace.is_on:
+                self._explain(ranking)
         return rows
+
+    def _explain(self, ranking: plan.Ranking) -> None:
+        """Say how each arm was answered."""
+        arms: tuple[Arm, ...]
+        if isinstance(ranking, plan.Fusion):
+            arms = (ranking.primary, ranking.secondary)
+        else:
+            arms = (ranking,)
+        self.ctx.trace.note(ranked_by=[self.rankers.of(arm).way for arm in arms])
 
     # -- one ranking -----------------------------------------------------------------
 

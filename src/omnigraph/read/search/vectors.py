@@ -81,9 +81,7 @@ class Vectors:
         """
         if self._is_missing:
             return Scores(np.empty(0, dtype=np.int64), np.empty(0)), True
-        size = self.entities.count if pool is None else len(pool)
-        in_storage = self.is_indexed or not self._fits
-        if size <= DIRECT or not in_storage or count >= self.entities.count:
+        if not self.asks_storage(pool, count):
             every = self.entities.positions() if pool is None else pool
             return self._best_of(every, query, count)
         found, distances = self._stored(query, count)
@@ -92,6 +90,13 @@ class Vectors:
             found, distances = found[kept], distances[kept]
         # An index may miss some; only looking at every vector finds all.
         return Scores.of(found, distances), False
+
+    def asks_storage(self, pool: Positions | None, count: int) -> bool:
+        """Whether so many of the nearest are found in storage: through an index, or in a scan."""
+        size = self.entities.count if pool is None else len(pool)
+        if size <= DIRECT or count >= self.entities.count:
+            return False
+        return self.is_indexed or not self._fits
 
     def _stored(self, query: Vector, count: int) -> tuple[Positions, Numbers]:
         """So many of the nearest, as storage finds them, and those as near as the last."""
