@@ -32,21 +32,32 @@ def has_text_index(table: Table, column: str) -> bool:
 
 
 def text_hits(
-    table: Table, column: str, query: str, *, is_phrase: bool = False, limit: int | None = None
+    table: Table,
+    column: str,
+    query: str,
+    *,
+    is_phrase: bool = False,
+    limit: int | None = None,
+    among: npt.NDArray[np.int64] | None = None,
 ) -> Hits:
     """The row ids of the rows that have any of the words, or all of them as a phrase.
 
     With their scores, the best first; a ``limit`` cuts anywhere among equal scores.
+    ``among`` are the row ids of a few rows, when no others matter.
     """
     from lance.query import MatchQuery, PhraseQuery
 
     asked = PhraseQuery(query, column) if is_phrase else MatchQuery(query, column)
+    # Numbers of our own.
+    where = None if among is None else f"{ROW_ID} in ({', '.join(map(str, among.tolist()))})"
     with storage_errors(f"searching {column!r} of {table.location}"):
         found: pa.Table = (
             table.dataset()
             .scanner(
                 columns=[_SCORE],
                 full_text_query=asked,
+                filter=where,
+                prefilter=True,
                 with_row_id=True,
                 limit=table.pin.row_count if limit is None else limit,
                 disable_scoring_autoprojection=True,

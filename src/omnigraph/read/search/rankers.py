@@ -15,9 +15,14 @@ from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.bindings import Positions
 from omnigraph.read.context import ReadContext
+from omnigraph.read.entities import NOBODY
 from omnigraph.read.search.scores import Numbers, Scores, among
 from omnigraph.read.search.vectors import Vector, Vectors
 from omnigraph.read.search.words import Words
+from omnigraph.read.sorting import distinct
+
+# About so few nodes, storage is asked by name; of more, all that match are fetched.
+FEW = 5_000
 
 
 class Ranker(Protocol):
@@ -75,6 +80,8 @@ class WordsRanker:
     query: str
     _every: Scores | None = None
     _best: Scores | None = None
+    _pool: Positions | None = None
+    """The nodes that the best were chosen from, if not from all."""
 
     def keys(self, positions: Positions) -> Numbers:
         """The scores, turned round."""
@@ -82,21 +89,33 @@ class WordsRanker:
 
     def best(self, pool: Positions | None, count: int) -> tuple[Positions, bool]:
         """The best that have any of the words."""
+        if pool is not None and self._is_narrow(pool):
+            return self._narrowed(pool).positions, True
         if pool is None and self._every is None and self.words.is_indexed:
-            self._best = self.words.best(self.query, count)
+            self._best, self._pool = self.words.best(self.query, count), None
             return self._best.positions, len(self._best.positions) < count
         every = self._scores()
-        if pool is None:
-            return every.positions, True
-        return every.positions[among(every.positions, pool)], True
+        return (every if pool is None else every.among(pool)).positions, True
 
     def shown(self, positions: Positions) -> Numbers:
         """The scores."""
         if self._best is not None:
             found = self._best.at(positions)
-            if not np.isnan(found).any():
+            is_known = self._pool is not None and bool(among(positions, self._pool).all())
+            if is_known or not np.isnan(found).any():
                 return found
+        each = distinct(positions)
+        if self._is_narrow(each):
+            return self._narrowed(each[each != NOBODY]).at(positions)
         return self._scores().at(positions)
+
+    def _is_narrow(self, pool: Positions) -> bool:
+        """Whether storage is asked about these nodes alone."""
+        return self._every is None and self.words.is_indexed and 0 < len(pool) <= FEW
+
+    def _narrowed(self, pool: Positions) -> Scores:
+        self._best, self._pool = self.words.scored(self.query, pool), pool
+        return self._best
 
     @property
     def way(self) -> str:

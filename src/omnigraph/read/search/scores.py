@@ -28,6 +28,11 @@ class Scores:
         order = np.argsort(positions, kind="stable")
         return cls(positions[order], numbers[order])
 
+    def among(self, pool: Positions) -> Scores:
+        """Those of a pool, which ascends."""
+        kept = among(self.positions, pool)
+        return Scores(self.positions[kept], self.numbers[kept])
+
     def at(self, wanted: Positions) -> Numbers:
         """The score of each, NaN for those that have none."""
         places = np.searchsorted(self.positions, wanted)

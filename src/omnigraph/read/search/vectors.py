@@ -20,8 +20,10 @@ from omnigraph.read.sorting import distinct
 from omnigraph.storage.table import column_names
 from omnigraph.storage.vector_search import has_vector_index, nearest_hits
 
-# The distances of so many nodes are computed one by one, and exactly, at once.
+# So many nodes are compared here even if there is an index.
 DIRECT = 20_000
+# Of more than so many, those that are far away are told by a rough look.
+EXACT = 2_000
 # So many vectors are compared at a time.
 _AT_ONCE = 16_384
 # Two ways to sum a product differ by less than this.
@@ -114,7 +116,7 @@ class Vectors:
             asked *= 4
 
     def _best_of(self, every: Positions, query: Vector, count: int) -> tuple[Scores, bool]:
-        if len(every) <= max(DIRECT, count):
+        if len(every) <= max(min(DIRECT, EXACT), count):
             return self.scored(every, query), True
         rough = np.concatenate(
             [

@@ -68,17 +68,18 @@ class Words:
 
     # -- scores ----------------------------------------------------------------------
 
-    def scored(self, query: str) -> Scores:
-        """Every node that has any of the words, with its BM25 score."""
+    def scored(self, query: str, pool: Positions | None = None) -> Scores:
+        """Every node that has any of the words, with its BM25 score; of a few nodes, or of all."""
         terms = query_terms(query)
         if self._is_missing or not terms:
             return Scores(np.empty(0, dtype=np.int64), np.empty(0))
         if self.is_indexed:
-            return Scores.of(*text_hits(self.entities.table, self.name, query))
+            return Scores.of(*text_hits(self.entities.table, self.name, query, among=pool))
         known = self._terms()
         numbers = _bm25(known, [term for term, _ in terms])
         rows = np.flatnonzero(numbers)
-        return Scores.of(self.entities.row_ids[rows], numbers[rows])
+        found = Scores.of(self.entities.row_ids[rows], numbers[rows])
+        return found if pool is None else found.among(pool)
 
     def best(self, query: str, count: int) -> Scores:
         """So many of the best nodes and all that are as good as the last of them."""
