@@ -89,10 +89,12 @@ class WordsRanker:
 
     def best(self, pool: Positions | None, count: int) -> tuple[Positions, bool]:
         """The best that have any of the words."""
-        if pool is not None and self._is_narrow(pool):
-            return self._narrowed(pool).positions, True
-        if pool is None and self._every is None and self.words.is_indexed:
-            self._best, self._pool = self.words.best(self.query, count), None
+        if (
+            self._every is None
+            and self.words.is_indexed
+            and (pool is None or self._is_narrow(pool))
+        ):
+            self._best, self._pool = self.words.best(self.query, count, pool), None
             return self._best.positions, len(self._best.positions) < count
         every = self._scores()
         return (every if pool is None else every.among(pool)).positions, True

@@ -21,7 +21,8 @@ from omnigraph.read.entities import NOBODY
 from omnigraph.read.ordering import ordered_rows, ranks
 from omnigraph.read.outputs import output
 from omnigraph.read.search.rankers import Rankers
-from omnigraph.read.search.scores import Numbers, Scores
+from omnigraph.read.search.scores import Numbers, Scores, among
+from omnigraph.read.sorting import distinct
 from omnigraph.read.steps import run_steps, select
 from omnigraph.read.tail import rank_text
 from omnigraph.read.values import ids_of
@@ -71,8 +72,8 @@ class RankedRead:
         first, *others = self.read.steps
         starts_here = isinstance(first, plan.Scan) and first.variable == arm.variable
         if wanted is None or not starts_here or not isinstance(first, plan.Scan):
-            every = run_steps(self.read.steps, Bindings.start(), self.ctx)
-            return self._ordered(_somebody(every, nodes), arm, wanted)
+            every = _somebody(run_steps(self.read.steps, Bindings.start(), self.ctx), nodes)
+            return self._ordered(self._promising(every, arm, wanted), arm, wanted)
         pool = self._pool(first)
         # Where no step follows, every node that is tried is a row.
         tried = max(TRIED * wanted, FEWEST) if others else max(wanted, 1)
@@ -83,6 +84,20 @@ class RankedRead:
             if rows.count >= wanted or complete:
                 self.ctx.trace.note(tried=len(best))
                 return self._ordered(rows, arm, wanted)
+            tried *= WIDER
+
+    def _promising(self, rows: Bindings, arm: Arm, wanted: int | None) -> Bindings:
+        """The rows of the best nodes, as many as it takes for what is wanted."""
+        if not wanted or rows.count <= FEWEST:
+            return rows
+        pool = distinct(rows.columns[arm.variable])
+        pool = pool[pool != NOBODY]
+        tried = wanted
+        while True:
+            best, complete = self.rankers.of(arm).best(pool, tried)
+            kept = rows.keep(among(rows.columns[arm.variable], np.sort(best)))
+            if kept.count >= wanted or complete:
+                return kept
             tried *= WIDER
 
     def _pool(self, scan: plan.Scan) -> Positions | None:

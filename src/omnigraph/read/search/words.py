@@ -24,6 +24,8 @@ from omnigraph.storage.text_search import has_text_index, text_hits
 
 # Up to so many texts are analyzed here even if there is an index: they stay in memory.
 ANALYZED = 50_000
+# So many more are asked for, to see whether the last of them ties with others.
+_MORE = 4
 # How much a word counts that is repeated, and how much the length of its text.
 K1 = 1.2
 B = 0.75
@@ -81,13 +83,18 @@ class Words:
         found = Scores.of(self.entities.row_ids[rows], numbers[rows])
         return found if pool is None else found.among(pool)
 
-    def best(self, query: str, count: int) -> Scores:
-        """So many of the best nodes and all that are as good as the last of them."""
+    def best(self, query: str, count: int, pool: Positions | None = None) -> Scores:
+        """So many of the best nodes and all that are as good as the last of them.
+
+        ``pool`` are a few nodes to choose from, None for all.
+        """
         if not self.is_indexed or not query_terms(query):
-            return self.scored(query)
-        asked = count + 32
+            return self.scored(query, pool)
+        asked = count + _MORE
         while True:
-            found, scores = text_hits(self.entities.table, self.name, query, limit=asked)
+            found, scores = text_hits(
+                self.entities.table, self.name, query, limit=asked, among=pool
+            )
             if len(found) < asked or scores[-1] < scores[count - 1]:
                 kept = scores >= scores[min(count, len(scores)) - 1] if len(scores) else slice(0)
                 return Scores.of(found[kept], scores[kept])
