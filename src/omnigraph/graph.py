@@ -6,8 +6,7 @@ every method hands over to the package that knows.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from datetime import timedelta
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -18,23 +17,19 @@ from omnigraph.history.branches import Branches
 from omnigraph.history.commits import Commits
 from omnigraph.history.diff import Diff, diff
 from omnigraph.history.feed import Changes
-from omnigraph.history.opened import Opened
 from omnigraph.history.selection import Names
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.source import Source
-from omnigraph.maintain.cleanup import GRACE, cleanup
-from omnigraph.maintain.index_reports import IndexReport, IndexStatus
-from omnigraph.maintain.index_status import index_status
-from omnigraph.maintain.indexes import ensure_indices
-from omnigraph.maintain.reports import CleanupReport
+from omnigraph.maintain.facade import Maintained
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
+from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.manifest.store import Manifest
 from omnigraph.pipeline.export import choose_export_engine, export_on_spark
+from omnigraph.pipeline.facade import OnSpark
 from omnigraph.pipeline.load.choice import choose_engine
 from omnigraph.read.budget import Budget, Cancellation
 from omnigraph.read.column_cache import CacheUse, columns
@@ -59,10 +54,8 @@ from omnigraph.write.writer import Writer
 
 if TYPE_CHECKING:
     import lance
-    from pyspark.sql import DataFrame, SparkSession
-    from pyspark.sql.streaming.query import StreamingQuery
+    from pyspark.sql import SparkSession
 
-    from omnigraph.pipeline.declared.run import Pipeline
     from omnigraph.pipeline.settings import SparkSettings
 
 
@@ -97,22 +90,18 @@ def _schema_source(schema: str | Path) -> Source:
         raise BadRequest(f"{text} is not UTF-8 text (byte {error.start})") from error
 
 
-class Graph:
+class Graph(OnSpark, Maintained):
     """An opened graph."""
 
     def __init__(
         self, location: Location, manifest: Manifest, *, read_only: bool, actor: str | None
     ) -> None:
-        self.location = location
-        self.read_only = read_only
-        self.actor = actor
+        super().__init__(location, manifest, read_only=read_only, actor=actor)
         self.notices: list[str] = []
         """What opening found and mended."""
-        self.manifest = manifest
-        self._opened = Opened(location, manifest, read_only, actor)
-        self.commits = Commits(self._opened)
-        self.branches = Branches(self._opened)
-        self.changes = Changes(self._opened)
+        self.commits = Commits(self)
+        self.branches = Branches(self)
+        self.changes = Changes(self)
 
     def prepare(self) -> None:
         """Prove that there is a graph, and mend its derived files unless it is read-only."""
@@ -160,12 +149,6 @@ class Graph:
         """The accepted schema, typed."""
         return catalog_of(self.manifest.view().state.schema)
 
-    def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> Snapshot:
-        """What a branch shows now, or what a commit showed."""
-        if commit is not None:
-            return snapshot_of(self.manifest.view_at(self.manifest.find_commit(commit)).state)
-        return snapshot_of(self.manifest.view(normalise_branch(branch)).state)
-
     def table(
         self, type_name: str, *, branch: str = MAIN, snapshot: str | None = None
     ) -> lance.LanceDataset:
@@ -177,24 +160,6 @@ class Graph:
         shown = self.snapshot(branch, commit=snapshot)
         found = _find_table(shown, type_name)
         return open_pin(self.location.join(found.table.path), found.pin.version)
-
-    def to_spark(
-        self,
-        type_name: str,
-        *,
-        branch: str = MAIN,
-        snapshot: str | None = None,
-        columns: Sequence[str] | None = None,
-        spark: SparkSession | SparkSettings | str | None = None,
-    ) -> DataFrame:
-        """The entities of a type as a DataFrame, which shows one commit for as long as it lives.
-
-        All columns but blobs, or those named. Without a session of yours, this process has one.
-        """
-        from omnigraph.pipeline.source.frame import read_frame
-
-        shown = self.snapshot(branch, commit=snapshot)
-        return read_frame(self.location, shown, type_name, columns, spark)
 
     @overload
     def export(
@@ -267,7 +232,7 @@ class Graph:
         ``kinds`` are `node` and `edge`, ``ops`` are `insert`, `update` and `delete`; without
         any, everything counts. Rows are read when the differences are looked at.
         """
-        return diff(self._opened, a, b, kinds=kinds, types=types, ops=ops)
+        return diff(self, a, b, kinds=kinds, types=types, ops=ops)
 
     def recoveries(self) -> list[Recovery]:
         """What became of writes that did not finish, newest first."""
@@ -422,115 +387,6 @@ class Graph:
         writer = Writer(self.location, self.manifest, normalise_branch(branch))
         backfill = Backfill(type, property, where, only_missing)
         return backfill.run(writer, actor or self.actor)
-
-    def stream_load(
-        self,
-        rows: DataFrame,
-        *,
-        type: str | Mapping[str, Callable[[DataFrame], DataFrame]],  # noqa: A002 - the word of the API
-        mode: str = "append",
-        checkpoint: str | Path,
-        branch: str = MAIN,
-        from_branch: str | None = None,
-        on_error: str = "fail",
-        rejects: str | None = None,
-        max_rejects: int | None = None,
-        query_name: str | None = None,
-        output_mode: str = "append",
-        trigger: Mapping[str, Any] | None = None,
-        actor: str | None = None,
-    ) -> StreamingQuery:
-        """Load a stream, every micro-batch as one commit and exactly once; returns the query.
-
-        ``type`` is the type of all rows, or for each type a function that takes a micro-batch to
-        its rows. ``checkpoint`` is where Spark notes how far it is; ``trigger`` is what its own
-        `trigger` takes.
-        """
-        self.require_writable()
-        from omnigraph.pipeline.streaming import StreamChoice, stream_load
-
-        options = LoadOptions.of(mode, on_error=on_error, rejects=rejects, max_rejects=max_rejects)
-        base = None if from_branch is None else normalise_branch(from_branch)
-        writer = Writer(self.location, self.manifest, normalise_branch(branch), fork_from=base)
-        stream = StreamChoice(str(checkpoint), query_name, output_mode, trigger or {})
-        return stream_load(rows, type, options, writer, stream, actor=actor or self.actor)
-
-    def run_pipeline(
-        self,
-        pipeline: str | Path | Pipeline,
-        *,
-        dry_run: bool = False,
-        spark: SparkSession | SparkSettings | str | None = None,
-        progress: bool = False,
-        actor: str | None = None,
-    ) -> LoadResult:
-        """Load what a declared pipeline maps onto types, as one commit of this graph.
-
-        ``pipeline`` is the path of its document, which says the branch and the mode.
-        """
-        self.require_writable()
-        from omnigraph.pipeline.declared.run import Pipeline
-        from omnigraph.pipeline.load.entry import SparkChoice
-
-        choice = SparkChoice.of(spark, progress=progress)
-        writer = Writer(self.location, self.manifest, MAIN)
-        found = Pipeline.of(pipeline)
-        return found.run(writer, choice, actor=actor or self.actor, dry_run=dry_run)
-
-    def validate_pipeline(
-        self,
-        pipeline: str | Path | Pipeline,
-        *,
-        spark: SparkSession | SparkSettings | str | None = None,
-    ) -> None:
-        """Raise one error for all that is wrong with a declared pipeline; reads no rows."""
-        from omnigraph.pipeline.declared.run import Pipeline
-        from omnigraph.pipeline.load.entry import SparkChoice
-
-        writer = Writer(self.location, self.manifest, MAIN)
-        Pipeline.of(pipeline).validate(writer, SparkChoice.of(spark))
-
-    def cleanup(
-        self,
-        keep: int | None = None,
-        older_than: timedelta | None = None,
-        *,
-        grace: timedelta = GRACE,
-        dry_run: bool = False,
-    ) -> CleanupReport:
-        """Reclaim what no commit needs but those that are to be kept.
-
-        A commit goes if it is beyond the newest ``keep`` of its branch and older than
-        ``older_than``. Files younger than ``grace`` stay: somebody may be about to use them.
-        """
-        if not dry_run:
-            self.require_writable()
-        return cleanup(
-            self.location,
-            self.manifest,
-            keep=keep,
-            older_than=older_than,
-            grace=grace,
-            dry_run=dry_run,
-        )
-
-    def ensure_indices(self, branch: str = MAIN, *, actor: str | None = None) -> IndexReport:
-        """Build the indexes that the schema asks for, and extend those that lag, as one commit.
-
-        Changes no row, and keeps no writer waiting. Without anything to do there is no commit.
-        """
-        self.require_writable()
-        return ensure_indices(
-            self.location, self.manifest, normalise_branch(branch), actor=actor or self.actor
-        )
-
-    def index_status(self, branch: str = MAIN) -> IndexStatus:
-        """Which indexes a branch has, how much they cover, and which are missing and why."""
-        return index_status(self.location, self.snapshot(branch))
-
-    def require_writable(self) -> None:
-        """Refuse a change through a graph that was opened to be looked at."""
-        self._opened.require_writable()
 
     # -- the end ---------------------------------------------------------------------
 

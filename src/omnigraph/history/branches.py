@@ -11,9 +11,9 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.history.merge.operation import merge_branch
 from omnigraph.history.merge.resolution import Resolve
 from omnigraph.history.merge.results import MergeResult
-from omnigraph.history.opened import Opened
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.opened import Opened
 
 
 @dataclass(frozen=True, slots=True)

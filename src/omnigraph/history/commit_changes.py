@@ -13,13 +13,13 @@ from typing import Any
 from omnigraph.errors import ChangeDiffRefused, ChangeFeedGap, NotFound
 from omnigraph.history.changes import Cause, Change
 from omnigraph.history.compared import compared_types
-from omnigraph.history.opened import Opened
 from omnigraph.history.paused import PausedStreams
 from omnigraph.history.position import Position, type_place
 from omnigraph.history.selection import Names, Selection, read_selection
 from omnigraph.history.stream import ChangeStream, page_room
 from omnigraph.history.tokens import seal, unseal
 from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.opened import Opened
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
 
 

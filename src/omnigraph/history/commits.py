@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omnigraph.history.commit_changes import CommitChanges, commit_changes
-from omnigraph.history.opened import Opened
 from omnigraph.history.paused import PausedStreams
 from omnigraph.history.selection import Names
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.opened import Opened
 
 
 @dataclass(frozen=True, slots=True)

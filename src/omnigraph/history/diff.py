@@ -16,12 +16,12 @@ from omnigraph.errors import BadRequest, BranchNotFound, NotFound
 from omnigraph.history.changes import Change, Op
 from omnigraph.history.commit_changes import state_of_commit
 from omnigraph.history.compared import ComparedType, compared_types
-from omnigraph.history.opened import Opened
 from omnigraph.history.selection import Names, Selection, read_selection
 from omnigraph.history.stream import ChangeStream, rows_of
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
+from omnigraph.manifest.opened import Opened
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
 
 

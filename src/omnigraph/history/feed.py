@@ -18,7 +18,6 @@ from omnigraph.history.baseline import Baseline, BaselineLines, write_baseline
 from omnigraph.history.changes import Block, Cause
 from omnigraph.history.commit_changes import domain_digest, open_block, state_of_commit
 from omnigraph.history.images import SizedChange
-from omnigraph.history.opened import Opened
 from omnigraph.history.paused import PausedStreams
 from omnigraph.history.position import Position
 from omnigraph.history.selection import Names, Selection, read_selection
@@ -27,6 +26,7 @@ from omnigraph.history.tokens import rejected, seal, unseal
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.opened import Opened
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
 from omnigraph.manifest.view import View, commits_of
 from omnigraph.read.export import Export, open_export

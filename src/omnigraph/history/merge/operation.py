@@ -16,13 +16,13 @@ from omnigraph.history.merge.plan import MergePlan
 from omnigraph.history.merge.resolution import Resolve, read_resolution
 from omnigraph.history.merge.results import MergeResult, Outcome
 from omnigraph.history.merge.sides import Sides, sides_of
-from omnigraph.history.opened import Opened
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.manifest.ancestry import SOURCE_BRANCH, merge_base
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.changes import CommitIntent
 from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.opened import Opened
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.view import View
 from omnigraph.storage.sorted_rows import DEFAULT_LIMITS, SortLimits

@@ -25,7 +25,7 @@ from omnigraph.storage.text_search import has_text_index, text_hits
 # Up to so many texts are analyzed here even if there is an index: they stay in memory.
 ANALYZED = 50_000
 # So many more are asked for, to see whether the last of them ties with others.
-_MORE = 4
+_MORE = 200
 # How much a word counts that is repeated, and how much the length of its text.
 K1 = 1.2
 B = 0.75
@@ -98,7 +98,7 @@ class Words:
             if len(found) < asked or scores[-1] < scores[count - 1]:
                 kept = scores >= scores[min(count, len(scores)) - 1] if len(scores) else slice(0)
                 return Scores.of(found[kept], scores[kept])
-            asked *= 4
+            asked *= 8
 
     # -- terms -----------------------------------------------------------------------
 
