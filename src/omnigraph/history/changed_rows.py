@@ -100,14 +100,25 @@ def only_in(
     return in_order((_conform(batch, schema) for batch in rows), limits), schema
 
 
-def compare(before: pa.Table, after: pa.Table, columns: Sequence[str]) -> ChangedRows:
-    """Tell apart what is new, gone and different; rows that say the same are left out."""
+def compare(
+    before: pa.Table,
+    after: pa.Table,
+    columns: Sequence[str],
+    complete: pa.Array | None = None,
+) -> ChangedRows:
+    """Tell apart what is new, gone and different; rows that say the same are left out.
+
+    Where only some ids are ``complete``, the others are taken to be different.
+    """
     old_ids = before.column("id").combine_chunks()
     places = pc.index_in(after.column("id"), value_set=old_ids).combine_chunks()
     known = places.is_valid()
     was = before.take(places.drop_null())
     now = after.filter(known)
     different = pa.array(any_differs(was, now, [name for name in columns if name != "id"]))
+    if complete is not None:
+        unknown = pc.invert(pc.is_in(now.column("id"), value_set=complete)).combine_chunks()
+        different = pc.or_(different, unknown)
     gone = np.ones(before.num_rows, dtype=bool)
     gone[places.drop_null().to_numpy()] = False
     return ChangedRows(

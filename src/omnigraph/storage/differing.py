@@ -37,10 +37,32 @@ def rows_only_in(
 
     `_rowid` and `_rowaddr` count as columns.
     """
+    whole, picked = _apart(one, other)
+    sparse: list[npt.NDArray[np.uint64]] = []
+    if whole:
+        yield from stream_parts(one, columns, whole, with_blobs=with_blobs)
+    for part, lost in picked:
+        if len(lost) * DENSE > part.rows:
+            yield from _picked(one, columns, part, lost, with_blobs=with_blobs)
+        else:
+            sparse.append(lost.astype(np.uint64) + np.uint64(part.number << 32))
+    if sparse:
+        yield from rows_at(one, np.concatenate(sparse), columns, with_blobs=with_blobs)
+
+
+def count_only_in(one: Table, other: Table) -> int:
+    """How many such rows there are; reads none of them."""
+    whole, picked = _apart(one, other)
+    return sum(part.rows for part in whole) + sum(len(lost) for _, lost in picked)
+
+
+def _apart(
+    one: Table, other: Table
+) -> tuple[list[FragmentPart], list[tuple[FragmentPart, Offsets]]]:
+    """The fragments that ``one`` has alone, and the rows that ``other`` has deleted of others."""
     shared = {part.number: part for part in layout_of(other).parts}
     whole: list[FragmentPart] = []
-    dense: list[tuple[FragmentPart, Offsets]] = []
-    sparse: list[npt.NDArray[np.uint64]] = []
+    picked: list[tuple[FragmentPart, Offsets]] = []
     for part in layout_of(one).parts:
         there = shared.get(part.number)
         if there is None or there.file != part.file:
@@ -48,16 +70,9 @@ def rows_only_in(
         elif there.deletions != part.deletions:
             gone, before = _deletions.of(other, there), _deletions.of(one, part)
             lost = np.setdiff1d(gone, before, assume_unique=True)
-            if len(lost) * DENSE > part.rows:
-                dense.append((part, lost))
-            elif len(lost):
-                sparse.append(lost.astype(np.uint64) + np.uint64(part.number << 32))
-    if whole:
-        yield from stream_parts(one, columns, whole, with_blobs=with_blobs)
-    for part, lost in dense:
-        yield from _picked(one, columns, part, lost, with_blobs=with_blobs)
-    if sparse:
-        yield from rows_at(one, np.concatenate(sparse), columns, with_blobs=with_blobs)
+            if len(lost):
+                picked.append((part, lost))
+    return whole, picked
 
 
 def rows_at(

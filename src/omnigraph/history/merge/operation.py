@@ -91,7 +91,7 @@ class Merge:
         new = snapshot_of(self.source.state)
         sides = sides_of(self.graph.location, old, new, txn.base)
         conflicts = Conflicts(read_resolution(self.resolve, txn.base.catalog))
-        self.plan = MergePlan(sides, conflicts, self.limits)
+        self.plan = MergePlan(sides, conflicts, self.limits, self.dry_run)
         self.plan.build()
         self._check(conflicts)
         txn.reads.claim(BaseStands())

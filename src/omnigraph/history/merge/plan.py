@@ -41,6 +41,8 @@ class MergePlan:
     sides: Mapping[str, Sides]
     conflicts: Conflicts
     limits: SortLimits
+    is_exact: bool = True
+    """Whether every count matters, also that of rows that were written anew as they were."""
     tables: dict[str, MergedTable] = field(default_factory=dict)
     footprints: dict[str, Footprint] = field(default_factory=dict)
     kept_ends: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -58,7 +60,7 @@ class MergePlan:
                 continue
             if sides.target_changed:
                 self.tables[key], self.footprints[key] = merged_table(
-                    sides, self.conflicts, self.limits
+                    sides, self.conflicts, self.limits, is_exact=self.is_exact
                 )
             else:
                 self.tables[key] = taken_over(sides, self.limits)

@@ -29,13 +29,15 @@ Places = npt.NDArray[np.int64]
 class Range:
     """The rows of one range of ids that lie elsewhere than in the base, and where they were.
 
-    All have their row ids and addresses, each in the version it is from.
+    All have their row ids and addresses, each in the version it is from. With ``complete``
+    only these ids have whole rows of the base: those that both sides have touched.
     """
 
     source_base: pa.Table
     source: pa.Table
     target_base: pa.Table
     target: pa.Table
+    complete: pa.Array | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +62,8 @@ def merge_rows(
     type_: EntityType, rows: Range, columns: Sequence[str], conflicts: Conflicts
 ) -> MergedRows:
     """Merge one range; conflicts that stand leave the row as the target has it."""
-    source = compare(rows.source_base, rows.source, columns)
-    target = compare(rows.target_base, rows.target, columns)
+    source = compare(rows.source_base, rows.source, columns, rows.complete)
+    target = compare(rows.target_base, rows.target, columns, rows.complete)
     both = _Both(type_, source, target, list(columns), conflicts)
     untouched = target.ids
     inserted = [without(source.inserted, untouched)]

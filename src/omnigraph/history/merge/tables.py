@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.history.changed_rows import changed_rows, only_in
+from omnigraph.history.merge.base_rows import FEW, completed
 from omnigraph.history.merge.conflicts import Conflicts
 from omnigraph.history.merge.footprint import Footprint, footprint_of_merged
 from omnigraph.history.merge.resolution import Side
@@ -21,6 +22,7 @@ from omnigraph.history.merge.rows import MergedRows, Range, merge_rows
 from omnigraph.history.merge.sides import Sides
 from omnigraph.storage.aligned import aligned
 from omnigraph.storage.columns import plain_blobs
+from omnigraph.storage.differing import count_only_in
 from omnigraph.storage.lookup import find_rows
 from omnigraph.storage.sorted_rows import SortLimits
 from omnigraph.storage.spool import Spool
@@ -133,13 +135,16 @@ def left_alone(sides: Sides, limits: SortLimits) -> MergedTable:
 
 
 def merged_table(
-    sides: Sides, conflicts: Conflicts, limits: SortLimits
+    sides: Sides, conflicts: Conflicts, limits: SortLimits, *, is_exact: bool
 ) -> tuple[MergedTable, Footprint]:
-    """A type that both sides changed, merged row by row."""
+    """A type that both sides changed, merged row by row.
+
+    Unless it has to be ``is_exact``, a row that one side wrote anew as it was may be written.
+    """
     merged = _empty(sides, limits.directory, takes_over=False)
 
     def steps() -> Iterator[MergedRows]:
-        for step in _merge(sides, conflicts, limits):
+        for step in _merge(sides, conflicts, limits, is_exact=is_exact):
             merged.updated.add(step.updated)
             merged.inserted.add(step.inserted)
             merged.gone.append(step.gone)
@@ -150,15 +155,24 @@ def merged_table(
     return merged, footprint
 
 
-def _merge(sides: Sides, conflicts: Conflicts, limits: SortLimits) -> Iterator[MergedRows]:
+def _merge(
+    sides: Sides, conflicts: Conflicts, limits: SortLimits, *, is_exact: bool
+) -> Iterator[MergedRows]:
     columns = sides.columns
     base, source, target = sides.base, sides.source, sides.target
+    few = count_only_in(base, source) + count_only_in(base, target) <= FEW
+    known = sides.narrow if few and not is_exact else columns
     streams = [
-        only_in(one, other, columns, located=True, limits=limits)
-        for one, other in ((base, source), (source, base), (base, target), (target, base))
+        only_in(base, source, known, located=True, limits=limits),
+        only_in(source, base, columns, located=True, limits=limits),
+        only_in(base, target, known, located=True, limits=limits),
+        only_in(target, base, columns, located=True, limits=limits),
     ]
     for rows in aligned(streams):
-        yield merge_rows(sides.type, Range(*rows), columns, conflicts)
+        found = Range(*rows)
+        if known is not columns:
+            found = completed(found, base, columns)
+        yield merge_rows(sides.type, found, columns, conflicts)
 
 
 def _empty(sides: Sides, directory: str | None, *, takes_over: bool) -> MergedTable:
