@@ -93,7 +93,7 @@ def run(graph: og.Graph, step: tuple[Any, ...]) -> None:
 
 @pytest.mark.slow
 @settings(
-    max_examples=30,
+    max_examples=12,
     deadline=None,
     derandomize=True,
     phases=(Phase.generate,),

@@ -14,7 +14,7 @@ from tests.history.changing import follow
 from tests.history.history_machine import Histories, seen
 from tests.history.history_model import Row, State
 
-EXAMPLES, STEPS = 12, 20
+EXAMPLES, STEPS = 8, 20
 
 
 def row_of(image: Image) -> Row:
