@@ -15,18 +15,21 @@ from typing import Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import StorageError
 from omnigraph.manifest.entries import TableVersion
 from omnigraph.storage.columns import is_blob
 from omnigraph.storage.commits import made_by, transaction_of
 from omnigraph.storage.delta import fragment_delta
 from omnigraph.storage.filters import RowFilter
 from omnigraph.storage.lookup import MAX_LISTED, find_rows
-from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table, TablePin
 from omnigraph.write.base import Base
 from omnigraph.write.stamps import is_maintenance
 
 # Beyond so many new rows, asking again costs less than looking at what was added.
 MAX_DELTA = 100_000
+# So many steps of maintenance are followed from one published version to the one before.
+MAX_STEPS = 64
 
 
 class Question(Protocol):
@@ -217,16 +220,31 @@ def _only_maintained(before: Base, after: Base, type_key: str) -> bool:
         for entry in (*after.view.state.recent, *after.view.state.versions.values())
         if isinstance(entry, TableVersion) and entry.identity == new.identity
     }
-    built_on = old.table.pin.version
+    built_on = old.table.pin
     for version in range(old.version + 1, new.version + 1):
         pin = pins.get(version)
-        if pin is None:
+        if pin is None or not _is_rearranged(new.table.at(pin), built_on):
             return False
-        made = transaction_of(new.table.at(pin))
-        if made is None or made.read_version != built_on or not is_maintenance(made_by(made)):
-            return False
-        built_on = pin.version
+        built_on = pin
     return True
+
+
+def _is_rearranged(table: Table, base: TablePin) -> bool:
+    """Whether a version was made from another by maintenance alone, in one step or several."""
+    for _ in range(MAX_STEPS):
+        try:
+            made = transaction_of(table)
+        except StorageError as error:
+            if error.kind == "not_found":
+                return False  # cleaned up since then, so that nobody knows
+            raise
+        if made is None or not is_maintenance(made_by(made)):
+            return False
+        if made.read_version == base.version:
+            return True
+        # A step in between, which nobody has published.
+        table = table.at(TablePin(made.read_version, None, table.pin.row_count))
+    return False
 
 
 @dataclass(slots=True)
