@@ -124,5 +124,5 @@ class RawLance:
         return self.wanted
 
     def ask(self, question: Question, params: Params) -> Rows:
-        """Never asked."""
-        raise NotImplementedError(f"{question.name} of {sorted(params)}")
+        """It only stands beside the building of indexes."""
+        raise AssertionError(f"raw Lance is asked {question.name} of {sorted(params)}")
