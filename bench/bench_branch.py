@@ -29,7 +29,7 @@ from bench.traversal.systems import is_installed
 
 MERGED, TABLES = "OMNIGRAPH_BENCH_MERGED", "OMNIGRAPH_BENCH_TABLES"
 CREATE_LIMIT, GROWTH_LIMIT = 3.0, 2.0
-AHEAD_OF_PEER, SAME_REQUESTS = 1.0, 1.0
+AHEAD_OF_PEER = 1.0
 INSERT = "query q($n: String) { insert Person { name: $n, age: 3 } }"
 
 
@@ -159,7 +159,7 @@ def _growth(
     small, large = found[subjects[0].people.size], found[subjects[-1].people.size]
     sizes = f"{subjects[-1].people.size:,} rows / {subjects[0].people.size:,}"
     ratio = Ratio(f"merge into {sizes}", large.merge, small.merge, GROWTH_LIMIT)
-    requests = Goal(f"requests of a merge, {sizes}", large.requests, small.requests, SAME_REQUESTS)
+    requests = Goal(f"requests of a merge, {sizes}", large.requests, small.requests, GROWTH_LIMIT)
     return [ratio], [requests]
 
 

@@ -10,6 +10,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import omnigraph as og
@@ -113,6 +115,32 @@ def test_a_merge_of_little_costs_the_same_into_much(s3_bucket: str, both: bool, 
     told = {count: str(meter) for count, meter in costs.items()}
     assert abs(costs[LARGE].total - costs[SMALL].total) <= SLACK, told
     assert costs[LARGE].total <= most, told
+
+
+def far_apart(count: int, offset: int) -> list[dict[str, Any]]:
+    return persons("p", 0, count)[offset :: count // 500]
+
+
+def test_a_merge_of_much_costs_the_same_into_more(tmp_path: Path) -> None:
+    """A thousand rows of one side, fifty of the other, half of which both have changed."""
+    costs: dict[int, RequestMeter] = {}
+    for count in (10_000, 200_000):
+        graph = og.init(str(tmp_path / str(count)), SCHEMA)
+        graph.load({"Person": pa.Table.from_pylist(persons("p", 0, count))}, mode="append")
+        graph.branches.create("dev")
+        aged = [{**row, "age": -1} for row in far_apart(count, 0)]
+        theirs = [*persons("new", 0, 500), *aged]
+        graph.load({"Person": pa.Table.from_pylist(theirs)}, mode="merge", branch="dev")
+        ours = [*far_apart(count, 0)[::20], *far_apart(count, 1)[::20]]
+        noted = [{**row, "note": "here"} for row in ours]
+        graph.load({"Person": pa.Table.from_pylist(noted)}, mode="merge")
+        costs[count] = requests(lambda graph=graph: graph.branches.merge("dev"))  # type: ignore[misc]
+        found = graph.table("Person").to_table(columns=["id", "age", "note"])
+        assert found.num_rows == count + 500
+        assert found.filter(pc.less(found["age"], 0)).num_rows == 500
+        assert found.filter(pc.equal(found["note"], "here")).num_rows == 50
+    told = {count: str(meter) for count, meter in costs.items()}
+    assert costs[200_000].total <= 2 * costs[10_000].total, told
 
 
 # -- memory ----------------------------------------------------------------------------------

@@ -15,17 +15,23 @@ from threading import Lock
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.layout import FragmentPart, layout_of, stream_parts
 from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.session import open_pin
 from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
 
 Offsets = npt.NDArray[np.uint32]
 
+PLACE = (ROW_ID, ROW_ADDRESS)
+
 # How many row addresses one filter lists.
 LISTED = 1_000
+# Of rows this many bytes apart, what is between them is read too: a request costs more.
+GAP = 256 * 1024
 # From this share of a fragment on, reading it as a whole costs less than picking rows.
 DENSE = 64
 
@@ -46,7 +52,9 @@ def rows_only_in(
             yield from _picked(one, columns, part, lost, with_blobs=with_blobs)
         else:
             sparse.append(lost.astype(np.uint64) + np.uint64(part.number << 32))
-    if sparse:
+    if sparse and set(columns) - set(PLACE) == {"id"}:
+        yield from _named(one, other, np.concatenate(sparse), columns)
+    elif sparse:
         yield from rows_at(one, np.concatenate(sparse), columns, with_blobs=with_blobs)
 
 
@@ -83,12 +91,12 @@ def rows_at(
     with_blobs: bool = False,
 ) -> Iterator[pa.RecordBatch]:
     """The rows at these addresses, all of which are of this very version."""
-    dataset = table.dataset()
+    dataset = open_pin(table.location, table.pin.version, GAP)
     for start in range(0, len(addresses), LISTED):
         wanted = addresses[start : start + LISTED].tolist()
         with storage_errors(f"reading rows of {table.location}"):
             rows = dataset.scanner(
-                columns=[name for name in columns if name not in (ROW_ID, ROW_ADDRESS)],
+                columns=[name for name in columns if name not in PLACE],
                 # Numbers of our own: Lance goes straight to these rows.
                 filter=f"{ROW_ADDRESS} in ({', '.join(map(str, wanted))})",
                 with_row_id=ROW_ID in columns,
@@ -100,6 +108,32 @@ def rows_at(
                 f"rows of {table.location} are not where its manifest says", kind="permanent"
             )
         yield from rows.select(list(columns)).to_batches()
+
+
+def _named(
+    one: Table, other: Table, addresses: npt.NDArray[np.uint64], columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The ids of rows that ``other`` has deleted from fragments of both.
+
+    A row that it has written again has kept its row id, so the id is read there, in new files
+    that lie together. It is the same row: both versions come from the one that wrote the
+    fragment, and from there on no row id is given away twice. Of fragments that only one of
+    them has, nothing follows.
+    """
+    places = pa.Table.from_batches(rows_at(one, addresses, PLACE))
+    row_ids = places.column(ROW_ID).combine_chunks()
+    new, _ = _apart(other, one)
+    batches = stream_parts(other, ("id", ROW_ID), new) if new else ()
+    written = pa.Table.from_batches(
+        (batch.filter(pc.is_in(batch.column(ROW_ID), row_ids)) for batch in batches),
+        pa.schema([other.schema.field("id"), places.schema.field(ROW_ID)]).remove_metadata(),
+    )
+    found = pc.index_in(row_ids, written.column(ROW_ID).combine_chunks())
+    ids = written.column("id").take(found.drop_null())
+    named = places.filter(found.is_valid()).append_column("id", ids)
+    yield from named.select(list(columns)).to_batches()
+    gone = places.filter(found.is_null()).column(ROW_ADDRESS)
+    yield from rows_at(one, gone.to_numpy(), columns)
 
 
 def _picked(

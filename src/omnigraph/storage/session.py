@@ -52,21 +52,23 @@ class TableHandles:
     def __init__(self, capacity: int = MAX_HANDLES) -> None:
         self._capacity = capacity
         self._lock = threading.Lock()
-        self._handles: OrderedDict[tuple[str, int], lance.LanceDataset] = OrderedDict()
+        self._handles: OrderedDict[tuple[str, int, int | None], lance.LanceDataset] = OrderedDict()
 
-    def open(self, location: Location, version: int) -> lance.LanceDataset:
+    def open(self, location: Location, version: int, gap: int | None = None) -> lance.LanceDataset:
         """The dataset at a version id; two threads may open it twice, and one handle stays."""
-        key = (location.uri, version)
+        key = (location.uri, version, gap)
         session = shared_session()
         with self._lock:
             if (known := self._handles.get(key)) is not None:
                 self._handles.move_to_end(key)
                 return known
-        return self.keep(location, _open(location, version, session))
+        return self.keep(location, _open(location, version, session, gap), gap)
 
-    def keep(self, location: Location, dataset: lance.LanceDataset) -> lance.LanceDataset:
+    def keep(
+        self, location: Location, dataset: lance.LanceDataset, gap: int | None = None
+    ) -> lance.LanceDataset:
         """Remember a handle, for example the one a commit returned, and give back the kept one."""
-        key = (location.uri, dataset.version)
+        key = (location.uri, dataset.version, gap)
         with self._lock:
             kept = self._handles.setdefault(key, dataset)
             self._handles.move_to_end(key)
@@ -87,7 +89,9 @@ class TableHandles:
 handles = TableHandles()
 
 
-def _open(location: Location, version: int, session: Session) -> lance.LanceDataset:
+def _open(
+    location: Location, version: int, session: Session, gap: int | None = None
+) -> lance.LanceDataset:
     import lance
 
     with storage_errors(f"opening {location} at version {version}"):
@@ -96,6 +100,7 @@ def _open(location: Location, version: int, session: Session) -> lance.LanceData
             version=version,
             storage_options=location.storage_options or None,
             session=session,
+            block_size=gap,
         )
 
 
@@ -107,6 +112,10 @@ def open_alone(location: Location, version: int) -> lance.LanceDataset:
     return _open(location, version, shared_session())
 
 
-def open_pin(location: Location, version: int) -> lance.LanceDataset:
-    """The dataset at a version id, from the shared handles; opens without listing."""
-    return handles.open(location, version)
+def open_pin(location: Location, version: int, gap: int | None = None) -> lance.LanceDataset:
+    """The dataset at a version id, from the shared handles; opens without listing.
+
+    What lies no further apart in a file than the ``gap``, in bytes, is read by one request;
+    without one, Lance's own measure is taken, which is made for reads of a few rows.
+    """
+    return handles.open(location, version, gap)

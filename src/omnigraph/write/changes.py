@@ -95,6 +95,13 @@ class ChangeSet:
         return self.types.get(key)
 
 
+def among(rows: pa.Table, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The rows whose id is one of these."""
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    return rows.filter(pc.is_in(rows.column("id"), value_set=ids))
+
+
 def without(rows: pa.Table, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
     """The rows whose id is not among these."""
     if not rows.num_rows or not len(ids):

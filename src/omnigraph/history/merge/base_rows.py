@@ -11,59 +11,90 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.history.changed_rows import LOCATION
+from omnigraph.history.equality import differing
 from omnigraph.history.merge.rows import Range
+from omnigraph.storage.columns import is_blob
 from omnigraph.storage.differing import rows_at
 from omnigraph.storage.table import ROW_ADDRESS, Table
-from omnigraph.write.changes import without
-from omnigraph.write.reads import has_blobs
+from omnigraph.write.changes import among, without
 
 FEW = 20_000
 """Of more changed rows than this, all are read: files as a whole, which costs less then."""
 
 
-def completed(rows: Range, base: Table, columns: list[str]) -> Range:
-    """With whole rows of the base where both sides have touched one, and only there.
+def completed(rows: Range, base: Table, columns: list[str], *, by_property: bool) -> Range:
+    """With what the base said where both sides have touched a row, and only there.
 
-    Scattered rows are dear to read: of a row that one side has touched alone, what it was
-    does not matter.
+    Of a row that one side has touched alone, what it was does not matter. Merged
+    ``by_property``, the same is true of a value that both sides have alike.
     """
     ours = _touched(rows.target_base, rows.target)
     theirs = _touched(rows.source_base, rows.source)
     both = theirs.filter(pc.is_in(theirs, value_set=ours))
     places = pa.concat_tables(
-        side.select(["id", ROW_ADDRESS]) for side in (rows.source_base, rows.target_base)
-    )
-    wanted = places.filter(pc.is_in(places.column("id"), value_set=both)).column(ROW_ADDRESS)
+        [
+            among(rows.source_base, both),
+            among(without(rows.target_base, rows.source_base.column("id")), both),
+        ]
+    ).select(["id", ROW_ADDRESS])
+    source = among(rows.source, both if by_property else both.slice(0, 0))
+    source, target = _paired(source, rows.target)
+    unequal = [
+        name for name in columns if differing(source.column(name), target.column(name)).any()
+    ]
     schema = rows.target.schema
-    whole = schema.empty_table()
-    if len(wanted):
-        with_blobs = has_blobs(base.schema)
-        names = [*columns, *LOCATION]
-        addresses = np.unique(wanted.to_numpy())
-        batches = rows_at(base, addresses, names, with_blobs=with_blobs)
-        whole = pa.concat_tables(pa.Table.from_batches([batch]).cast(schema) for batch in batches)
+    known = pa.concat_tables(
+        [
+            _read(base, among(places, source.column("id")), unequal, schema),
+            _read(base, without(places, source.column("id")), columns, schema),
+        ]
+    )
     return Range(
-        _padded(rows.source_base, whole, schema),
+        _padded(rows.source_base, known, schema),
         rows.source,
-        _padded(rows.target_base, whole, schema),
+        _padded(rows.target_base, known, schema),
         rows.target,
         both,
     )
 
 
-def _padded(rows: pa.Table, whole: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The rows with all columns, whole where they are known, in the order of the ids."""
-    ids = rows.column("id").combine_chunks()
-    full = whole.filter(pc.is_in(whole.column("id"), value_set=ids))
-    rest = without(rows, full.column("id"))
+def _read(base: Table, places: pa.Table, columns: list[str], schema: pa.Schema) -> pa.Table:
+    """Some columns of rows of the base, and nothing in the others."""
+    if not places.num_rows:
+        return schema.empty_table()
+    read = [name for name in columns if name != "id"]
+    with_blobs = any(is_blob(base.schema.field(name)) for name in read)
+    wanted = np.sort(places.column(ROW_ADDRESS).to_numpy())
+    found = pa.Table.from_batches(
+        rows_at(base, wanted, [*read, *LOCATION], with_blobs=with_blobs),
+    )
+    order = pc.index_in(found.column(ROW_ADDRESS), places.column(ROW_ADDRESS).combine_chunks())
+    return _widened(found.add_column(0, "id", places.column("id").take(order)), schema)
+
+
+def _paired(source: pa.Table, target: pa.Table) -> tuple[pa.Table, pa.Table]:
+    """The rows that both have, in one order."""
+    mine = among(target, source.column("id")).sort_by("id")
+    return among(source, mine.column("id")).sort_by("id"), mine
+
+
+def _padded(rows: pa.Table, known: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with all columns, filled where they are known, in the order of the ids."""
+    full = among(known, rows.column("id"))
+    rest = _widened(without(rows, full.column("id")), schema)
+    return pa.concat_tables([rest, full]).sort_by("id")
+
+
+def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+    """The rows with every column; nothing is known of those that they do not have."""
     columns = [
-        rest.column(field.name)
-        if field.name in rest.column_names
-        else pa.nulls(rest.num_rows, field.type)
+        rows.column(field.name).cast(field.type)
+        if field.name in rows.column_names
+        else pa.nulls(rows.num_rows, field.type)
         for field in schema
     ]
     # A column that is never null is so here: the rows are looked at, and not written.
-    return pa.concat_tables([pa.table(columns, schema=schema), full]).sort_by("id")
+    return pa.table(columns, schema=schema)
 
 
 def _touched(base: pa.Table, side: pa.Table) -> pa.Array:

@@ -25,7 +25,6 @@ from omnigraph.history.merge.rules import (
     Orphan,
     broken_cardinalities,
     broken_uniques,
-    is_bounded,
     orphans,
 )
 from omnigraph.history.merge.sides import Sides
@@ -85,7 +84,7 @@ class MergePlan:
             is_mixed = table is not None and (not table.takes_over or bool(table.settled))
             if is_mixed:
                 self.conflicts.standing += broken_uniques(self._footprint(key), sides.target)
-            if isinstance(sides.type, EdgeType) and is_bounded(sides.type):
+            if isinstance(sides.type, EdgeType) and sides.type.is_bounded:
                 back = revived.get(f"node:{sides.type.source}", set())
                 if is_mixed or (back and sides.is_changed):
                     self.conflicts.standing += broken_cardinalities(

@@ -122,11 +122,6 @@ def broken_uniques(found: Footprint, table: Table) -> list[MergeConflict]:
     ]
 
 
-def is_bounded(edge: EdgeType) -> bool:
-    """Whether a source cannot have any number of these edges."""
-    return edge.min_out > 0 or edge.max_out is not None
-
-
 def broken_cardinalities(
     found: Footprint,
     table: Table,
@@ -143,7 +138,7 @@ def broken_cardinalities(
     ``revived``: one side had deleted it.
     """
     edge = found.type
-    if not isinstance(edge, EdgeType) or not is_bounded(edge):
+    if not isinstance(edge, EdgeType) or not edge.is_bounded:
         return []
     sources, ours = found.source_ends.unique(), found.target_ends.unique()
     if every_source:

@@ -20,6 +20,7 @@ from omnigraph.history.merge.resolution import Side
 from omnigraph.history.merge.results import MergedRowCounts
 from omnigraph.history.merge.rows import MergedRows, Range, merge_rows
 from omnigraph.history.merge.sides import Sides
+from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.storage.aligned import aligned
 from omnigraph.storage.columns import plain_blobs
 from omnigraph.storage.differing import count_only_in
@@ -161,7 +162,12 @@ def _merge(
     columns = sides.columns
     base, source, target = sides.base, sides.source, sides.target
     few = count_only_in(base, source) + count_only_in(base, target) <= FEW
-    known = sides.narrow if few and not is_exact else columns
+    is_brief = few and not is_exact
+
+    counts_edges = isinstance(sides.type, EdgeType) and sides.type.is_bounded
+
+    # Of edges that are counted, the sources that they had are counted, too.
+    known = columns if not is_brief else ["id", "src"] if counts_edges else ["id"]
     streams = [
         only_in(base, source, known, located=True, limits=limits),
         only_in(source, base, columns, located=True, limits=limits),
@@ -170,8 +176,9 @@ def _merge(
     ]
     for rows in aligned(streams):
         found = Range(*rows)
-        if known is not columns:
-            found = completed(found, base, columns)
+        if is_brief:
+            by_property = not sides.type.merge_rows and not counts_edges
+            found = completed(found, base, columns, by_property=by_property)
         yield merge_rows(sides.type, found, columns, conflicts)
 
 

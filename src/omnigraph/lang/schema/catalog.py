@@ -110,6 +110,11 @@ class EdgeType:
         """Always "edge"."""
         return "edge"
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether a source cannot have any number of these edges."""
+        return self.min_out > 0 or self.max_out is not None
+
 
 @dataclass(frozen=True)
 class Catalog:

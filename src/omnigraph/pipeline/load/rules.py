@@ -285,7 +285,7 @@ class SetRules:
     # -- cardinality -----------------------------------------------------------------
 
     def _cardinality(self, left_out: LeftOut) -> list[Verdict]:
-        bounded = [edge for edge in self._edges() if edge.min_out or edge.max_out is not None]
+        bounded = [edge for edge in self._edges() if edge.is_bounded]
         jobs: list[tuple[str, DirectoryJob]] = []
         for edge in bounded:
             key = f"edge:{edge.name}"
