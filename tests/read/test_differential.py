@@ -55,6 +55,7 @@ def _treat_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     """Do what is done with large tables: filter in storage, read a few rows, mark in rounds."""
     monkeypatch.setattr(entities, "MANY", -1)
     monkeypatch.setattr(entities, "SMALL_TABLE", -1)
+    monkeypatch.setattr(entities, "ROW_BYTES", 4)
     monkeypatch.setattr(walks, "MAX_MARKS", 16)
 
 

@@ -188,7 +188,7 @@ def test_only_the_first_rows_are_shown(graph: og.Graph) -> None:
 
 def test_nothing_in_a_value_is_markup(graph: og.Graph) -> None:
     name = '[bold]<script>"&\n\x1b[31m'
-    add_rows(graph, "node:Person", [{"id": "x", "name": name}])
+    add_rows(graph, "node:Person", [{"id": name, "name": name}])
     result = graph.query("query q() { match { $p: Person } return { $p.name, $p.tags } }")
     assert '[bold]<script>"&\\n\\x1b[31m' in repr(result)
     html = result._repr_html_()

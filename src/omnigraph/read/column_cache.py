@@ -56,6 +56,11 @@ class SomeValues:
         """Bytes held."""
         return int(self.values.nbytes) + self.row_ids.nbytes
 
+    @property
+    def width(self) -> float:
+        """How many bytes a value has on average."""
+        return float(self.values.nbytes) / max(1, len(self.row_ids))
+
     def joined(self, other: SomeValues) -> SomeValues:
         """With the values of other rows."""
         row_ids = np.concatenate([self.row_ids, other.row_ids])
@@ -118,9 +123,7 @@ class ColumnCache:
     def some(self, table: Table, column: str, row_ids: Positions) -> pa.Array:
         """The values of some rows, which must be distinct and ascending, in their order."""
         key = (table.location.uri, table.pin.version, column)
-        with self._lock:
-            known = self._entries.get(key)
-        held = known if isinstance(known, SomeValues) else None
+        held = self.partly(table, column)
         missing = row_ids if held is None else missing_from(row_ids, held.row_ids)
         if len(missing) or held is None:
             read = SomeValues(missing, read_rows(table, column, missing))
@@ -131,11 +134,11 @@ class ColumnCache:
             self._hits += 1
         return held.values.take(pa.array(np.searchsorted(held.row_ids, row_ids)))
 
-    def asked(self, table: Table, column: str) -> int:
-        """How many rows of a column that is not at hand were asked for so far."""
+    def partly(self, table: Table, column: str) -> SomeValues | None:
+        """What was read so far of a column that is not at hand."""
         with self._lock:
             known = self._entries.get((table.location.uri, table.pin.version, column))
-        return len(known.row_ids) if isinstance(known, SomeValues) else 0
+        return known if isinstance(known, SomeValues) else None
 
     def derived(self, table: Table, name: str, make: Callable[[], Derived]) -> Derived:
         """Something made of the columns of a version, kept like one of them."""

@@ -17,6 +17,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.types import Scalar
 from omnigraph.read.column_cache import ColumnCache
 from omnigraph.read.grouping import value_codes
 from omnigraph.read.sorting import distinct
@@ -29,10 +30,14 @@ from omnigraph.storage.text_index import PositionsByText, positions_by_text
 Positions = npt.NDArray[np.int64]
 NOBODY = -1
 
-# So few rows are read one by one; more, or a good part of the table, by whole columns.
+# So few texts are looked up one by one.
 FEW = 1_000
-PART = 0.05
+# The columns of so small a table are read as a whole.
 SMALL_TABLE = 50_000
+# Reading a row by itself costs as much as reading so many bytes of a column.
+ROW_BYTES = 64 * 1024
+# How many bytes a text has as long as none was seen.
+TEXT_BYTES = 16
 # Tables of so many rows are filtered in storage rather than in memory.
 MANY = 2_000_000
 # So many ids are read sooner than a map of them is made.
@@ -170,7 +175,7 @@ class Entities:
 
     def values(self, name: str, positions: Positions) -> pa.Array:
         """A property of these positions, `@id` and the like included; null for nobody."""
-        column = STRUCTURAL.get(name, name)
+        column = self._column(name)
         if not self.count or column not in column_names(self.table):
             return pa.nulls(len(positions), self._type_of(name))
         whole = self.cache.peek(self.table, column)
@@ -185,7 +190,7 @@ class Entities:
 
     def codes(self, name: str, positions: Positions) -> Positions | None:
         """A number for each distinct value of a property; None where its column is not at hand."""
-        column = STRUCTURAL.get(name, name)
+        column = self._column(name)
         if (
             not self.count
             or not self.cache.holds(self.table, column)
@@ -202,12 +207,22 @@ class Entities:
     def _has_nobody(self, positions: Positions) -> bool:
         return bool((positions == NOBODY).any())
 
+    def _column(self, name: str) -> str:
+        """Where a property is stored; a key that is one text is the id, which is read anyway."""
+        type_ = self.type
+        if isinstance(type_, NodeType) and type_.key == (name,):
+            return "id" if type_.properties[name].type.scalar is Scalar.STRING else name
+        return STRUCTURAL.get(name, name)
+
     def _is_worthwhile(self, column: str, positions: Positions) -> bool:
-        """Whether to read a whole column: for a small table, for many rows, or few ones often."""
+        """Whether to read a whole column, since reading rows of it one by one has cost as much."""
         if self.count <= SMALL_TABLE:
             return True
-        asked = len(positions) + self.cache.asked(self.table, column)
-        return asked > max(FEW, PART * self.count)
+        known = self.cache.partly(self.table, column)
+        asked = len(positions) + (0 if known is None else len(known.row_ids))
+        width = known.width if known is not None else _width(self.table.schema.field(column).type)
+        whole = self.count * width
+        return whole <= min(asked * ROW_BYTES, self.cache.max_bytes)
 
     def _some(self, column: str, positions: Positions) -> pa.Array:
         known = distinct(positions)
@@ -219,6 +234,13 @@ class Entities:
         if name in STRUCTURAL:
             return pa.string()
         return arrow_field(name, self.type.properties[name].type).type
+
+
+def _width(type_: pa.DataType) -> float:
+    """How many bytes a value of a column has, roughly."""
+    if pa.types.is_fixed_size_list(type_):
+        return float(type_.list_size) * _width(type_.value_type)
+    return float(type_.bit_width) / 8 if pa.types.is_primitive(type_) else TEXT_BYTES
 
 
 def _nullable(slots: Positions, positions: Positions) -> pa.Array:

@@ -18,6 +18,7 @@ from omnigraph.storage.table import ROW_ID, Table
 
 if TYPE_CHECKING:
     import pyarrow as pa
+    import pyarrow.compute as pc
 
 Hits = tuple[npt.NDArray[np.int64], npt.NDArray[np.float64]]
 _SCORE = "_score"
@@ -38,18 +39,22 @@ def text_hits(
     *,
     is_phrase: bool = False,
     limit: int | None = None,
-    among: npt.NDArray[np.int64] | None = None,
+    among: npt.NDArray[np.int64] | pc.Expression | None = None,
 ) -> Hits:
     """The row ids of the rows that have any of the words, or all of them as a phrase.
 
     With their scores, the best first; a ``limit`` cuts anywhere among equal scores.
-    ``among`` are the row ids of a few rows, when no others matter.
+    ``among`` are the row ids of a few rows, or a condition, when no others matter.
     """
     from lance.query import MatchQuery, PhraseQuery
 
     asked = PhraseQuery(query, column) if is_phrase else MatchQuery(query, column)
-    # Numbers of our own.
-    where = None if among is None else f"{ROW_ID} in ({', '.join(map(str, among.tolist()))})"
+    where: pc.Expression | str | None
+    if isinstance(among, np.ndarray):
+        # Numbers of our own.
+        where = f"{ROW_ID} in ({', '.join(map(str, among.tolist()))})"
+    else:
+        where = among
     with storage_errors(f"searching {column!r} of {table.location}"):
         found: pa.Table = (
             table.dataset()

@@ -16,6 +16,7 @@ from omnigraph.lang.query import plan
 from omnigraph.read.bindings import Positions
 from omnigraph.read.context import ReadContext
 from omnigraph.read.entities import NOBODY
+from omnigraph.read.search.pools import Pool
 from omnigraph.read.search.scores import Numbers, Scores, among
 from omnigraph.read.search.vectors import Vector, Vectors
 from omnigraph.read.search.words import Words
@@ -31,7 +32,7 @@ class Ranker(Protocol):
     def keys(self, positions: Positions) -> Numbers:
         """The key of each node."""
 
-    def best(self, pool: Positions | None, count: int) -> tuple[Positions, bool]:
+    def best(self, pool: Pool | None, count: int) -> tuple[Positions, bool]:
         """So many of the best among a pool and those as good as the last; whether that is all."""
 
     def shown(self, positions: Positions) -> Numbers:
@@ -59,12 +60,13 @@ class NearestRanker:
                 return found
         return self.vectors.scored(positions, self.query).at(positions)
 
-    def best(self, pool: Positions | None, count: int) -> tuple[Positions, bool]:
+    def best(self, pool: Pool | None, count: int) -> tuple[Positions, bool]:
         """The nearest."""
         self.way = "vectors in memory"
-        if self.vectors.asks_storage(pool, count):
+        positions = None if pool is None else pool.positions
+        if self.vectors.asks_storage(positions, count):
             self.way = "vector index" if self.vectors.is_indexed else "scan"
-        self._known, complete = self.vectors.best(pool, self.query, count)
+        self._known, complete = self.vectors.best(positions, self.query, count)
         return self._known.positions, complete
 
     def shown(self, positions: Positions) -> Numbers:
@@ -87,17 +89,13 @@ class WordsRanker:
         """The scores, turned round."""
         return -self.shown(positions)
 
-    def best(self, pool: Positions | None, count: int) -> tuple[Positions, bool]:
+    def best(self, pool: Pool | None, count: int) -> tuple[Positions, bool]:
         """The best that have any of the words."""
-        if (
-            self._every is None
-            and self.words.is_indexed
-            and (pool is None or self._is_narrow(pool))
-        ):
+        if self._every is None and self.words.is_indexed:
             self._best, self._pool = self.words.best(self.query, count, pool), None
             return self._best.positions, len(self._best.positions) < count
         every = self._scores()
-        return (every if pool is None else every.among(pool)).positions, True
+        return (every if pool is None else every.among(pool.positions)).positions, True
 
     def shown(self, positions: Positions) -> Numbers:
         """The scores."""

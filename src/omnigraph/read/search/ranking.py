@@ -20,6 +20,7 @@ from omnigraph.read.context import ReadContext
 from omnigraph.read.entities import NOBODY
 from omnigraph.read.ordering import ordered_rows, ranks
 from omnigraph.read.outputs import output
+from omnigraph.read.search.pools import Pool, condition_of
 from omnigraph.read.search.rankers import Rankers
 from omnigraph.read.search.scores import Numbers, Scores, among
 from omnigraph.read.sorting import distinct
@@ -94,13 +95,13 @@ class RankedRead:
         pool = pool[pool != NOBODY]
         tried = wanted
         while True:
-            best, complete = self.rankers.of(arm).best(pool, tried)
+            best, complete = self.rankers.of(arm).best(Pool(pool), tried)
             kept = rows.keep(among(rows.columns[arm.variable], np.sort(best)))
             if kept.count >= wanted or complete:
                 return kept
             tried *= WIDER
 
-    def _pool(self, scan: plan.Scan) -> Positions | None:
+    def _pool(self, scan: plan.Scan) -> Pool | None:
         """The nodes a ranking may choose from; None for all of a type."""
         entities = self.ctx.nodes(scan.node_type)
         self.ctx.variables[scan.variable] = entities
@@ -109,7 +110,7 @@ class RankedRead:
         with self.ctx.trace.operator(*step_text(scan)) as done:
             found = select(entities, scan.variable, scan.where, self.ctx)
             done.rows = len(found)
-        return found
+        return Pool(found, condition_of(entities, scan.where, self.ctx))
 
     def _ordered(self, rows: Bindings, arm: Arm, wanted: int | None) -> Bindings:
         """By the arm's keys, then by what the query orders by, then by ids."""

@@ -7,6 +7,7 @@ that scores of rows written after the index was built are made of.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -17,7 +18,8 @@ from omnigraph.lang.query.plan import TextMode
 from omnigraph.read.bindings import Positions
 from omnigraph.read.entities import Entities
 from omnigraph.read.search.analysis import Terms, analyze, query_terms
-from omnigraph.read.search.scores import Numbers, Scores
+from omnigraph.read.search.pools import Pool
+from omnigraph.read.search.scores import Numbers, Scores, among
 from omnigraph.read.search.spelling import near_terms
 from omnigraph.storage.table import column_names
 from omnigraph.storage.text_search import has_text_index, text_hits
@@ -25,7 +27,13 @@ from omnigraph.storage.text_search import has_text_index, text_hits
 # Up to so many texts are analyzed here even if there is an index: they stay in memory.
 ANALYZED = 50_000
 # So many more are asked for, to see whether the last of them ties with others.
-_MORE = 200
+_MORE = 16
+# And so many times as many, where that was not enough.
+_WIDER = 8
+# Telling storage about a node costs as much as this many more that it returns.
+_NAMED = 4
+# A condition that so few nodes pass is decided while storage searches.
+SELECTIVE = 0.02
 # How much a word counts that is repeated, and how much the length of its text.
 K1 = 1.2
 B = 0.75
@@ -73,7 +81,7 @@ class Words:
     def scored(self, query: str, pool: Positions | None = None) -> Scores:
         """Every node that has any of the words, with its BM25 score; of a few nodes, or of all."""
         terms = query_terms(query)
-        if self._is_missing or not terms:
+        if self._is_missing or not terms or (pool is not None and not len(pool)):
             return Scores(np.empty(0, dtype=np.int64), np.empty(0))
         if self.is_indexed:
             return Scores.of(*text_hits(self.entities.table, self.name, query, among=pool))
@@ -83,22 +91,38 @@ class Words:
         found = Scores.of(self.entities.row_ids[rows], numbers[rows])
         return found if pool is None else found.among(pool)
 
-    def best(self, query: str, count: int, pool: Positions | None = None) -> Scores:
+    def best(self, query: str, count: int, pool: Pool | None = None) -> Scores:
         """So many of the best nodes and all that are as good as the last of them.
 
-        ``pool`` are a few nodes to choose from, None for all.
+        ``pool`` are the nodes to choose from, None for all.
         """
-        if not self.is_indexed or not query_terms(query):
-            return self.scored(query, pool)
-        asked = count + _MORE
+        positions = None if pool is None else pool.positions
+        if (
+            not self.is_indexed
+            or not query_terms(query)
+            or (pool is not None and not len(pool.positions))
+        ):
+            return self.scored(query, positions)
+        rows = self.entities.count
+        named = None if pool is None else _named(pool, count, rows)
+        # Where storage chooses from all nodes, so many are asked for that enough are in the pool.
+        chance = 1.0 if positions is None or named is not None else len(positions) / rows
+        asked = math.ceil((count + _MORE) / chance)
         while True:
+            limit = asked if asked < rows else None
             found, scores = text_hits(
-                self.entities.table, self.name, query, limit=asked, among=pool
+                self.entities.table, self.name, query, limit=limit, among=named
             )
-            if len(found) < asked or scores[-1] < scores[count - 1]:
+            is_all = len(found) < asked
+            # Of nodes as good as the last one that was found, there may be more.
+            bound = -np.inf if is_all else scores[-1]
+            if positions is not None and named is None:
+                held = among(found, positions)
+                found, scores = found[held], scores[held]
+            if is_all or np.count_nonzero(scores > bound) >= count:
                 kept = scores >= scores[min(count, len(scores)) - 1] if len(scores) else slice(0)
                 return Scores.of(found[kept], scores[kept])
-            asked *= 8
+            asked *= _WIDER
 
     # -- terms -----------------------------------------------------------------------
 
@@ -112,6 +136,14 @@ class Words:
 
     def _positions(self, rows: Positions) -> Positions:
         return np.sort(self.entities.row_ids[rows])
+
+
+def _named(pool: Pool, count: int, rows: int) -> Positions | pc.Expression | None:
+    """How storage is told about a pool; None where it better chooses from all nodes."""
+    size = len(pool.positions)
+    if pool.condition is not None and size <= SELECTIVE * rows:
+        return pool.condition
+    return pool.positions if _NAMED * size**2 <= (count + _MORE) * rows else None
 
 
 def _whole(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
