@@ -278,24 +278,45 @@ def test_the_commit_says_who_made_the_vectors(
     assert found[plain.id] == {"operation": "load", "mode": "append"}
 
 
-def test_a_load_that_is_overtaken_embeds_once(
-    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    asked = []
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The texts that the provider was asked for."""
+    asked: list[str] = []
     embed = MockEmbedder.embed
 
-    def counted(embedder: MockEmbedder, texts: Texts, dimension: int, role: Role) -> Vectors:
+    def counted(
+        embedder: MockEmbedder, texts: Texts, dimension: int, role: Role = "document"
+    ) -> Vectors:
         asked.extend(text_array(texts).to_pylist())
         return embed(embedder, texts, dimension, role)
 
-    expected = vector("ours")
     monkeypatch.setattr(MockEmbedder, "embed", counted)
+    return asked
+
+
+def test_a_load_that_is_overtaken_embeds_once(graph: og.Graph, asked: list[str]) -> None:
+    expected = vector("ours")
+    asked.clear()
     other = [film("Rain", blurb="theirs", meaning=GIVEN)]
     with overtaken(graph, "changes_checked", lambda them: them.load(other, mode="append")) as race:
         done = graph.load([film("Rain", blurb="ours")], mode="merge")
     assert race.fired == 1
     assert asked == ["ours"]
     assert stored(graph) == {"Rain": expected}
+    assert done.commit.metadata["embedding"]["provider"] == "mock"
+
+
+def test_a_mutation_that_is_overtaken_embeds_once(graph: og.Graph, asked: list[str]) -> None:
+    expected = vector("ours")
+    asked.clear()
+    other = [film("Rain", blurb="theirs", meaning=GIVEN)]
+    insert = 'query q() { insert Film { title: "Rain", blurb: "ours" } }'
+    with overtaken(graph, "changes_checked", lambda them: them.load(other, mode="append")) as race:
+        done = graph.mutate(insert)
+    assert race.fired == 1
+    assert asked == ["ours"]
+    assert stored(graph) == {"Rain": expected}
+    assert done.commit is not None
     assert done.commit.metadata["embedding"]["provider"] == "mock"
 
 

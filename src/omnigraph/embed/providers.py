@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from omnigraph.embed.cache import FrugalEmbedder
+from omnigraph.embed.cache import FrugalEmbedder, Memory, RememberingEmbedder
 from omnigraph.embed.configuration import (
     GEMINI,
     LOCAL,
@@ -42,10 +42,11 @@ class ConfiguredEmbedder:
     """The embedder of a configuration, made when it is first asked for anything.
 
     So a wrong setting troubles only those who embed something. Without a configuration
-    the environment is asked, then.
+    the environment is asked, then. What is ``known`` is not asked for, and is added to.
     """
 
     config: EmbedderConfig | None = None
+    known: Memory | None = None
     _made: Embedder | None = None
     _has_embedded: bool = False
 
@@ -75,13 +76,16 @@ class ConfiguredEmbedder:
     @property
     def _embedder(self) -> Embedder:
         if self._made is None:
-            self._made = _make(self.config or EmbedderConfig.of_environment())
+            made = _make(self.config or EmbedderConfig.of_environment())
+            self._made = made if self.known is None else RememberingEmbedder(made, self.known)
         return self._made
 
 
-def embedder_of(config: EmbedderConfig | None = None) -> ConfiguredEmbedder:
+def embedder_of(
+    config: EmbedderConfig | None = None, known: Memory | None = None
+) -> ConfiguredEmbedder:
     """The embedder of a configuration, or of the environment; cheap to make, in any process."""
-    return ConfiguredEmbedder(config)
+    return ConfiguredEmbedder(config, known)
 
 
 def _make(config: EmbedderConfig) -> Embedder:

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any
 
+from omnigraph.embed.cache import Memory
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.providers import ConfiguredEmbedder, embedder_of
 from omnigraph.lang.query.compile import CompiledQuery, compile_query
@@ -34,6 +35,7 @@ class Mutation:
     noted: dict[str, Any] = field(default_factory=lambda: {"operation": "mutation"})
     compiled: CompiledQuery | None = None
     done: MutationChanges | None = None
+    _vectors: Memory = field(default_factory=dict)
 
     def prepare(self, txn: WriteTxn) -> ChangeSet:
         """Compile against the schema of the base, and run."""
@@ -41,7 +43,8 @@ class Mutation:
         self.compiled = compile_query(self.source, catalog, self.name, path=self.path)
         plan = self.compiled.require_mutation()
         values = Values(coerce_params(self.compiled.params, self.params), _now())
-        embedder = embedder_of(self.embedding)
+        # When it is overtaken and prepared again, no text is paid for again.
+        embedder = embedder_of(self.embedding, self._vectors)
         self.done = run_mutation(plan, values, txn.base, txn.reads, embedder)
         note_embedding(self.noted, embedder)
         return self.done.changes
