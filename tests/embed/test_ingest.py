@@ -13,7 +13,7 @@ import omnigraph as og
 from omnigraph.embed.local import MODEL, LocalEmbedder
 from omnigraph.embed.mock import MockEmbedder
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
-from omnigraph.errors import EmbeddingError, ValidationError
+from omnigraph.errors import EmbeddingError, KeyConflict, ValidationError
 from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
 from omnigraph.storage.staging import insert
 from omnigraph.storage.table import Table
@@ -304,6 +304,17 @@ def test_a_load_that_is_overtaken_embeds_once(graph: og.Graph, asked: list[str])
     assert asked == ["ours"]
     assert stored(graph) == {"Rain": expected}
     assert done.commit.metadata["embedding"]["provider"] == "mock"
+
+
+def test_a_load_that_is_refused_embeds_nothing(graph: og.Graph, asked: list[str]) -> None:
+    graph.load([film("Rain", blurb="old", meaning=GIVEN)], mode="append")
+    with pytest.raises(KeyConflict, match="Rain"):
+        graph.load([film("Snow", blurb="white"), film("Rain", blurb="wet")], mode="append")
+    essays = [{"type": "Essay", "data": {"slug": slug, "body": "x"}} for slug in ("a", "a")]
+    with pytest.raises(KeyConflict, match="'a'"):
+        graph.load(essays, mode="append")
+    assert asked == []
+    assert set(stored(graph)) == {"Rain"}
 
 
 def test_a_mutation_that_is_overtaken_embeds_once(graph: og.Graph, asked: list[str]) -> None:

@@ -51,6 +51,14 @@ def check_model(place: str, model: str | None, embedder: Embedder) -> None:
     )
 
 
+def lacks_vectors(rows: pa.Table, type_: NodeType | EdgeType) -> bool:
+    """Whether any `@embed` vector of the rows is to be computed."""
+    return any(
+        _empty(rows, name, embedding.source).any()
+        for name, embedding in embedded_properties(type_).items()
+    )
+
+
 def fill_vectors(
     rows: pa.Table,
     type_: NodeType | EdgeType,

@@ -16,12 +16,21 @@ from omnigraph.write.trial import Trial
 from omnigraph.write.uniqueness import check_uniqueness
 
 
-def check_changes(trial: Trial) -> None:
-    """Raise one error for everything that breaks a rule of the schema."""
+def check_changes(trial: Trial, *, before_embedding: bool = False) -> None:
+    """Raise one error for everything that breaks a rule of the schema.
+
+    ``before_embedding`` leaves out the vectors that are still to be computed.
+    """
     ordered = _by_name(trial.changes)
     for change in ordered:
         if change.rows.num_rows:
-            check_required(change.type, change.rows, trial.violations, change.places)
+            check_required(
+                change.type,
+                change.rows,
+                trial.violations,
+                change.places,
+                before_embedding=before_embedding,
+            )
             check_values(change.type, change.rows, trial.violations, change.places)
     check_together(trial)
     trial.violations.raise_if_any()

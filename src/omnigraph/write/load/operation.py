@@ -12,13 +12,15 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.embed.fill import fill_vectors
+from omnigraph.embed.fill import fill_vectors, lacks_vectors
+from omnigraph.embed.protocol import Embedder
 from omnigraph.embed.providers import embedder_of
 from omnigraph.errors import ReadSetChanged
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.entries import Commit
 from omnigraph.write.batches import TypeBatch
 from omnigraph.write.changes import ChangeSet
+from omnigraph.write.check import check_changes
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.rejects import Reject, count_codes, too_many, write_rejects
 from omnigraph.write.load.run import load_changes
@@ -27,6 +29,7 @@ from omnigraph.write.load.sources import Sources, read_sources
 from omnigraph.write.operations import note_embedding, noted_commit
 from omnigraph.write.results import LoadResult
 from omnigraph.write.runs import RUN_ID, IsFirstRun, find_run
+from omnigraph.write.trial import Trial
 from omnigraph.write.writer import Writer, WriteTxn, Written
 
 
@@ -68,7 +71,7 @@ class Load:
     def prepare(self, txn: WriteTxn) -> ChangeSet:
         """Decode and embed once for a schema, and fold by mode."""
         require_first_run(txn, self.options.run_id)
-        decoded = self._decode(txn.base.catalog)
+        decoded = self._decode(txn)
         if self.options.on_error == "fail":
             self.batches = decoded
             return load_changes(decoded, self.options.mode, txn)
@@ -84,7 +87,8 @@ class Load:
         self._check_bound()
         return settled.changes
 
-    def _decode(self, catalog: Catalog) -> list[TypeBatch]:
+    def _decode(self, txn: WriteTxn) -> list[TypeBatch]:
+        catalog = txn.base.catalog
         if self._decoded is not None and self._decoded_for is catalog:
             return self._decoded
         if self._decoded is not None and isinstance(self.data, Iterator):
@@ -97,10 +101,7 @@ class Load:
         embedder = embedder_of(self.embedding)
         self._sources = read_sources(self.data)
         if self.options.on_error == "fail":
-            self._decoded = [
-                replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder))
-                for batch in self._sources.decode(catalog)
-            ]
+            self._decoded = self._embedded(self._sources.decode(catalog), embedder, txn)
         else:
             sifted = self._sources.sift(catalog, embedder)
             self._decoded = [one.batch for one in sifted.batches]
@@ -108,6 +109,17 @@ class Load:
         self._decoded_for = catalog
         note_embedding(self.noted, embedder)
         return self._decoded
+
+    def _embedded(
+        self, batches: Sequence[TypeBatch], embedder: Embedder, txn: WriteTxn
+    ) -> list[TypeBatch]:
+        if any(lacks_vectors(batch.rows, batch.type) for batch in batches):
+            # Vectors may cost money: rows that will be refused get none.
+            changes = load_changes(batches, self.options.mode, txn)
+            check_changes(Trial(changes, txn.base, txn.reads), before_embedding=True)
+        return [
+            replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder)) for batch in batches
+        ]
 
     def _check_bound(self) -> None:
         limit = self.options.max_rejects
