@@ -5,6 +5,7 @@ Owns our texts and the limits. What a peer does for a question stands with the p
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -64,8 +65,13 @@ class Question:
 
     @property
     def limit(self) -> float:
-        """What our time over that of the peer may be at most."""
-        return TRAVERSAL_LIMIT if self.shape == "traversal" else PLAIN_LIMIT
+        """What our time over that of the peer may be at most.
+
+        There is none with a filter: with its defaults the peer looks for the nearest where
+        few rows pass, and finds few of them.
+        """
+        limits = {"plain": PLAIN_LIMIT, "filter": math.inf, "traversal": TRAVERSAL_LIMIT}
+        return limits[self.shape]
 
     @property
     def needs(self) -> tuple[str, ...]:

@@ -397,12 +397,15 @@ def test_quantised_vectors(many_vectors: og.Graph, monkeypatch: pytest.MonkeyPat
     ("rows", "parts", "probes", "refine"),
     [
         (100, 1, 20, None),
-        (20_000, 20, 20, None),
-        (900_000, 900, 60, None),
-        (4_000_000, 2_000, 133, 4),
+        (20_000, 40, 20, None),
+        (900_000, 1_800, 120, None),
+        (4_000_000, 4_000, 267, 4),
     ],
 )
 def test_search_parameters(rows: int, parts: int, probes: int, refine: int | None) -> None:
     assert vector_index.partitions(rows) == parts
     asked = search_parameters(rows)
     assert (asked.nprobes, asked.refine_factor) == (probes, refine)
+    deeper = [search_parameters(rows, depth).nprobes for depth in (10, 100, 1_000, rows)]
+    assert deeper == sorted(deeper)
+    assert deeper[-1] == max(parts, 20)

@@ -18,10 +18,12 @@ EXACT_BELOW = 20_000
 QUANTISED_FROM = 1_000_000
 """From so many on, an index keeps one byte per number; the best are compared again exactly."""
 
-_ROWS_PER_PARTITION = 1_000
+_ROWS_PER_PARTITION = 500
 _FEWEST_PROBES = 20
 _PARTITIONS_PER_PROBE = 15
 _REFINE = 4
+_DEEPER = 0.6
+"""How fast more partitions are looked at, the more than ten of the nearest are wanted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,10 +47,15 @@ def vector_kind(count: int) -> VectorKind | None:
 
 def partitions(count: int) -> int:
     """How many partitions so many vectors are divided into."""
-    return max(1, min(count // _ROWS_PER_PARTITION, isqrt(count)))
+    return max(1, min(count // _ROWS_PER_PARTITION, 2 * isqrt(count)))
 
 
-def search_parameters(row_count: int) -> SearchParameters:
-    """How to search the vector index of a table with so many rows, at its default quality."""
-    probes = max(_FEWEST_PROBES, partitions(row_count) // _PARTITIONS_PER_PROBE)
+def search_parameters(row_count: int, depth: int = 10) -> SearchParameters:
+    """How to search the vector index of a table with so many rows, at its default quality.
+
+    ``depth`` says how many of the nearest of all rows are to be found, hardly one missed.
+    """
+    every = partitions(row_count)
+    share = max(depth / 10, 1.0) ** _DEEPER / _PARTITIONS_PER_PROBE
+    probes = max(_FEWEST_PROBES, min(every, round(every * share)))
     return SearchParameters(probes, _REFINE if row_count >= QUANTISED_FROM else None)

@@ -33,9 +33,19 @@ def has_vector_index(table: Table, column: str) -> bool:
 
 
 def nearest_hits(
-    table: Table, column: str, query: npt.NDArray[np.float32], count: int, *, use_index: bool = True
+    table: Table,
+    column: str,
+    query: npt.NDArray[np.float32],
+    count: int,
+    *,
+    depth: int | None = None,
+    use_index: bool = True,
 ) -> Hits:
-    """The row ids of so many rows, the nearest first, with their distances."""
+    """The row ids of so many rows, the nearest first, with their distances.
+
+    With ``depth`` hardly one of so many of the nearest is missed, but of a large table the
+    distances are rough.
+    """
     asked: dict[str, Any] = {
         "column": column,
         "q": query,
@@ -44,9 +54,9 @@ def nearest_hits(
         "use_index": use_index,
     }
     if use_index and has_vector_index(table, column):
-        parameters = search_parameters(table.pin.row_count)
+        parameters = search_parameters(table.pin.row_count, depth or count)
         asked["nprobes"] = parameters.nprobes
-        if parameters.refine_factor is not None:
+        if parameters.refine_factor is not None and depth is None:
             asked["refine_factor"] = parameters.refine_factor
     with storage_errors(f"searching {column!r} of {table.location}"):
         found: pa.Table = (

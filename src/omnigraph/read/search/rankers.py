@@ -62,10 +62,8 @@ class NearestRanker:
 
     def best(self, pool: Pool | None, count: int) -> tuple[Positions, bool]:
         """The nearest."""
-        self.way = "vectors in memory"
         positions = None if pool is None else pool.positions
-        if self.vectors.asks_storage(positions, count):
-            self.way = "vector index" if self.vectors.is_indexed else "scan"
+        self.way = self.vectors.way(positions, count)
         self._known, complete = self.vectors.best(positions, self.query, count)
         return self._known.positions, complete
 

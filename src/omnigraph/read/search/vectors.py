@@ -7,7 +7,9 @@ through its index where it has one.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,13 +17,15 @@ import pyarrow as pa
 
 from omnigraph.read.bindings import Positions
 from omnigraph.read.entities import NOBODY, Entities
-from omnigraph.read.search.scores import Numbers, Scores
+from omnigraph.read.search.scores import Numbers, Scores, among
 from omnigraph.read.sorting import distinct
 from omnigraph.storage.table import column_names
 from omnigraph.storage.vector_search import has_vector_index, nearest_hits
 
 # So many nodes are compared here even if there is an index.
 DIRECT = 20_000
+# And so many if their vectors have to be read first.
+SCATTERED = 2_000
 # Of more than so many, those that are far away are told by a rough look.
 EXACT = 2_000
 # So many vectors are compared at a time.
@@ -34,8 +38,13 @@ _SHORT, _LONG = 1e-12, 1e12
 _DECIMALS = 12
 # So many more are asked for, to see whether the last of them ties with others.
 _MORE = 32
+# And so many times as many, where that was not enough.
+_WIDER = 4
+# Of so many for each that is wanted, what an index roughly says is made exact.
+_LOOKED = 4
 
 Vector = npt.NDArray[np.float32]
+Way = Literal["vectors in memory", "vector index", "scan"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,26 +88,65 @@ class Vectors:
     def best(self, pool: Positions | None, query: Vector, count: int) -> tuple[Scores, bool]:
         """So many of the nearest, and those as near as the last; whether they are all there are.
 
-        ``pool`` are the nodes to choose from, None for all.
+        ``pool`` are the nodes to choose from, ascending, None for all.
         """
         if self._is_missing:
             return Scores(np.empty(0, dtype=np.int64), np.empty(0)), True
-        if not self.asks_storage(pool, count):
+        if self.way(pool, count) == "vectors in memory":
             every = self.entities.positions() if pool is None else pool
             return self._best_of(every, query, count)
-        found, distances = self._stored(query, count)
-        if pool is not None:
-            kept = np.isin(found, pool)
-            found, distances = found[kept], distances[kept]
+        if count >= self.entities.count:
+            return self._scanned(pool, query), True
         # An index may miss some; only looking at every vector finds all.
-        return Scores.of(found, distances), False
+        if pool is None:
+            return Scores.of(*self._stored(query, count)), False
+        return self._stored_among(pool, query, count), False
 
-    def asks_storage(self, pool: Positions | None, count: int) -> bool:
-        """Whether so many of the nearest are found in storage: through an index, or in a scan."""
+    def way(self, pool: Positions | None, count: int) -> Way:
+        """How so many of the nearest are found."""
         size = self.entities.count if pool is None else len(pool)
-        if size <= DIRECT or count >= self.entities.count:
-            return False
-        return self.is_indexed or not self._fits
+        if size <= (DIRECT if self._fits else SCATTERED):
+            return "vectors in memory"
+        if self.is_indexed and count < self.entities.count:
+            return "vector index"
+        return "vectors in memory" if self._fits else "scan"
+
+    def _scanned(self, pool: Positions | None, query: Vector) -> Scores:
+        """The distances of all nodes that have a vector, found by looking at each."""
+        found, distances = nearest_hits(
+            self.entities.table, self.name, query, self.entities.count, use_index=False
+        )
+        # Storage finds no distance to a vector without a direction.
+        every = Scores.of(found, np.where(np.isnan(distances), 1.0, distances))
+        return every if pool is None else every.among(pool)
+
+    def _stored_among(self, pool: Positions, query: Vector, count: int) -> Scores:
+        """So many of the nearest of a pool, which are met among so many more of the nearest."""
+        rows = self.entities.count
+        depth = math.ceil(count * rows / len(pool))
+        asked = math.ceil((count + _MORE) * rows / len(pool))
+        while True:
+            found, distances = nearest_hits(
+                self.entities.table, self.name, query, min(asked, rows), depth=depth
+            )
+            near = found[~np.isnan(distances)]
+            best, is_cut = self._made_exact(near[among(near, pool)], query, count)
+            if is_cut or asked >= rows:
+                return best
+            asked *= _WIDER
+
+    def _made_exact(self, near: Positions, query: Vector, count: int) -> tuple[Scores, bool]:
+        """So many of the nearest, of nodes that are roughly in order, and those as near.
+
+        Also whether others are known to be farther away: if not, more may be as near.
+        """
+        looked = _LOOKED * count + _MORE
+        while True:
+            exact = self.scored(near[:looked], query)
+            kept = exact.numbers <= _last(exact.numbers, count)
+            if not kept.all() or looked >= len(near):
+                return Scores(exact.positions[kept], exact.numbers[kept]), not kept.all()
+            looked *= _WIDER
 
     def _stored(self, query: Vector, count: int) -> tuple[Positions, Numbers]:
         """So many of the nearest, as storage finds them, and those as near as the last."""
@@ -113,7 +161,7 @@ class Vectors:
             kept = distances <= distances[count - 1]
             if len(found) < asked or not kept.all():
                 return found[kept], distances[kept]
-            asked *= 4
+            asked *= _WIDER
 
     def _best_of(self, every: Positions, query: Vector, count: int) -> tuple[Scores, bool]:
         if len(every) <= max(min(DIRECT, EXACT), count):
@@ -131,8 +179,7 @@ class Vectors:
         near = self.scored(every[rough <= bound], query)
         if len(near.positions) <= count:
             return near, bound == np.inf
-        last = np.partition(near.numbers, count - 1)[count - 1]
-        kept = near.numbers <= last
+        kept = near.numbers <= _last(near.numbers, count)
         return Scores(near.positions[kept], near.numbers[kept]), False
 
     def _distances(self, positions: Positions, query: Vector) -> Numbers:
@@ -166,6 +213,13 @@ class Vectors:
         flat = values.values.slice(start, len(values) * self.dimension)
         rows = flat.fill_null(0).to_numpy(zero_copy_only=False).reshape(-1, self.dimension)
         return rows, values.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _last(distances: Numbers, count: int) -> float:
+    """The distance that so many have or are below."""
+    if len(distances) <= count:
+        return math.inf
+    return float(np.partition(distances, count - 1)[count - 1])
 
 
 def _cosine(products: Numbers, lengths: Numbers, valid: npt.NDArray[np.bool_]) -> Numbers:
