@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from bench.search.data import AUTHORS_FILE, DOCUMENTS_FILE, WROTE_FILE
+from bench.search.data import AUTHORS_FILE, DIMENSION, DOCUMENTS_FILE, WROTE_FILE
 from bench.search.fusion import SMOOTHING, Rows, fused
 from bench.search.questions import WANTED, Params, Question
 
@@ -48,17 +48,21 @@ class LanceDb:
     def index(self) -> list[str]:
         """Of the same kinds as ours, where the documents are searched."""
         from omnigraph.storage.index_segments import ANALYZER
-        from omnigraph.storage.vector_index import partitions, vector_kind
+        from omnigraph.storage.vector_index import build_options, partitions, vector_kind
 
         documents = self.documents
         count = self.count
         documents.create_scalar_index("year", index_type="BTREE")
         documents.create_fts_index("text", with_position=True, **ANALYZER)
-        kind = vector_kind(count)
+        kind = vector_kind(count, DIMENSION)
         if kind is None:
             return ["year BTREE", "text INVERTED"]
         documents.create_index(
-            "cosine", partitions(count), vector_column_name="meaning", index_type=kind
+            "cosine",
+            partitions(count),
+            vector_column_name="meaning",
+            index_type=kind,
+            **build_options(kind),
         )
         return ["year BTREE", "text INVERTED", f"meaning {kind}"]
 

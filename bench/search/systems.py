@@ -108,7 +108,7 @@ class RawLance:
     def index(self) -> list[str]:
         """The same indexes, one after the other."""
         from omnigraph.storage.index_segments import ANALYZER
-        from omnigraph.storage.vector_index import VECTOR_KINDS, partitions
+        from omnigraph.storage.vector_index import VECTOR_KINDS, build_options, partitions
 
         for name in self.wanted:
             type_key, column, kind = name.split()
@@ -116,7 +116,14 @@ class RawLance:
             named = f"{column}_{kind}"
             if kind in VECTOR_KINDS:
                 count = partitions(table.count_rows())
-                table.create_index(column, kind, named, metric="cosine", num_partitions=count)
+                table.create_index(
+                    column,
+                    kind,
+                    named,
+                    metric="cosine",
+                    num_partitions=count,
+                    **build_options(kind),
+                )
             elif kind == "INVERTED":
                 table.create_scalar_index(column, kind, named, with_position=True, **ANALYZER)
             else:

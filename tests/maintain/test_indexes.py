@@ -335,7 +335,8 @@ def recall(graph: og.Graph) -> float:
     rows = table.scan(["id", "like"])
     hits = 0
     for query in clustered(20, 99).astype(np.float32):
-        found = nearest(table, "like", query, nprobes=asked.nprobes)
+        refine = asked.refine_factor or 1
+        found = nearest(table, "like", query, nprobes=asked.nprobes, refine_factor=refine)
         hits += len(set(found) & set(truly_nearest(rows, "like", query)))
     return hits / 200
 
@@ -383,7 +384,7 @@ def test_quantised_vectors(many_vectors: og.Graph, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(vector_index, "QUANTISED_FROM", 3_000)
     graph = many_vectors
     report = graph.ensure_indices()
-    assert ("like", "IVF_SQ") in {(one.property, one.kind) for one in report.changes}
+    assert ("like", "IVF_RQ") in {(one.property, one.kind) for one in report.changes}
     assert recall(graph) >= 0.95
     monkeypatch.setattr(vector_index, "QUANTISED_FROM", 10_000)
     graph.load(notes(clustered(3_500, 3), 5_000), mode="append")

@@ -16,7 +16,7 @@ from omnigraph.storage.index_segments import IndexKind
 from omnigraph.storage.indexes import TableIndex, fragment_rows, indexes_of
 from omnigraph.storage.layout import layout_of, stream_parts
 from omnigraph.storage.table import Table
-from omnigraph.storage.vector_index import EXACT_BELOW, vector_kind
+from omnigraph.storage.vector_index import EXACT_BELOW, VECTOR_KINDS, vector_kind
 
 Action = Literal["build", "rebuild", "extend"]
 
@@ -30,7 +30,7 @@ _KINDS: dict[Purpose, tuple[IndexKind, ...]] = {
     "lookup": ("BTREE",),
     "match": ("BTREE", "NGRAM"),
     "words": ("INVERTED",),
-    "nearest": ("IVF_FLAT", "IVF_SQ"),
+    "nearest": VECTOR_KINDS,
 }
 
 
@@ -89,7 +89,7 @@ def _anew(table: Table, intent: IndexIntent, index: TableIndex | None, action: A
         kind = _kind(index) if index is not None else _text_kind(table, intent)
     if intent.purpose == "nearest":
         rows = _vectors(table, intent, fragments) if rows >= EXACT_BELOW else rows
-        wanted = vector_kind(rows)
+        wanted = vector_kind(rows, table.schema.field(intent.property).type.list_size)
         if wanted is None:
             return _exact(table, intent, index, rows)
         kind = wanted

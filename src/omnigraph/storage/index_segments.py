@@ -17,7 +17,7 @@ from omnigraph.storage.delta import fragment_delta
 from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.session import open_alone
 from omnigraph.storage.table import Table, TablePin
-from omnigraph.storage.vector_index import VECTOR_KINDS, VectorKind
+from omnigraph.storage.vector_index import VECTOR_KINDS, VectorKind, build_options
 
 if TYPE_CHECKING:
     from lance import LanceDataset
@@ -100,7 +100,7 @@ def build_index(
     dataset = open_alone(table.location, table.pin.version)
     options: dict[str, Any] = {}
     if kind in VECTOR_KINDS:
-        options = {"metric": metric, "num_partitions": partitions}
+        options = {"metric": metric, "num_partitions": partitions, **build_options(kind)}
     elif kind == "INVERTED":
         options = {**ANALYZER, "with_position": with_position}
     with storage_errors(f"indexing {column!r} of {table.location}"):

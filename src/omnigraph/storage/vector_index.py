@@ -6,23 +6,25 @@ looks at. Must never decide what is searched for; the distance is the cosine eve
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isqrt
 from typing import Literal
 
-VectorKind = Literal["IVF_FLAT", "IVF_SQ"]
-VECTOR_KINDS: tuple[VectorKind, ...] = ("IVF_FLAT", "IVF_SQ")
+VectorKind = Literal["IVF_FLAT", "IVF_SQ", "IVF_RQ"]
+VECTOR_KINDS: tuple[VectorKind, ...] = ("IVF_FLAT", "IVF_SQ", "IVF_RQ")
 
 EXACT_BELOW = 20_000
 """Below so many vectors, comparing all of them is exact and takes some tens of milliseconds."""
 QUANTISED_FROM = 1_000_000
-"""From so many on, an index keeps one byte per number; the best are compared again exactly."""
+"""From so many on, an index keeps a few bits per number; the best are compared again exactly."""
 
 _ROWS_PER_PARTITION = 500
 _FEWEST_PROBES = 20
 _PARTITIONS_PER_PROBE = 15
 _REFINE = 4
-_DEEPER = 0.6
+_BITS = 3
+_DEEPER = 0.7
 """How fast more partitions are looked at, the more than ten of the nearest are wanted."""
 
 
@@ -38,11 +40,19 @@ class SearchParameters:
     refine_factor: int | None = None
 
 
-def vector_kind(count: int) -> VectorKind | None:
+def vector_kind(count: int, dimension: int) -> VectorKind | None:
     """The index that so many vectors want; None where an exact search does."""
     if count < EXACT_BELOW:
         return None
-    return "IVF_FLAT" if count < QUANTISED_FROM else "IVF_SQ"
+    if count < QUANTISED_FROM:
+        return "IVF_FLAT"
+    # Lance rotates vectors in groups of eight numbers before it rounds them.
+    return "IVF_SQ" if dimension % 8 else "IVF_RQ"
+
+
+def build_options(kind: VectorKind) -> Mapping[str, int]:
+    """What is said about an index when it is built, besides its partitions and the distance."""
+    return {"num_bits": _BITS} if kind == "IVF_RQ" else {}
 
 
 def partitions(count: int) -> int:

@@ -39,7 +39,6 @@ def nearest_hits(
     count: int,
     *,
     depth: int | None = None,
-    use_index: bool = True,
 ) -> Hits:
     """The row ids of so many rows, the nearest first, with their distances.
 
@@ -51,9 +50,8 @@ def nearest_hits(
         "q": query,
         "k": count,
         "metric": METRIC,
-        "use_index": use_index,
     }
-    if use_index and has_vector_index(table, column):
+    if has_vector_index(table, column):
         parameters = search_parameters(table.pin.row_count, depth or count)
         asked["nprobes"] = parameters.nprobes
         if parameters.refine_factor is not None and depth is None:

@@ -101,6 +101,8 @@ class _Coercion:
             self.fail(f"expected an array for {type_}, found {_json_name(value)}")
         if len(value) != type_.dimension:
             self.fail(f"expected {type_.dimension} numbers, found {len(value)}")
+        if set(map(type, value)) == {float} and all(map(isfinite, value)):
+            return tuple(value)  # as it mostly is: hundreds of numbers are not looked at singly
         return tuple(self._float(item, Scalar.F64) for item in value)
 
     def _scalar(self, value: object, scalar: Scalar) -> ParamScalar:

@@ -19,7 +19,7 @@ from omnigraph.read.bindings import Positions
 from omnigraph.read.entities import NOBODY, Entities
 from omnigraph.read.search.scores import Numbers, Scores, among
 from omnigraph.read.sorting import distinct
-from omnigraph.storage.table import column_names
+from omnigraph.storage.table import ROW_ID, column_names
 from omnigraph.storage.vector_search import has_vector_index, nearest_hits
 
 # So many nodes are compared here even if there is an index.
@@ -37,13 +37,14 @@ _SHORT, _LONG = 1e-12, 1e12
 # Distances that differ beyond this are those of equal directions, summed differently.
 _DECIMALS = 12
 # So many more are asked for, to see whether the last of them ties with others.
-_MORE = 32
+_MORE = 6
 # And so many times as many, where that was not enough.
 _WIDER = 4
 # Of so many for each that is wanted, what an index roughly says is made exact.
 _LOOKED = 4
 
 Vector = npt.NDArray[np.float32]
+Rows = npt.NDArray[np.float32]
 Way = Literal["vectors in memory", "vector index", "scan"]
 
 
@@ -78,7 +79,7 @@ class Vectors:
         if self._is_missing or not len(each):
             return Scores(np.empty(0, dtype=np.int64), np.empty(0))
         parts = [
-            self._distances(each[start : start + _AT_ONCE], query)
+            _distances(*self._rows(each[start : start + _AT_ONCE]), query)
             for start in range(0, len(each), _AT_ONCE)
         ]
         distances = np.concatenate(parts)
@@ -113,18 +114,21 @@ class Vectors:
 
     def _scanned(self, pool: Positions | None, query: Vector) -> Scores:
         """The distances of all nodes that have a vector, found by looking at each."""
-        found, distances = nearest_hits(
-            self.entities.table, self.name, query, self.entities.count, use_index=False
-        )
-        # Storage finds no distance to a vector without a direction.
-        every = Scores.of(found, np.where(np.isnan(distances), 1.0, distances))
+        positions: list[Positions] = []
+        distances: list[Numbers] = []
+        for batch in self.entities.table.batches([self.name], with_row_id=True):
+            found = _distances(*_matrix(batch.column(self.name), self.dimension), query)
+            known = ~np.isnan(found)
+            positions.append(batch.column(ROW_ID).to_numpy().astype(np.int64)[known])
+            distances.append(found[known])
+        every = Scores.of(np.concatenate(positions), np.concatenate(distances))
         return every if pool is None else every.among(pool)
 
     def _stored_among(self, pool: Positions, query: Vector, count: int) -> Scores:
         """So many of the nearest of a pool, which are met among so many more of the nearest."""
         rows = self.entities.count
         depth = math.ceil(count * rows / len(pool))
-        asked = math.ceil((count + _MORE) * rows / len(pool))
+        asked = math.ceil((_LOOKED * count + _MORE) * rows / len(pool))
         while True:
             found, distances = nearest_hits(
                 self.entities.table, self.name, query, min(asked, rows), depth=depth
@@ -182,14 +186,6 @@ class Vectors:
         kept = near.numbers <= _last(near.numbers, count)
         return Scores(near.positions[kept], near.numbers[kept]), False
 
-    def _distances(self, positions: Positions, query: Vector) -> Numbers:
-        """Exact, and the same for the same two vectors wherever they stand."""
-        rows, valid = self._rows(positions)
-        wide, asked = rows.astype(np.float64), query.astype(np.float64)
-        products = np.einsum("ij,j->i", wide, asked)
-        lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide)) * np.sqrt(asked @ asked)
-        return _cosine(products, lengths, valid)
-
     def _rough(self, positions: Positions, query: Vector) -> Numbers:
         """Fast, to tell which ones are worth a second look; -inf for those that always are."""
         rows, valid = self._rows(positions)
@@ -205,14 +201,26 @@ class Vectors:
         distances[~valid] = np.nan
         return distances
 
-    def _rows(self, positions: Positions) -> tuple[npt.NDArray[np.float32], pa.Array]:
+    def _rows(self, positions: Positions) -> tuple[Rows, pa.Array]:
         values = self.entities.values(self.name, positions)
-        if isinstance(values, pa.ChunkedArray):
-            values = values.combine_chunks()
-        start = values.offset * self.dimension
-        flat = values.values.slice(start, len(values) * self.dimension)
-        rows = flat.fill_null(0).to_numpy(zero_copy_only=False).reshape(-1, self.dimension)
-        return rows, values.is_valid().to_numpy(zero_copy_only=False)
+        return _matrix(values, self.dimension)
+
+
+def _matrix(values: pa.Array | pa.ChunkedArray, dimension: int) -> tuple[Rows, pa.Array]:
+    """One row per vector, and which of them are there."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    flat = values.values.slice(values.offset * dimension, len(values) * dimension)
+    rows = flat.fill_null(0).to_numpy(zero_copy_only=False).reshape(-1, dimension)
+    return rows, values.is_valid().to_numpy(zero_copy_only=False)
+
+
+def _distances(rows: Rows, valid: npt.NDArray[np.bool_], query: Vector) -> Numbers:
+    """Exact, and the same for the same two vectors wherever they stand; NaN for none."""
+    wide, asked = rows.astype(np.float64), query.astype(np.float64)
+    products = np.einsum("ij,j->i", wide, asked)
+    lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide)) * np.sqrt(asked @ asked)
+    return _cosine(products, lengths, valid)
 
 
 def _last(distances: Numbers, count: int) -> float:
