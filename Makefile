@@ -23,7 +23,7 @@ PROJECT_STAMP := $(VENV)/.stamp-project
 DOCS_STAMP := $(VENV)/.stamp-docs
 PINS_STAMP := $(VENV)/.stamp-pins
 
-.PHONY: help venv demo test check bench docs pins fmt clean
+.PHONY: help venv demo test lint check bench docs pins fmt clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -62,11 +62,13 @@ test: venv ## the whole test suite; coverage of the quick tests is reported
 	$(BIN)/python -m pytest -n 2 -m slow
 	$(BIN)/python -m pytest -n 2 -m "not slow" --cov=omnigraph --cov-report=term
 
-check: venv ## formatting, lint, types, layers and the quick tests
+lint: venv ## formatting, lint, types and layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+check: lint ## the same and the quick tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"
 
 bench: venv ## the benchmarks, as ratios with limits
