@@ -39,6 +39,10 @@ class Ranker(Protocol):
         """What a result says about each node."""
 
     @property
+    def asks_storage(self) -> bool:
+        """Whether it may have to wait for storage, every time."""
+
+    @property
     def way(self) -> str:
         """How it was answered last, for people."""
 
@@ -51,6 +55,11 @@ class NearestRanker:
     query: Vector
     way: str = "vectors in memory"
     _known: Scores | None = None
+
+    @property
+    def asks_storage(self) -> bool:
+        """Whether there are so many vectors that they are not kept in memory."""
+        return self.vectors.way(None, 1) != "vectors in memory"
 
     def keys(self, positions: Positions) -> Numbers:
         """The distances."""
@@ -82,6 +91,11 @@ class WordsRanker:
     _best: Scores | None = None
     _pool: Positions | None = None
     """The nodes that the best were chosen from, if not from all."""
+
+    @property
+    def asks_storage(self) -> bool:
+        """Whether there are so many texts that an index is asked."""
+        return self.words.is_indexed
 
     def keys(self, positions: Positions) -> Numbers:
         """The scores, turned round."""

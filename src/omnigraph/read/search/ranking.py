@@ -8,6 +8,7 @@ of ranking all rows, at the price of ranking few.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
@@ -139,7 +140,7 @@ class RankedRead:
     def _fused(self, fusion: plan.Fusion, wanted: int | None) -> Bindings:
         """The rows of the best nodes of both, each as the first ranking that knows it has it."""
         nodes = fusion.variable
-        arms = [self._arm(arm, wanted, nodes) for arm in (fusion.primary, fusion.secondary)]
+        arms = self._arms(fusion, wanted)
         scores = self.fuse(fusion, arms)
         primary, secondary = arms
         only = ~np.isin(secondary.columns[nodes], primary.columns[nodes])
@@ -151,6 +152,17 @@ class RankedRead:
         first = _first_places(rows.columns[nodes])
         chosen = np.lexsort([order, first, *reversed(self._further(rows)), -fused])
         return rows.take(chosen if wanted is None else chosen[:wanted])
+
+    def _arms(self, fusion: plan.Fusion, wanted: int | None) -> list[Bindings]:
+        """The rows of both rankings; found side by side where both wait for storage."""
+        each = (fusion.primary, fusion.secondary)
+        waits = all(self.rankers.of(arm).asks_storage for arm in each)
+        # A trace has one operator at work at a time.
+        if self.ctx.trace.is_on or not waits:
+            return [self._arm(arm, wanted, fusion.variable) for arm in each]
+        with ThreadPoolExecutor(1) as other:
+            second = other.submit(self._arm, fusion.secondary, wanted, fusion.variable)
+            return [self._arm(fusion.primary, wanted, fusion.variable), second.result()]
 
     def fuse(self, fusion: plan.Fusion, arms: Sequence[Bindings]) -> Scores:
         """The fused score of every node that either ranking knows."""
