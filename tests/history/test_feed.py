@@ -33,6 +33,8 @@ from tests.history.changing import (
 from tests.maintain.cleaning import clean
 from tests.write.writing import compact_all
 
+pytestmark = pytest.mark.slow
+
 
 @pytest.fixture
 def graph(tmp_path: Path) -> og.Graph:

@@ -31,6 +31,8 @@ from tests.history.merging import (
 )
 from tests.write.writing import compact_all, index_all
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """
 node Person {
     name: String @key

@@ -28,6 +28,8 @@ from tests.history.merging import (
 )
 from tests.write.writing import unchanged
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """
 node Person {
     name: String @key

@@ -19,6 +19,8 @@ from omnigraph.read.topology import Topology
 from omnigraph.storage.meter import RequestMeter, measure
 from tests.write.writing import compact_all, mutate
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """\
 node Person { name: String @key  age: I32? }
 node City { name: String @key }
@@ -303,7 +305,6 @@ CHANGES = (
 )
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(12))
 def test_degrees_through_any_history(seed: int, tmp_path: Path) -> None:
     history = History(og.init(tmp_path / "graph", SCHEMA), seed)

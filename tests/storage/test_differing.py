@@ -63,6 +63,7 @@ def check(one: Table, other: Table) -> None:
     assert differing.count_only_in(one, other) == len(wanted)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_dense")
 @pytest.mark.parametrize("seed", range(6))
 def test_rows_of_two_lines_of_versions(local: Table, seed: int) -> None:

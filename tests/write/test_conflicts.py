@@ -24,6 +24,8 @@ from tests.write.writing import (
     unchanged,
 )
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """
 node Person {
     name: String @key
@@ -45,17 +47,12 @@ edge Wrote: Person -> Note
 
 # A second handle acts there: before anything was read, checked, written or published.
 POINTS = [
+    "txn_captured",
+    "changes_built",
+    "changes_checked",
+    "rows_written",
+    "table_staged",
     "publish_ready",
-    *(
-        pytest.param(point, marks=pytest.mark.slow)
-        for point in (
-            "txn_captured",
-            "changes_built",
-            "changes_checked",
-            "rows_written",
-            "table_staged",
-        )
-    ),
 ]
 
 
@@ -196,7 +193,6 @@ def test_compaction_in_between_fails_no_write(
     assert plain(graph) == results[write]
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("work", ["index", "both", "indexed and compacted"])
 @pytest.mark.parametrize("write", WRITES)
 def test_maintenance_in_between_fails_no_write(
@@ -693,7 +689,6 @@ def test_a_lost_acknowledgement_that_others_follow_is_success(graph: og.Graph) -
     assert [commit.id for commit in history].count(result.commit.id) == 1
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("forever", [False, True])
 @pytest.mark.parametrize("point", faults.STORAGE_POINTS)
 @pytest.mark.parametrize("write", ["insert", "upsert", "update", "delete", "insert_edge", "merge"])

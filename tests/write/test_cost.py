@@ -19,6 +19,8 @@ from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.session import TableHandles
 from tests.write.writing import mutate
 
+pytestmark = pytest.mark.slow
+
 SCHEMA = """
 node Person {
     name: String @key
