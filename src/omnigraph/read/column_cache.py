@@ -26,6 +26,8 @@ from omnigraph.storage.table import Table
 CACHE_BYTES = int(os.environ.get("OMNIGRAPH_COLUMN_CACHE_BYTES") or 512 * 2**20)
 
 LOOKUPS_KEPT = 4_096
+# Rows that are kept one by one take so small a part of the cache, for each column.
+PARTS = 64
 
 Key = tuple[str, int, str]
 Positions = npt.NDArray[np.int64]
@@ -129,7 +131,8 @@ class ColumnCache:
             read = SomeValues(missing, read_rows(table, column, missing))
             held = read if held is None else held.joined(read)
             self._misses += 1
-            self._keep(key, held)
+            # Joining copies: what became too much is begun anew with what was read last.
+            self._keep(key, held if held.size <= self.max_bytes // PARTS else read)
         else:
             self._hits += 1
         return held.values.take(pa.array(np.searchsorted(held.row_ids, row_ids)))

@@ -36,8 +36,8 @@ FEW = 1_000
 SMALL_TABLE = 50_000
 # Reading a row by itself costs as much as reading so many bytes of a column.
 ROW_BYTES = 64 * 1024
-# How many bytes a text has as long as none was seen.
-TEXT_BYTES = 16
+# Of texts that nobody has seen yet, so large a part of a table is read as a whole.
+PART = 0.05
 # Tables of so many rows are filtered in storage rather than in memory.
 MANY = 2_000_000
 # So many ids are read sooner than a map of them is made.
@@ -219,10 +219,11 @@ class Entities:
         if self.count <= SMALL_TABLE:
             return True
         known = self.cache.partly(self.table, column)
+        width = _width(self.table.schema.field(column).type) if known is None else known.width
+        if width is None:
+            return len(positions) >= PART * self.count
         asked = len(positions) + (0 if known is None else len(known.row_ids))
-        width = known.width if known is not None else _width(self.table.schema.field(column).type)
-        whole = self.count * width
-        return whole <= min(asked * ROW_BYTES, self.cache.max_bytes)
+        return self.count * width <= min(asked * ROW_BYTES, self.cache.max_bytes)
 
     def _some(self, column: str, positions: Positions) -> pa.Array:
         known = distinct(positions)
@@ -236,11 +237,11 @@ class Entities:
         return arrow_field(name, self.type.properties[name].type).type
 
 
-def _width(type_: pa.DataType) -> float:
-    """How many bytes a value of a column has, roughly."""
+def _width(type_: pa.DataType) -> float | None:
+    """How many bytes a value of a column has; None where that depends on the value."""
     if pa.types.is_fixed_size_list(type_):
-        return float(type_.list_size) * _width(type_.value_type)
-    return float(type_.bit_width) / 8 if pa.types.is_primitive(type_) else TEXT_BYTES
+        return float(type_.list_size * type_.value_type.bit_width) / 8
+    return float(type_.bit_width) / 8 if pa.types.is_primitive(type_) else None
 
 
 def _nullable(slots: Positions, positions: Positions) -> pa.Array:
