@@ -42,7 +42,7 @@ from tests.write.model import (
 )
 from tests.write.writing import image, maintain
 
-EXAMPLES, STEPS = 60, 30
+EXAMPLES, STEPS = 40, 30
 seen: Counter[str] = Counter()
 """What the examples have met, so that the test can tell whether it looked at anything."""
 
