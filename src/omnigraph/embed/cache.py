@@ -75,36 +75,21 @@ class FrugalEmbedder:
         return vectors
 
 
-@dataclass(frozen=True, slots=True)
-class RememberingEmbedder:
-    """Asks another embedder for what is not known yet: for few texts, several times over."""
-
-    inner: Embedder
-    known: Memory
-
-    @property
-    def provider(self) -> str:
-        """That of the other embedder."""
-        return self.inner.provider
-
-    @property
-    def model(self) -> str:
-        """That of the other embedder."""
-        return self.inner.model
-
-    def embed(self, texts: Texts, dimension: int, role: Role = "document") -> Vectors:
-        """The vectors of the other embedder."""
-        wanted = [(text, dimension, role) for text in text_array(texts).to_pylist()]
-        new = [place for place, key in enumerate(wanted) if key not in self.known]
-        if new:
-            try:
-                made = self.inner.embed([wanted[place][0] for place in new], dimension, role)
-            except EmbeddingError as error:
-                if error.position is not None:
-                    error.position = new[error.position]
-                raise
-            self.known.update({wanted[place]: made[row] for row, place in enumerate(new)})
-        return np.stack([self.known[key] for key in wanted])
+def embed_new(
+    embedder: Embedder, known: Memory, texts: Texts, dimension: int, role: Role
+) -> Vectors:
+    """One vector per text; only what is not known yet is asked for, and known from then on."""
+    wanted = [(text, dimension, role) for text in text_array(texts).to_pylist()]
+    new = [place for place, key in enumerate(wanted) if key not in known]
+    if new:
+        try:
+            made = embedder.embed([wanted[place][0] for place in new], dimension, role)
+        except EmbeddingError as error:
+            if error.position is not None:
+                error.position = new[error.position]
+            raise
+        known.update({wanted[place]: made[row] for row, place in enumerate(new)})
+    return np.stack([known[key] for key in wanted])
 
 
 def _keys(texts: Iterable[str]) -> pa.Array:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from omnigraph.embed.cache import FrugalEmbedder, Memory, RememberingEmbedder
+from omnigraph.embed.cache import FrugalEmbedder, Memory, embed_new
 from omnigraph.embed.configuration import (
     GEMINI,
     LOCAL,
@@ -62,7 +62,10 @@ class ConfiguredEmbedder:
 
     def embed(self, texts: Texts, dimension: int, role: Role = "document") -> Vectors:
         """One unit vector per text."""
-        vectors = self._embedder.embed(texts, dimension, role)
+        if self.known is None:
+            vectors = self._embedder.embed(texts, dimension, role)
+        else:
+            vectors = embed_new(self._embedder, self.known, texts, dimension, role)
         self._has_embedded = True
         return vectors
 
@@ -76,8 +79,7 @@ class ConfiguredEmbedder:
     @property
     def _embedder(self) -> Embedder:
         if self._made is None:
-            made = _make(self.config or EmbedderConfig.of_environment())
-            self._made = made if self.known is None else RememberingEmbedder(made, self.known)
+            self._made = _make(self.config or EmbedderConfig.of_environment())
         return self._made
 
 
