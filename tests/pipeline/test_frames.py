@@ -38,6 +38,7 @@ node Person {
     score: F64?
     born: Date?
     seen: DateTime?
+    visits: [DateTime]?
     photo: Blob?
     tags: [String]?
     at: Vector(3)?
@@ -227,6 +228,18 @@ def test_milliseconds_are_not_rounded_to_days(graph: og.Graph, area: StagingArea
     assert kept.column("seen").cast(pa.int64()).to_pylist() == [1_500_000_000_123]
 
 
+def test_milliseconds_in_lists_are_not_rounded_to_days(graph: og.Graph, area: StagingArea) -> None:
+    millis = pa.array([1_500_000_000_123], pa.int64()).cast(pa.date64(), safe=False)
+    for visits in (
+        pa.ListArray.from_arrays([0, 1], millis),
+        pa.LargeListArray.from_arrays([0, 1], millis),
+        pa.FixedSizeListArray.from_arrays(millis, 1),
+    ):
+        _, kept = written(person(graph, pa.table({"name": ["Ann"], "visits": visits})), area)
+        (found,) = kept.column("visits").to_pylist()
+        assert found == [dt.datetime(2017, 7, 14, 2, 40, 0, 123_000, tzinfo=dt.UTC)]
+
+
 def test_a_frame_without_rows_keeps_its_columns(graph: og.Graph, area: StagingArea) -> None:
     _, kept = written(person(graph, pa.schema([("name", pa.string())]).empty_table()), area)
     assert (kept.num_rows, kept.column_names) == (0, ["name"])
@@ -335,6 +348,7 @@ def test_the_types_of_spark(graph: og.Graph, spark: SparkSession) -> None:
         "score": 1.25,
         "born": "1980-01-02",
         "seen": "2020-01-01T12:00:00.000Z",
+        "visits": None,
         "photo": found["Ann"]["photo"],
         "tags": ["a", "b"],
         "at": [1.5, 2.0, 3.0],

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
 
@@ -27,6 +27,9 @@ def chosen(graph: og.Graph, type_name: str = "Sample") -> Selection:
 
 MOST = EXTREMES["key"]
 NONE = "nothing at all"
+LAST = datetime(9999, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+BEFORE = datetime(1969, 12, 31, 23, 59, 59, 999_000, tzinfo=UTC)
+PARIS = timezone(timedelta(hours=1))
 
 PUSHED: list[tuple[asked.Filter, list[str]]] = [
     (asked.EqualTo(("id",), "plain"), ["plain"]),
@@ -48,6 +51,12 @@ PUSHED: list[tuple[asked.Filter, list[str]]] = [
     (asked.In(("f64",), (0.0, 5.0)), ["plain"]),
     (asked.EqualTo(("f32",), 0.5), ["plain"]),
     (asked.LessThan(("day",), date(2024, 2, 29)), [MOST]),
+    (asked.EqualTo(("moment",), BEFORE), ["plain"]),
+    (asked.GreaterThan(("moment",), BEFORE), [MOST]),
+    (asked.LessThanOrEqual(("moment",), BEFORE.astimezone(PARIS)), ["plain"]),
+    (asked.In(("moment",), (BEFORE, LAST)), [MOST, "plain"]),
+    (asked.Not(asked.In(("moment",), (LAST,))), ["plain"]),
+    (asked.IsNull(("moment",)), [NONE]),
     (asked.In(("kind",), ("left", "nowhere")), [NONE, "plain"]),
     (asked.Not(asked.In(("kind",), ("right",))), [NONE, "plain"]),
     (asked.StringStartsWith(("text",), "100%"), ["plain"]),
@@ -61,7 +70,10 @@ LEFT: list[asked.Filter] = [
     asked.EqualTo(("u32",), 0),
     asked.EqualTo(("u64",), Decimal(1)),
     asked.IsNull(("u64",)),
-    asked.GreaterThan(("moment",), datetime(2020, 1, 1, tzinfo=UTC)),
+    asked.GreaterThan(("moment",), datetime(2020, 1, 1)),  # noqa: DTZ001 - of no place
+    asked.GreaterThan(("moment",), BEFORE + timedelta(microseconds=1)),
+    asked.In(("moment",), (BEFORE, BEFORE - timedelta(microseconds=999))),
+    asked.EqualTo(("moment",), date(2020, 1, 1)),
     asked.IsNull(("vector",)),
     asked.EqualTo(("texts",), ["a"]),
     asked.EqualTo(("text", "inside"), "a"),

@@ -255,5 +255,5 @@ def test_constants_are_stored_values() -> None:
     assert arrow_scalar(3, Scalar.F64).as_py() == 3.0
     assert arrow_scalar(date(1970, 1, 2), Scalar.DATE).cast(pa.int32()).as_py() == 1
     moment = arrow_scalar(datetime(1970, 1, 1, 0, 0, 1, tzinfo=UTC), Scalar.DATETIME)
-    assert moment.type == pa.date64()
+    assert moment.type == pa.timestamp("ms", "UTC")
     assert moment.cast(pa.int64()).as_py() == 1000

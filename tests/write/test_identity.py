@@ -41,9 +41,7 @@ def as_table(type_: NodeType, rows: list[tuple[Any, ...]]) -> pa.Table:
     arrays = []
     for at, name in enumerate(type_.key):
         stored = row_columns(type_).field(name).type
-        values = [row[at] for row in rows]
-        plain = pa.int64() if pa.types.is_date64(stored) else stored
-        arrays.append(pa.array(values, plain).cast(stored))
+        arrays.append(pa.array([row[at] for row in rows], stored))
     return pa.table(arrays, names=list(type_.key))
 
 

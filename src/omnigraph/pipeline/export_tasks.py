@@ -29,11 +29,10 @@ Format = Literal["jsonl", "parquet"]
 
 _GROUP_ROWS = 131_072
 _GROUP_BYTES = 64 << 20
-# Parquet keeps no milliseconds of an Arrow date64, and has no lists of one length.
+# Parquet has no lists of one length.
 _PARQUET: Mapping[Scalar, pa.DataType] = {
     **SCALARS,
     Scalar.BLOB: pa.large_binary(),
-    Scalar.DATETIME: pa.timestamp("ms", "UTC"),
     Scalar.VECTOR: pa.list_(pa.field("element", pa.float32())),
 }
 

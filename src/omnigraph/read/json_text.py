@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 # 64-bit offsets: the text of a batch may be larger than two gigabytes where its values are not.
 TEXT: Final = pa.large_string()
+_MOMENT: Final = pa.timestamp("ms", "UTC")
 
 _SHORT_ESCAPES = {"\b": r"\b", "\t": r"\t", "\n": r"\n", "\f": r"\f", "\r": r"\r", '"': r"\""}
 _BACKSLASH = ord("\\")
@@ -40,7 +41,7 @@ def json_text(values: pa.Array) -> pa.Array:
         return _float_text(values)
     if pa.types.is_date32(type_):
         return _quoted(values.cast(TEXT))
-    if pa.types.is_date64(type_):
+    if type_ == _MOMENT:
         return _moment_text(values)
     if pa.types.is_list(type_) or pa.types.is_fixed_size_list(type_):
         return _list_text(values)
@@ -115,7 +116,8 @@ def _float_text(values: pa.Array) -> pa.Array:
 
 
 def _moment_text(values: pa.Array) -> pa.Array:
-    texts = values.cast(pa.timestamp("ms")).cast(TEXT)
+    # Without its zone, which Arrow would look up and write into the text.
+    texts = values.cast(pa.int64()).cast(pa.timestamp("ms")).cast(TEXT)
     return _quoted(pc.binary_replace_slice(texts, 10, 11, "T"), closing='Z"')
 
 

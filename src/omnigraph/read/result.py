@@ -32,7 +32,7 @@ class Result:
     """
 
     table: pa.Table
-    """The rows as the engine made them; `to_arrow` is for use outside."""
+    """The rows, in the types that are stored."""
     query_name: str
     commit_id: str
     branch: str | None
@@ -74,9 +74,8 @@ class Result:
         return f"[{','.join(page[1:-1] for page in self.json_pages())}]"
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table; a `DateTime` is a timestamp in UTC."""
-        fields = [field.with_type(_outside(field.type)) for field in self.table.schema]
-        return self.table.cast(pa.schema(fields))
+        """The rows as an Arrow table; a `DateTime` is a timestamp of milliseconds in UTC."""
+        return self.table
 
     def to_pandas(self) -> Any:
         """The rows as a pandas frame; integers have pandas' own types, which know null."""
@@ -145,14 +144,3 @@ def _is_plain(type_: pa.DataType) -> bool:
     """Whether Python's own values are what JSON would have."""
     plain = (pa.types.is_string, pa.types.is_integer, pa.types.is_boolean)
     return any(test(type_) for test in plain)
-
-
-def _outside(type_: pa.DataType) -> pa.DataType:
-    """The type that other libraries understand; they would take `date64` for a mere day."""
-    if pa.types.is_date64(type_):
-        return pa.timestamp("ms", "UTC")
-    if pa.types.is_list(type_):
-        return pa.list_(type_.value_field.with_type(_outside(type_.value_type)))
-    if pa.types.is_struct(type_):
-        return pa.struct([field.with_type(_outside(field.type)) for field in type_])
-    return type_

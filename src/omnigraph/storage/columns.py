@@ -24,7 +24,8 @@ SCALARS: Mapping[Scalar, pa.DataType] = {
     Scalar.F32: pa.float32(),
     Scalar.F64: pa.float64(),
     Scalar.DATE: pa.date32(),
-    Scalar.DATETIME: pa.date64(),
+    # A time zone: without one, other tools take the values for times of an unknown place.
+    Scalar.DATETIME: pa.timestamp("ms", "UTC"),
 }
 
 

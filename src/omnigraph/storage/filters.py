@@ -28,7 +28,7 @@ ValueOf = Callable[[plan.Scalarish], plan.Constant]
 
 STRUCTURAL = {"@id": "id", "@src": "src", "@dst": "dst"}
 # Lance cannot evaluate an Arrow expression about a column of these types, nor about a vector.
-_UNPUSHABLE = frozenset({Scalar.U32, Scalar.U64, Scalar.DATETIME})
+_UNPUSHABLE = frozenset({Scalar.U32, Scalar.U64})
 _NEVER = pc.scalar(False)  # noqa: FBT003 - pyarrow's own signature
 
 
@@ -304,7 +304,7 @@ def arrow_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
         return pa.array(days, pa.int32()).cast(pa.date32())
     if scalar is Scalar.DATETIME:
         moments = [None if value is None else epoch_millis(value) for value in values]
-        return pa.array(moments, pa.int64()).cast(pa.date64())
+        return pa.array(moments, SCALARS[scalar])
     if scalar in INTEGERS:
         values = [None if value is None else int(value) for value in values]
     if scalar in FLOATS:

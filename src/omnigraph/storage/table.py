@@ -168,7 +168,7 @@ def is_filterable(table: Table) -> bool:
     """
     import pyarrow as pa
 
-    opaque = (pa.uint32(), pa.uint64(), pa.date64())
+    opaque = (pa.uint32(), pa.uint64())
     return not any(
         pa.types.is_list(column.type) and column.type.value_type in opaque
         for column in table.schema

@@ -26,7 +26,7 @@ from omnigraph.write.violations import Places, Violation, Violations
 # No property can have such a name.
 _FIRST, _OTHER, _HOLDER = "@first", "@other", "@holder"
 # Lance cannot evaluate an Arrow expression about columns of these types.
-_UNPUSHABLE = (pa.uint32(), pa.uint64(), pa.date64())
+_UNPUSHABLE = (pa.uint32(), pa.uint64())
 
 
 def check_uniqueness(change: TypeChange, trial: Trial) -> None:

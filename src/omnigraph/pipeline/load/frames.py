@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 
 # Beyond this a float is not the integer that somebody wrote.
 _EXACT = 2**53
+_LISTS = (pt.is_list, pt.is_large_list, pt.is_fixed_size_list)
 
 
 class Unwritten(Protocol):
@@ -99,7 +100,7 @@ def _reader(type_: EntityType, label: str, frame: object) -> pa.RecordBatchReade
 def _cast(schema: pa.Schema, reader: pa.RecordBatchReader) -> Iterator[pa.RecordBatch]:
     for batch in reader:
         columns = [
-            column if column.type.equals(kept.type) else column.cast(pa.int64()).cast(kept.type)
+            column if column.type.equals(kept.type) else column.cast(kept.type)
             for column, kept in zip(batch.columns, schema, strict=True)
         ]
         yield pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -111,11 +112,13 @@ def _kept_schema(type_: EntityType, schema: pa.Schema) -> pa.Schema:
 
 def _kept_field(type_: EntityType, found: pa.Field) -> pa.Field:
     """Parquet rounds milliseconds to days: they are kept as moments, which say the same."""
-    if not pt.is_date64(found.type):
+    is_list = any(is_kind(found.type) for is_kind in _LISTS)
+    if not pt.is_date64(found.type.value_type if is_list else found.type):
         return found
     property_ = type_.properties.get(found.name)
     is_moment = property_ is not None and property_.type.scalar is Scalar.DATETIME
-    return found.with_type(pa.timestamp("ms", "UTC" if is_moment else None))
+    kept = pa.timestamp("ms", "UTC" if is_moment else None)
+    return found.with_type(pa.list_(kept) if is_list else kept)
 
 
 def _is_pandas(frame: object) -> bool:

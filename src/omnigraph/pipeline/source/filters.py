@@ -23,7 +23,16 @@ from omnigraph.storage.table import is_filterable
 
 # Lance cannot evaluate Arrow expressions about the others.
 _PUSHABLE = frozenset(
-    {Scalar.STRING, Scalar.BOOL, Scalar.I32, Scalar.I64, Scalar.F32, Scalar.F64, Scalar.DATE}
+    {
+        Scalar.STRING,
+        Scalar.BOOL,
+        Scalar.I32,
+        Scalar.I64,
+        Scalar.F32,
+        Scalar.F64,
+        Scalar.DATE,
+        Scalar.DATETIME,
+    }
 )
 
 
@@ -82,12 +91,12 @@ def _positive(wanted: Any, scalars: Mapping[str, Scalar]) -> pc.Expression | Non
 
 def _among(field: pc.Expression, scalar: Scalar, values: tuple[Any, ...]) -> pc.Expression | None:
     typed = [_typed(value, scalar) for value in values]
-    plain = [value.as_py() for value in typed if value is not None]
-    if not plain or len(plain) < len(values):
+    if not typed or any(value is None for value in typed):
         return None
-    if scalar in FLOATS and 0 in plain:
-        plain += [0.0, -0.0]  # a list tells them apart, Spark does not
-    return field.isin(pa.array(plain, SCALARS[scalar]))
+    if scalar in FLOATS and 0 in values:
+        # A list tells them apart, Spark does not.
+        typed += [pa.scalar(zero, SCALARS[scalar]) for zero in (0.0, -0.0)]
+    return field.isin(pa.array(typed, SCALARS[scalar]))
 
 
 def _like(field: pc.Expression, scalar: Scalar, wanted: Any) -> pc.Expression | None:
@@ -111,11 +120,18 @@ def _typed(value: Any, scalar: Scalar) -> pa.Scalar | None:
         fits = type(value) in (int, float) and _is_exact(value, scalar)
     elif scalar is Scalar.DATE:
         fits = isinstance(value, date) and not isinstance(value, datetime)
+    elif scalar is Scalar.DATETIME:
+        fits = isinstance(value, datetime) and _is_moment(value)
     elif scalar is Scalar.STRING:
         fits = isinstance(value, str)
     elif scalar is Scalar.BOOL:
         fits = isinstance(value, bool)
     return pa.scalar(value, SCALARS[scalar]) if fits else None
+
+
+def _is_moment(value: datetime) -> bool:
+    """Whether a time of Spark's, which knows microseconds, is one that a property can have."""
+    return value.tzinfo is not None and value.microsecond % 1000 == 0
 
 
 def _is_exact(value: float, scalar: Scalar) -> bool:

@@ -15,6 +15,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.temporal import epoch_days, epoch_millis, parse_date, parse_datetime
+from omnigraph.lang.types import Scalar
+from omnigraph.storage.columns import SCALARS
+
+_MOMENT = SCALARS[Scalar.DATETIME]
 
 FIRST_DAY, LAST_DAY = -719_162, 2_932_896
 """0001-01-01 and 9999-12-31."""
@@ -49,7 +53,7 @@ def moments_of_texts(texts: pa.Array) -> pa.Array:
     """Times from their text."""
     if _all_match(texts, _DATETIME):
         try:
-            return moments_of_numbers(texts.cast(pa.timestamp("ms", "UTC")).cast(pa.int64()))
+            return moments_of_numbers(texts.cast(_MOMENT).cast(pa.int64()))
         except pa.ArrowInvalid:
             pass
     return moments_of_numbers(_by_text(texts, read_datetime, pa.int64()))
@@ -57,7 +61,7 @@ def moments_of_texts(texts: pa.Array) -> pa.Array:
 
 def moments_of_numbers(numbers: pa.Array) -> pa.Array:
     """Times from milliseconds since 1970, of the years 1 to 9999."""
-    return _within(numbers, FIRST_MILLI, LAST_MILLI).cast(pa.int64()).cast(pa.date64())
+    return _within(numbers, FIRST_MILLI, LAST_MILLI).cast(pa.int64()).cast(_MOMENT)
 
 
 def blobs_of_texts(texts: pa.Array) -> pa.Array:
