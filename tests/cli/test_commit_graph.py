@@ -12,12 +12,12 @@ from omnigraph.cli.commit_graph import Line, Node, draw
 
 
 def nodes(text: str) -> list[Node]:
-    """`d:b,c b:a c:a a` for a diamond; `a!` is gone."""
+    """`d:b,c b:a c:a a` for a diamond."""
     found = []
     for word in text.split():
         name, _, parents = word.partition(":")
         ids = tuple(parents.split(",")) if parents else ()
-        found.append(Node(name.removesuffix("!"), ids, is_gone=name.endswith("!")))
+        found.append(Node(name, ids))
     return found
 
 
@@ -137,16 +137,6 @@ def test_a_branch_that_merges_back_and_forth() -> None:
 * m1
 """
     assert picture("m3:m2,b2 b2:b1,m2 m2:m1,b1 b1:m1 m1") == shown
-
-
-def test_a_merged_commit_that_is_gone() -> None:
-    shown = """\
-* m
-|\\
-| x z
-* l
-"""
-    assert picture("m:l,z z! l") == shown
 
 
 def test_nothing_seems_to_follow_from_a_commit_without_parents() -> None:

@@ -75,6 +75,38 @@ def test_the_block_keeps_the_cause_and_other_errors() -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "raised", "arguments"),
+    [
+        ("External error: KeyboardInterrupt: ", KeyboardInterrupt, ()),
+        ("External error: External error: KeyboardInterrupt: ", KeyboardInterrupt, ()),
+        ("External error: SystemExit: 143", SystemExit, (143,)),
+        ("External error: SystemExit: enough", SystemExit, ("enough",)),
+        ("External error: SystemExit: ", SystemExit, (None,)),
+    ],
+)
+def test_what_a_signal_handler_raised_stays_what_it_is(
+    text: str, raised: type[BaseException], arguments: tuple[object, ...]
+) -> None:
+    with pytest.raises(raised) as caught, storage_errors("reading"):
+        raise ValueError(text)
+    assert caught.value.args == arguments
+    assert str(caught.value.__cause__) == text
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "the value KeyboardInterrupt: is no number",
+        "External error: the file KeyboardInterrupt: is not there",
+        "External error: KeyboardInterrupted: ",
+    ],
+)
+def test_a_text_that_only_speaks_of_interrupts_is_a_failure(text: str) -> None:
+    with pytest.raises(StorageError), storage_errors("reading"):
+        raise ValueError(text)
+
+
+@pytest.mark.parametrize(
     ("error", "advice"),
     [
         (PermissionError(13, "Permission denied"), "AWS_* variables"),

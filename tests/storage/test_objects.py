@@ -136,6 +136,36 @@ def test_the_probe_refuses_a_file(tmp_path: Path) -> None:
     assert refused.value.kind == "configuration"
 
 
+def test_a_place_is_probed_once_in_the_life_of_a_process(objects: ControlObjects) -> None:
+    objects.require_create_only()
+    with measure() as counted:
+        objects.require_create_only()
+        ControlObjects(objects.location).require_create_only()
+    assert counted.total == 0
+
+
+def test_a_place_that_failed_the_probe_is_probed_again(tmp_path: Path) -> None:
+    objects = ControlObjects(Location.parse(str(tmp_path)))
+    with faults.armed("before_put"), pytest.raises(StorageError):
+        objects.require_create_only()
+    with measure() as counted:
+        objects.require_create_only()
+    assert counted.puts == 2
+
+
+def test_a_full_disk_says_nothing_of_a_place(tmp_path: Path) -> None:
+    def full() -> StorageError:
+        return StorageError("no space left on device", kind="permanent")
+
+    objects = ControlObjects(Location.parse(str(tmp_path)))
+    with (
+        faults.armed("before_put", full),
+        pytest.raises(StorageError, match=r"^no space left") as failed,
+    ):
+        objects.probe_create_only()
+    assert failed.value.kind == "permanent"
+
+
 def test_readers_make_no_directory(tmp_path: Path) -> None:
     objects = ControlObjects(Location.parse(str(tmp_path / "g")))
     assert objects.read("a") is None

@@ -9,17 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-COMMIT, GONE, OPEN = "*", "x", ":"
-"""A commit, one that does not exist any more, and a line that goes on below the last one."""
+COMMIT, OPEN = "*", ":"
+"""A commit, and a line that goes on below the last one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One commit to draw, with its parents, at most two; ``is_gone`` if only its id is known."""
+    """One commit to draw, with its parents, at most two."""
 
     id: str
     parents: tuple[str, ...] = ()
-    is_gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +70,7 @@ class _Columns:
         """The line of a commit, and those that lead from it to its parents."""
         at = self._place(node.id)
         self.expected[at] = node.id
-        yield self._straight({at: GONE if node.is_gone else COMMIT}, node.id)
+        yield self._straight({at: COMMIT}, node.id)
         first, second = (*dict.fromkeys(node.parents), None, None)[:2]
         self._ended = at if first is None else None
         if first is None:

@@ -1,13 +1,12 @@
 """Which commits a log shows, and in which order.
 
-Owns the order, and what stands for a parent that does not exist any more. Pure: takes
-commits and gives them back, and asks no graph.
+Owns the order. Pure: takes commits and gives them back, and asks no graph.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable
 from heapq import heappop, heappush
 from typing import TYPE_CHECKING
 
@@ -21,25 +20,6 @@ def parent_ids(commit: Commit) -> tuple[str, ...]:
     """The parents of a commit, the one it was made on first."""
     both = (commit.parent_id, commit.merged_parent_id)
     return tuple(id_ for id_ in both if id_ is not None)
-
-
-def reachable(heads: Iterable[str], known: Mapping[str, Commit]) -> tuple[list[Commit], set[str]]:
-    """The commits that heads descend from over all parents, and the ids nobody knows."""
-    waiting = list(heads)
-    seen = set(waiting)
-    found: list[Commit] = []
-    unknown: set[str] = set()
-    while waiting:
-        id_ = waiting.pop()
-        commit = known.get(id_)
-        if commit is None:
-            unknown.add(id_)
-            continue
-        found.append(commit)
-        new = [parent for parent in parent_ids(commit) if parent not in seen]
-        seen.update(new)
-        waiting += new
-    return found, unknown
 
 
 def in_order(commits: Iterable[Commit]) -> list[Commit]:
@@ -73,13 +53,6 @@ class _Newest:
         return (mine.created_at, mine.id) > (theirs.created_at, theirs.id)
 
 
-def nodes_of(commits: Sequence[Commit], unknown: set[str]) -> Iterator[Node]:
-    """The commits to draw; parents that nobody knows stand right below their last child."""
-    children = Counter(parent for commit in commits for parent in parent_ids(commit))
-    for commit in commits:
-        parents = parent_ids(commit)
-        yield Node(commit.id, parents)
-        for parent in parents:
-            children[parent] -= 1
-            if parent in unknown and not children[parent]:
-                yield Node(parent, is_gone=True)
+def nodes_of(commits: Iterable[Commit]) -> list[Node]:
+    """The commits to draw."""
+    return [Node(commit.id, parent_ids(commit)) for commit in commits]

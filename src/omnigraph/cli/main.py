@@ -8,18 +8,26 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 
 import click
 
 from omnigraph.cli.command import LazyGroup
 from omnigraph.cli.deprecated import rewrite
-from omnigraph.cli.output import diagnose, write_note, write_text
+from omnigraph.cli.output import (
+    OutputLost,
+    abandon_stdout,
+    diagnose,
+    write_note,
+    write_text,
+)
 from omnigraph.cli.verbs import VERBS
 from omnigraph.errors import LanguageError, OmniGraphError, PreconditionFailed
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
 EXIT_PRECONDITION = 4
+EXIT_OUTPUT_LOST = 5
 EXIT_INTERRUPTED = 130
 
 
@@ -71,6 +79,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     except PreconditionFailed as error:
         diagnose("error", str(error))
         return EXIT_PRECONDITION
+    except OutputLost as lost:
+        return _report_lost(lost)
     except LanguageError as error:
         # A language error brings its own headings, one for every mistake.
         write_note(error.report)
@@ -79,6 +89,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         diagnose("error", str(error))
         return EXIT_ERROR
     return code if isinstance(code, int) else 0
+
+
+def _report_lost(lost: OutputLost) -> int:
+    with suppress(OSError):  # stderr may be the same closed pipe; the code says it as well
+        diagnose("error", str(lost))
+    abandon_stdout()
+    return EXIT_OUTPUT_LOST
 
 
 def _report_click(error: click.ClickException) -> int:

@@ -6,8 +6,11 @@ import a renderer at module level: most runs print plain text.
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from typing import Any, Literal, TextIO
 
 import click
@@ -17,8 +20,34 @@ Severity = Literal["error", "warning", "note"]
 _COLOURS: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 
+class OutputLost(Exception):
+    """A command made a commit, and could not tell so on stdout."""
+
+    def __init__(self, commit_id: str, reason: Exception) -> None:
+        super().__init__(
+            f"committed as {commit_id}, but the result could not be written ({reason}): "
+            "do not run it again"
+        )
+
+
+@contextmanager
+def result_of(commit_id: str | None) -> Iterator[None]:
+    """Within the block, write the result of a command that made this commit, if it made one.
+
+    The commit is not undone by an output that cannot be written: then it is OutputLost, and
+    without a commit the error that it is.
+    """
+    try:
+        yield
+    except (OSError, UnicodeError) as error:
+        if commit_id is None:
+            raise
+        raise OutputLost(commit_id, error) from error
+
+
 def write_text(text: str) -> None:
     """Print a result for people."""
+    _require_stdout()
     click.echo(text, color=use_colour(sys.stdout))
 
 
@@ -26,6 +55,7 @@ def write_json(value: Any) -> None:
     """Print a result for programs: two-space indented JSON, fields in the given order."""
     import msgspec
 
+    _require_stdout()
     encoded = msgspec.json.format(msgspec.json.encode(value), indent=2)
     click.echo(encoded.decode(), color=False)
 
@@ -41,6 +71,21 @@ def write_note(text: str) -> None:
     click.echo(text, err=True, color=use_colour(sys.stderr))
 
 
-def use_colour(stream: TextIO) -> bool:
+def use_colour(stream: TextIO | None) -> bool:
     """Colour is for terminals, unless NO_COLOR is set to anything."""
-    return stream.isatty() and not os.environ.get("NO_COLOR")
+    return stream is not None and stream.isatty() and not os.environ.get("NO_COLOR")
+
+
+def abandon_stdout() -> None:
+    """Give up what is not written yet: the end of the process would try, and fail, once more."""
+    with suppress(OSError, AttributeError):
+        stdout = sys.stdout.fileno()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        os.dup2(nowhere, stdout)
+        os.close(nowhere)
+
+
+def _require_stdout() -> None:
+    """Python has no stdout at all in a process that was started with a closed one."""
+    if sys.stdout is None:
+        raise OSError(errno.EBADF, "stdout is closed")

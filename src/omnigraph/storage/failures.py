@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from omnigraph.errors import OmniGraphError, StorageError, StorageKind
+from omnigraph.storage.processes import require_usable
 
 _BY_ERRNO: dict[int, StorageKind] = {
     errno.EACCES: "configuration",
@@ -73,6 +74,8 @@ _BY_TEXT: tuple[tuple[StorageKind, re.Pattern[str]], ...] = (
     ("permanent", re.compile(_PERMANENT, re.IGNORECASE)),
 )
 
+# Arrow carries what a signal handler raised through a stream of rows as a text.
+_RAISED_BY_A_SIGNAL = re.compile(r"(?:External error: )+(KeyboardInterrupt|SystemExit): ?(.*)")
 
 _ADVICE: dict[StorageKind, str] = {
     "configuration": "check the location, its permissions and, for S3, the AWS_* variables",
@@ -121,8 +124,11 @@ def storage_errors(action: str) -> Iterator[None]:
     """Turn what the libraries raise within the block into a StorageError.
 
     Errors of the product pass unchanged, and so do programming errors
-    (TypeError, KeyError, …), which no caller should handle as a storage fault.
+    (TypeError, KeyError, …), which no caller should handle as a storage fault. An
+    interrupt stays one. Every call of these libraries stands in such a block: it is
+    refused where it would hang.
     """
+    require_usable()
     from obstore.exceptions import BaseError as ObstoreError
 
     try:
@@ -130,7 +136,18 @@ def storage_errors(action: str) -> Iterator[None]:
     except OmniGraphError:
         raise
     except (OSError, ValueError, RuntimeError, ObstoreError) as error:
-        raise translate(error, action) from error
+        raise (interrupt_of(error) or translate(error, action)) from error
+
+
+def interrupt_of(error: BaseException) -> KeyboardInterrupt | SystemExit | None:
+    """What a signal handler raised in the middle of a call, if that is what the error tells."""
+    found = _RAISED_BY_A_SIGNAL.fullmatch(str(error).strip())
+    if found is None:
+        return None
+    raised, argument = found.groups()
+    if raised == "KeyboardInterrupt":
+        return KeyboardInterrupt()
+    return SystemExit(int(argument) if re.fullmatch(r"-?\d+", argument) else argument or None)
 
 
 def _words(error: BaseException) -> str:

@@ -18,13 +18,16 @@ from omnigraph.errors import StorageError
 from omnigraph.storage import faults, meter
 from omnigraph.storage.failures import classify, storage_errors
 from omnigraph.storage.location import Location
+from omnigraph.storage.processes import require_usable
 
 if TYPE_CHECKING:
     from obstore.store import ObjectStore, S3Config
 
-_PROBE = "__probe"
+PROBE = "__probe"
 # What one request may delete at most.
 _BULK = 1_000
+# Where this process has seen that an object is created only once.
+_proven: set[str] = set()
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +112,7 @@ class ControlObjects:
         """The content of an object, or None when there is none."""
         import obstore
 
-        meter.count("get")
+        self._count("get")
         if self._is_absent():
             return None
         with storage_errors(f"reading {self._shown(name)}"):
@@ -124,7 +127,7 @@ class ControlObjects:
         """Remove an object; nothing happens when there is none."""
         import obstore
 
-        meter.count("delete")
+        self._count("delete")
         if self._is_absent():
             return
         with storage_errors(f"deleting {self._shown(name)}"):
@@ -140,7 +143,7 @@ class ControlObjects:
         """
         import obstore
 
-        meter.count("list")
+        self._count("list")
         if self._is_absent():
             return []
         with storage_errors(f"listing {self._shown(prefix)}"):
@@ -150,6 +153,28 @@ class ControlObjects:
                 for found in chunk
             )
 
+    def names_in(self, *directories: str) -> Iterator[str]:
+        """The names in some directories, of which none lies between two of them by name.
+
+        In order, and no further than the caller reads on: the first names cost one request.
+        """
+        import obstore
+
+        self._count("list")
+        if self.location.is_local:
+            with storage_errors(f"listing {self.location}"):
+                for directory in directories:
+                    yield from sorted(_local_names(Path(self.location.path), directory))
+            return
+        with storage_errors(f"listing {self.location}"):
+            for chunk in obstore.list(self._store, offset=directories[0]):
+                for found in chunk:
+                    name = found["path"]
+                    if name.split("/")[0] > directories[-1]:
+                        return
+                    if name.split("/")[0] in directories:
+                        yield name
+
     def entries(self, prefix: str = "") -> Sequence[StoredObject]:
         """Like `list`, with the size and the age of each; on a local disk, really every file.
 
@@ -157,7 +182,7 @@ class ControlObjects:
         """
         import obstore
 
-        meter.count("list")
+        self._count("list")
         if self._is_absent():
             return []
         with storage_errors(f"listing {self._shown(prefix)}"):
@@ -181,49 +206,45 @@ class ControlObjects:
 
         if self.location.is_local:
             for name in names:
-                meter.count("delete")
+                self._count("delete")
                 with storage_errors(f"deleting {self._shown(name)}"):
                     # Not by `delete`: it knows no names that a cut short put leaves.
                     Path(self.location.path, name).unlink(missing_ok=True)
             return
         for start in range(0, len(names), _BULK):
-            meter.count("delete")
+            self._count("delete")
             with storage_errors(f"deleting {len(names)} objects of {self.location}"):
                 obstore.delete(self._store, list(names[start : start + _BULK]))
 
-    def drop_empty(
-        self, prefix: str, *, emptied: Collection[str], kept: Collection[str], before: int
-    ) -> None:
-        """On a local disk, remove the directories below a prefix in which nothing is.
+    def drop_empty(self, prefix: str, *, emptied: Collection[str]) -> None:
+        """On a local disk, remove those of the emptied directories in which nothing is.
 
-        Only those in ``emptied``, or that nobody touched since ``before`` (microseconds
-        since the epoch): a writer makes a directory before it has a file for it. Those in
-        ``kept`` stay. Object stores have no directories.
+        And those above them that hold nothing else. Object stores have no directories.
         """
         root = Path(self.location.path)
         if not self.location.is_local or not (root / prefix).is_dir():
             return
-        hollow = set(emptied)
-        for place, _, _ in os.walk(root / prefix, topdown=False):
-            name = Path(place).relative_to(root).as_posix()
-            try:
-                is_idle = Path(place).lstat().st_mtime_ns // 1_000 < before
-                if name in kept or not (is_idle or name in hollow):
-                    continue
-                Path(place).rmdir()
-            except OSError:
-                continue  # something is in it, or somebody else was faster
-            hollow.add(name.rpartition("/")[0])
+        for name in sorted(emptied, key=lambda name: name.count("/"), reverse=True):
+            if name.startswith(f"{prefix}/"):
+                try:
+                    (root / name).rmdir()
+                except OSError:
+                    continue  # something is in it, or somebody else was faster
+
+    def require_create_only(self) -> None:
+        """Probe the location once in the life of a process, before something relies on it."""
+        if self.location.uri not in _proven:
+            self.probe_create_only()
 
     def probe_create_only(self) -> None:
         """Refuse a location where a second creator would not be turned away."""
-        name = f"{_PROBE}/{uuid.uuid4().hex}"
+        name = f"{PROBE}/{uuid.uuid4().hex}"
         try:
             kept = self.create(name, b"first") and not self.create(name, b"second")
             kept = kept and self.read(name) == b"first"
         except StorageError as error:
-            if error.kind == "transient":
-                raise
+            if error.kind in {"transient", "permanent"}:
+                raise  # a server that does not answer, or a full disk, says nothing of the place
             raise StorageError(
                 f"{self.location} cannot create objects atomically: {error}", kind="configuration"
             ) from error
@@ -235,6 +256,7 @@ class ControlObjects:
                 "that was to be created only once",
                 kind="configuration",
             )
+        _proven.add(self.location.uri)
 
     def _remove_probe(self, name: str) -> None:
         try:
@@ -243,16 +265,28 @@ class ControlObjects:
             return  # the probe itself has the better message
         if self.location.is_local:
             try:
-                Path(self.location.path, _PROBE).rmdir()
+                Path(self.location.path, PROBE).rmdir()
             except OSError:
                 return  # another probe is running
 
+    def _count(self, operation: meter.Operation) -> None:
+        require_usable()
+        meter.count(operation)
+
     def _before_put(self, name: str) -> None:
-        meter.count("put")
+        self._count("put")
         faults.reach("before_put", name)
 
     def _shown(self, name: str) -> str:
         return f"{self.location}/{name}"
+
+
+def _local_names(root: Path, directory: str) -> list[str]:
+    try:
+        with os.scandir(root / directory) as found:
+            return [f"{directory}/{entry.name}" for entry in found]
+    except FileNotFoundError:
+        return []
 
 
 def _local_entries(root: Path, prefix: str) -> Iterator[StoredObject]:

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.output import diagnose, write_json, write_note, write_text
+from omnigraph.cli.output import diagnose, result_of, write_json, write_note, write_text
 from omnigraph.cli.scope import Scope
 from omnigraph.cli.target import target_of, uri_option
 from omnigraph.errors import MergeConflicts
@@ -118,12 +118,13 @@ def merge_branch(
         diagnose("error", f"{source} was not merged into {into}: {error}")
         write_note(conflicts_text(error.conflicts))
         return 1
-    if result.branch_delete_error is not None:
-        diagnose("warning", f"branch {source} was not deleted: {result.branch_delete_error}")
-    if as_json:
-        write_json(merge_body(result))
-    else:
-        write_text(merge_text(result))
+    with result_of(None if result.commit is None else result.commit.id):
+        if result.branch_delete_error is not None:
+            diagnose("warning", f"branch {source} was not deleted: {result.branch_delete_error}")
+        if as_json:
+            write_json(merge_body(result))
+        else:
+            write_text(merge_text(result))
     return 1 if result.conflicts else 0
 
 

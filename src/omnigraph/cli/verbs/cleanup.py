@@ -68,7 +68,7 @@ class Duration(click.ParamType[timedelta]):
     metavar="D",
     type=Duration(),
     default="1h",
-    help="Leave files alone that are younger than this; 1h if not given.",
+    help="Keep what a branch showed less than this ago; 1h if not given.",
 )
 @click.option("--confirm", is_flag=True, help="Really remove; without it, only show what would go.")
 @json_option

@@ -14,7 +14,7 @@ import click
 
 from omnigraph.cli.bodies import commit_body
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.output import write_json, write_text
+from omnigraph.cli.output import result_of, write_json, write_text
 from omnigraph.cli.scope import Scope
 from omnigraph.cli.target import target_of
 
@@ -128,10 +128,11 @@ def _embed_graph(
         result = graph.embed(
             types[0], property_, branch=branch or "main", where=where, only_missing=not every
         )
-    if as_json:
-        write_json(_graph_body(result))
-    else:
-        write_text("\n".join(_graph_lines(result)))
+    with result_of(None if result.commit is None else result.commit.id):
+        if as_json:
+            write_json(_graph_body(result))
+        else:
+            write_text("\n".join(_graph_lines(result)))
 
 
 def _graph_body(result: EmbedResult) -> dict[str, Any]:

@@ -15,7 +15,7 @@ import click
 
 from omnigraph.cli.bodies import load_body
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.output import write_json, write_note, write_text
+from omnigraph.cli.output import result_of, write_json, write_note, write_text
 from omnigraph.cli.scope import Scope
 from omnigraph.cli.spark_options import spark_options, spark_settings
 from omnigraph.cli.target import target_of, uri_argument
@@ -111,12 +111,13 @@ def command(
             spark=spark_settings(master, remote, conf),
             progress=sys.stderr.isatty() and not as_json,
         )
-    if as_json:
-        write_json({"uri": target.uri, **load_body(result)})
-    else:
-        write_text(load_line(target.uri, result))
-        for line in () if scope.quiet else load_notes(result):
-            write_note(line)
+    with result_of(None if result.published is None else result.published.id):
+        if as_json:
+            write_json({"uri": target.uri, **load_body(result)})
+        else:
+            write_text(load_line(target.uri, result))
+            for line in () if scope.quiet else load_notes(result):
+                write_note(line)
 
 
 def _content(data: Sequence[str]) -> object:

@@ -15,7 +15,7 @@ import click
 from omnigraph.cli.bodies import commit_body
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.commit_graph import Line, draw
-from omnigraph.cli.lineage import in_order, nodes_of, parent_ids, reachable
+from omnigraph.cli.lineage import in_order, nodes_of, parent_ids
 from omnigraph.cli.output import write_json, write_text
 from omnigraph.cli.scope import Scope
 from omnigraph.cli.tables import printable
@@ -32,11 +32,10 @@ PLAIN, MERGE = "*", "M"
 
 @dataclass(frozen=True, slots=True)
 class History:
-    """What a log shows, newest first; ``unknown`` are parents that do not exist any more."""
+    """What a log shows, newest first, and the branches by their newest commit."""
 
     commits: list[Commit]
     heads: dict[str, list[str]]
-    unknown: set[str]
 
     def heads_of(self, commit: Commit) -> list[str]:
         """The branches whose newest commit this is."""
@@ -84,38 +83,15 @@ def command(
 def _history(graph: Graph, branch: str | None) -> History:
     """The commits that a branch descends from, or all branches when none is named."""
     names = graph.branches.list()
-    chosen = names if branch is None else [graph.snapshot(branch).branch]
     known: dict[str, Commit] = {}
-    tips: list[str] = []
-    for name in chosen:
-        commits = _commits(graph, name, is_needed=branch is not None)
-        known |= {commit.id: commit for commit in commits}
-        tips += [commit.id for commit in commits[:1]]
-    found, unknown = reachable(tips, known)
-    # What was merged lies on the branch it came from; only then are others read.
-    for name in _likely_first(found, [name for name in names if name not in chosen]):
-        if not unknown:
-            break
-        known |= {commit.id: commit for commit in _commits(graph, name)}
-        found, unknown = reachable(tips, known)
-    return History(in_order(found), _heads(graph, names), unknown)
-
-
-def _commits(graph: Graph, name: str, *, is_needed: bool = False) -> list[Commit]:
-    """The commits of a branch; none if it was deleted since it was listed."""
-    try:
-        return graph.commits.list(name)
-    except BranchNotFound:
-        if is_needed:
-            raise
-        return []
-
-
-def _likely_first(commits: list[Commit], names: list[str]) -> list[str]:
-    from omnigraph.manifest.ancestry import SOURCE_BRANCH
-
-    merged = {commit.metadata.get(SOURCE_BRANCH) for commit in commits}
-    return sorted(names, key=lambda name: name not in merged)
+    for name in names if branch is None else [branch]:
+        try:
+            known |= {commit.id: commit for commit in graph.commits.list(name, merged=True)}
+        except BranchNotFound:
+            if branch is not None:
+                raise
+            continue  # deleted since it was listed
+    return History(in_order(known.values()), _heads(graph, names))
 
 
 def _heads(graph: Graph, names: list[str]) -> dict[str, list[str]]:
@@ -144,8 +120,7 @@ def _listed(commit: Commit, history: History) -> str:
 
 def _drawn(commits: Sequence[Commit], history: History) -> list[str]:
     texts = {commit.id: _text(commit, history) for commit in commits}
-    texts |= {id_: f"{short_id(id_)} is gone with its branch" for id_ in history.unknown}
-    lines = draw(list(nodes_of(commits, history.unknown)))
+    lines = draw(nodes_of(commits))
     return [_coloured(line) + (f" {texts[line.node]}" if line.node else "") for line in lines]
 
 
@@ -179,11 +154,6 @@ def _operation(commit: Commit) -> str:
         return "init"
     words = [str(noted[name]) for name in ("operation", "mode") if name in noted]
     return printable(" ".join(words))
-
-
-def short_id(id_: str) -> str:
-    """An id to recognise: when it was made, and its end, which tells apart those of one moment."""
-    return id_ if len(id_) <= 16 else f"{id_[:10]}..{id_[-4:]}"
 
 
 def _time(microseconds: int) -> str:

@@ -13,7 +13,7 @@ import click
 
 from omnigraph.cli.bodies import mutation_body, precondition_body
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.output import write_json, write_text
+from omnigraph.cli.output import result_of, write_json, write_text
 from omnigraph.cli.parameters import read_params
 from omnigraph.cli.query_source import read_query, source_options, store_of
 from omnigraph.cli.scope import Scope
@@ -67,10 +67,11 @@ def command(
             if as_json:
                 write_json(precondition_body(error))
             raise
-    if as_json:
-        write_json(mutation_body(result))
-    else:
-        write_text("\n".join(_lines(result)))
+    with result_of(None if result.commit is None else result.commit.id):
+        if as_json:
+            write_json(mutation_body(result))
+        else:
+            write_text("\n".join(_lines(result)))
 
 
 def _lines(result: MutationResult) -> list[str]:

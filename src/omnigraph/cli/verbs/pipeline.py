@@ -12,7 +12,7 @@ import click
 
 from omnigraph.cli.bodies import load_body
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.output import write_json, write_note, write_text
+from omnigraph.cli.output import result_of, write_json, write_note, write_text
 from omnigraph.cli.scope import Scope
 from omnigraph.cli.spark_options import spark_options, spark_settings
 from omnigraph.cli.target import Target, target_of
@@ -66,10 +66,11 @@ def run(
             spark=spark_settings(master, remote, conf),
             progress=sys.stderr.isatty() and not as_json,
         )
-    if as_json:
-        write_json({"uri": target.uri, "pipeline": file, **load_body(result)})
-        return
-    write_text(load_line(target.uri, result))
+    with result_of(None if result.published is None else result.published.id):
+        if as_json:
+            write_json({"uri": target.uri, "pipeline": file, **load_body(result)})
+            return
+        write_text(load_line(target.uri, result))
     for line in () if scope.quiet else load_notes(result):
         write_note(line)
 
