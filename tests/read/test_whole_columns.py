@@ -13,6 +13,7 @@ from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.read import entities
 from omnigraph.read.column_cache import ColumnCache
 from omnigraph.read.entities import Entities
+from omnigraph.storage.cache_budget import CacheBudget
 from tests.write.writing import table_of
 
 SCHEMA = "node Person { name: String @key  age: I32?  about: String?  v: Vector(8)? }"
@@ -40,7 +41,7 @@ def _large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def people(graph: og.Graph, max_bytes: int = 2**20) -> Entities:
     type_ = catalog_of(graph.snapshot().schema).nodes["Person"]
-    return Entities(type_, table_of(graph, "node:Person"), ColumnCache(max_bytes))
+    return Entities(type_, table_of(graph, "node:Person"), ColumnCache(CacheBudget(max_bytes)))
 
 
 @pytest.mark.parametrize("name", SIZES)

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.storage import lookup
+from omnigraph.storage.cache_budget import CacheBudget
 from omnigraph.storage.hashing import hash_texts
 from omnigraph.storage.indexes import compact, create_index
 from omnigraph.storage.location import Location
@@ -157,8 +158,7 @@ def test_an_index_is_asked_before_a_map_is_made(
     table = table.at(create_index(table, "id", "BTREE"))
     for _ in range(lookup.PATIENCE + 2):
         check(table, "id", ["k5", "nobody"])
-    known = lookup.fragment_maps._columns[(table.location.uri, "id")]
-    assert known.maps.keys() == {table.pin.version}
+    assert lookup.fragment_maps.use().entries == 1
 
 
 def test_a_table_beyond_any_map_is_asked_through_its_filter(
@@ -168,16 +168,19 @@ def test_a_table_beyond_any_map_is_asked_through_its_filter(
     maps = FragmentMaps()
     monkeypatch.setattr(lookup, "fragment_maps", maps)
     check(table, "id", ["k5", "nobody"])
-    assert not any(column.maps for column in maps._columns.values())
+    assert maps.use().entries == 0
 
 
 def test_the_least_used_column_is_forgotten(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    one_column = 9 * 16
-    maps = FragmentMaps(max_bytes=one_column)
+    one_column = 9 * 16 + len(table.dataset().fragment_ids()) * lookup.FILE_BYTES
+    maps = FragmentMaps(CacheBudget(one_column))
     monkeypatch.setattr(lookup, "fragment_maps", maps)
     check(table, "id", ["k5"])
     check(table, "text", ["word3 common"])
-    assert [column for _, column in maps._columns] == ["text"]
+    assert maps.use().entries == 1
+    with measure() as meter:
+        assert find_rows(table, "text", pa.array(["zed"]), ("id",)).num_rows == 0
+    assert meter.total == 0
     check(table, "id", ["k5"])
 
 
@@ -232,8 +235,7 @@ def test_any_history_is_looked_up_as_it_is_scanned(
 
 def forget(location: Location) -> None:
     """What a new process knows of a table."""
-    for column in ("id", "text"):
-        lookup.fragment_maps._columns.pop((location.uri, column), None)
+    lookup.fragment_maps.forget(location)
 
 
 def inserted(table: Table, new: pa.Table, *, learns: bool) -> Table:

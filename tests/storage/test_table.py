@@ -4,6 +4,7 @@ import os
 import subprocess
 import sys
 import threading
+from itertools import pairwise
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,11 +12,19 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage import faults, staging
+from omnigraph.storage import faults, session, staging
+from omnigraph.storage.cache_budget import CacheBudget
 from omnigraph.storage.commits import Stamp, stamp_of
 from omnigraph.storage.location import Location
 from omnigraph.storage.meter import measure
-from omnigraph.storage.session import TableHandles, handles, open_pin, shared_session
+from omnigraph.storage.session import (
+    FRAGMENT_BYTES,
+    HANDLE_BYTES,
+    TableHandles,
+    handles,
+    open_pin,
+    shared_session,
+)
 from omnigraph.storage.table import Table, TablePin, create_table
 from tests.storage.sample import SCHEMA, Rows
 
@@ -132,13 +141,13 @@ def test_a_pin_opens_without_listing_and_once(empty: Table, rows: Rows) -> None:
     assert warm.total == 0
 
 
-def test_handles_are_bounded_and_the_oldest_goes(tmp_path: Path, rows: Rows) -> None:
+def test_handles_are_bounded_in_bytes_and_the_oldest_goes(tmp_path: Path, rows: Rows) -> None:
     location = Location.parse(str(tmp_path / "t"))
     table = Table(location, create_table(location, SCHEMA))
     pins = [table.pin]
     for number in range(3):
         pins.append(staging.insert(table.at(pins[-1]), rows([number])))
-    cache = TableHandles(capacity=2)
+    cache = TableHandles(CacheBudget(2 * HANDLE_BYTES + 16 * 2**10))
     first = cache.open(location, pins[0].version)
     assert cache.open(location, pins[0].version) is first
     cache.open(location, pins[1].version)
@@ -148,6 +157,42 @@ def test_handles_are_bounded_and_the_oldest_goes(tmp_path: Path, rows: Rows) -> 
     assert cache.open(location, pins[0].version) is first
     cache.forget(location)
     assert len(cache) == 0
+
+
+def test_a_handle_weighs_more_with_every_fragment(local: Table, rows: Rows) -> None:
+    cache = TableHandles(CacheBudget(2**30))
+    table, weights = local, []
+    for number in range(5):
+        table = table.at(staging.insert(table, rows([number])))
+        cache.clear()
+        cache.open(table.location, table.pin.version)
+        weights.append(cache.use().bytes)
+    added = [after - before for before, after in pairwise(weights)]
+    assert all(FRAGMENT_BYTES < more < 2 * FRAGMENT_BYTES for more in added), weights
+
+
+def test_a_handle_weighs_the_row_ids_that_its_version_lists(local: Table, rows: Rows) -> None:
+    """Rows that keep their ids while they move are listed one by one in every version."""
+    cache = TableHandles(CacheBudget(2**30))
+    table = local.at(staging.insert(local, rows(range(4_000))))
+    cache.open(table.location, table.pin.version)
+    plain = cache.use().bytes
+    stored = table.scan(with_row_id=True, with_row_address=True)
+    moved = stored.take([3 * ((7 * place) % 1_000) for place in range(1_000)])
+    table = table.at(staging.update_rows(table, moved))
+    cache.clear()
+    cache.open(table.location, table.pin.version)
+    assert cache.use().bytes - plain > 2 * moved.num_rows
+
+
+def test_without_any_memory_for_caches_tables_are_read_all_the_same(
+    local: Table, rows: Rows, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = local.at(staging.insert(local, rows(range(3))))
+    handles = TableHandles(CacheBudget(0))
+    monkeypatch.setattr(session, "handles", handles)
+    assert table.scan(["id"]).num_rows == 3
+    assert len(handles) == 0
 
 
 def test_threads_share_one_handle(empty: Table) -> None:

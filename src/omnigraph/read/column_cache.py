@@ -1,4 +1,4 @@
-"""The column cache: whole columns of pinned tables in memory, within a bound of bytes.
+"""The column cache: whole columns of pinned tables in memory, within the cache budget.
 
 Owns what is kept and for how long. An entry belongs to one version of one table, so
 it is never wrong; branches that share a version share it, and a version that differs
@@ -8,11 +8,8 @@ values of the rows asked for are kept instead.
 
 from __future__ import annotations
 
-import os
-import threading
-from collections import OrderedDict
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
@@ -20,14 +17,16 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.read.sorting import missing_from
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
 from omnigraph.storage.layout import Layout, layout_of, read_parts, read_rows
 from omnigraph.storage.table import Table
 
-CACHE_BYTES = int(os.environ.get("OMNIGRAPH_COLUMN_CACHE_BYTES") or 512 * 2**20)
-
-LOOKUPS_KEPT = 4_096
+# What an answer of a lookup takes besides its values.
+LOOKUP_BYTES = 2_048
 # Rows that are kept one by one take so small a part of the cache, for each column.
 PARTS = 64
+# What a fragment takes in a layout.
+FRAGMENT_BYTES = 300
 
 Key = tuple[str, int, str]
 Positions = npt.NDArray[np.int64]
@@ -42,8 +41,8 @@ class CachedColumn:
 
     @property
     def size(self) -> int:
-        """Bytes held."""
-        return int(self.values.nbytes)
+        """Bytes held; a slice holds what it was cut from."""
+        return int(self.values.get_total_buffer_size())
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,77 +81,55 @@ class Held(Protocol):
 Derived = TypeVar("Derived", bound=Held)
 
 
-@dataclass(frozen=True, slots=True)
-class CacheUse:
-    """How full a cache is, and how often it helped."""
-
-    entries: int
-    bytes: int
-    max_bytes: int
-    hits: int
-    misses: int
-
-
 class ColumnCache:
     """Columns by table, version and name; the least recently used go first."""
 
-    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
-        self.max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._entries: OrderedDict[Key, Held] = OrderedDict()
-        self._found: OrderedDict[tuple[Any, ...], pa.Table] = OrderedDict()
-        self._bytes = 0
-        self._hits = 0
-        self._misses = 0
+    def __init__(self, budget: CacheBudget = budget) -> None:
+        self._entries: Cache[Key, Held] = Cache("columns", _parts, budget)
+        self._found: Cache[tuple[Any, ...], pa.Table] = Cache("lookups", _answer, budget)
+
+    @property
+    def max_bytes(self) -> int:
+        """How many bytes it may hold."""
+        return self._entries.max_bytes
 
     def peek(self, table: Table, column: str) -> pa.Array | None:
         """A column that is at hand, or None."""
-        key = (table.location.uri, table.pin.version, column)
-        with self._lock:
-            found = self._entries.get(key)
-            if isinstance(found, CachedColumn):
-                self._entries.move_to_end(key)
-                self._hits += 1
-                return found.values
-        return None
+        found = self._entries.get((table.location.uri, table.pin.version, column))
+        return found.values if isinstance(found, CachedColumn) else None
 
     def holds(self, table: Table, column: str) -> bool:
         """Whether a whole column is at hand; asking is no use of it."""
-        with self._lock:
-            found = self._entries.get((table.location.uri, table.pin.version, column))
+        found = self._entries.look((table.location.uri, table.pin.version, column))
         return isinstance(found, CachedColumn)
 
     def some(self, table: Table, column: str, row_ids: Positions) -> pa.Array:
         """The values of some rows, which must be distinct and ascending, in their order."""
-        key = (table.location.uri, table.pin.version, column)
+        key = _partial(table, column)
         held = self.partly(table, column)
         missing = row_ids if held is None else missing_from(row_ids, held.row_ids)
         if len(missing) or held is None:
             read = SomeValues(missing, read_rows(table, column, missing))
             held = read if held is None else held.joined(read)
-            self._misses += 1
+            self._entries.missed()
             # Joining copies: what became too much is begun anew with what was read last.
-            self._keep(key, held if held.size <= self.max_bytes // PARTS else read)
+            self._entries.keep(key, held if held.size <= self.max_bytes // PARTS else read)
         else:
-            self._hits += 1
+            self._entries.get(key)
         return held.values.take(pa.array(np.searchsorted(held.row_ids, row_ids)))
 
     def partly(self, table: Table, column: str) -> SomeValues | None:
         """What was read so far of a column that is not at hand."""
-        with self._lock:
-            known = self._entries.get((table.location.uri, table.pin.version, column))
+        known = self._entries.look(_partial(table, column))
         return known if isinstance(known, SomeValues) else None
 
     def derived(self, table: Table, name: str, make: Callable[[], Derived]) -> Derived:
         """Something made of the columns of a version, kept like one of them."""
         key = (table.location.uri, table.pin.version, name)
-        with self._lock:
-            known = self._entries.get(key)
-            if known is not None:
-                self._entries.move_to_end(key)
+        known = self._entries.get(key)
         if known is None:
             known = make()
-            self._keep(key, known)
+            self._entries.keep(key, known)
         return cast("Derived", known)
 
     def get(self, table: Table, column: str) -> pa.Array:
@@ -160,10 +137,13 @@ class ColumnCache:
         known = self.peek(table, column)
         if known is not None:
             return known
+        self._entries.missed()
         layout = layout_of(table)
         base = self._nearest(table, column)
         values = _assembled(table, column, layout, base)
-        self._keep((table.location.uri, table.pin.version, column), CachedColumn(layout, values))
+        key = (table.location.uri, table.pin.version, column)
+        self._entries.keep(key, CachedColumn(layout, values))
+        self._entries.forget(_partial(table, column))
         return values
 
     def found(
@@ -176,53 +156,47 @@ class ColumnCache:
     ) -> pa.Table:
         """Rows looked up by a few texts; the same question is not asked twice of a version."""
         key = (table.location.uri, table.pin.version, column, tuple(texts.to_pylist()), (*wanted,))
-        with self._lock:
-            known = self._found.get(key)
-            if known is not None:
-                self._found.move_to_end(key)
-                self._hits += 1
-                return known
+        known = self._found.get(key)
+        if known is not None:
+            return known
+        self._found.missed()
         rows = find()
-        with self._lock:
-            self._misses += 1
-            self._found[key] = rows
-            while len(self._found) > LOOKUPS_KEPT:
-                self._found.popitem(last=False)
+        self._found.keep(key, rows)
         return rows
 
     def use(self) -> CacheUse:
-        """How full it is."""
-        with self._lock:
-            return CacheUse(
-                len(self._entries), self._bytes, self.max_bytes, self._hits, self._misses
-            )
+        """How full it is, and how often columns and looked-up rows were found in it."""
+        columns, rows = self._entries.use(), self._found.use()
+        return replace(columns, hits=columns.hits + rows.hits, misses=columns.misses + rows.misses)
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._lock:
-            self._entries.clear()
-            self._found.clear()
-            self._bytes = 0
+        self._entries.clear()
+        self._found.clear()
 
     def _nearest(self, table: Table, column: str) -> CachedColumn | None:
         """The same column of another version, the one used last."""
-        with self._lock:
-            self._misses += 1
-            for (uri, _, name), found in reversed(self._entries.items()):
-                if (uri, name) == (table.location.uri, column) and isinstance(found, CachedColumn):
-                    return found
+        uri = table.location.uri
+        for _, found in self._entries.newest(lambda key: (key[0], key[2]) == (uri, column)):
+            if isinstance(found, CachedColumn):
+                return found
         return None
 
-    def _keep(self, key: Key, found: Held) -> None:
-        if found.size > self.max_bytes:
-            return
-        with self._lock:
-            replaced = self._entries.pop(key, None)
-            self._bytes += found.size - (replaced.size if replaced else 0)
-            self._entries[key] = found
-            while self._bytes > self.max_bytes:
-                _, dropped = self._entries.popitem(last=False)
-                self._bytes -= dropped.size
+
+def _partial(table: Table, column: str) -> Key:
+    """Where the values of some rows of a column are kept, beside the whole."""
+    return (table.location.uri, table.pin.version, f"@some:{column}")
+
+
+def _parts(held: Held) -> list[Part]:
+    if isinstance(held, CachedColumn):
+        # All columns of a version have one layout.
+        return [(held, held.size), (held.layout, FRAGMENT_BYTES * len(held.layout.parts))]
+    return [(held, held.size)]
+
+
+def _answer(rows: pa.Table) -> list[Part]:
+    return [(rows, LOOKUP_BYTES + int(rows.get_total_buffer_size()))]
 
 
 def _assembled(table: Table, column: str, layout: Layout, base: CachedColumn | None) -> pa.Array:

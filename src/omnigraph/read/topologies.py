@@ -1,14 +1,14 @@
-"""Topologies by edge table: built once, shared, grown when edges were added, bounded in bytes.
+"""Topologies by edge table: built once, shared, grown when edges were added, within a budget.
 
 Owns the cache and what makes an entry of another version usable: the fragments both
-share, and nodes that have kept their positions. Never answers a query itself.
+share, and nodes that have kept their positions. What it cannot read of another version it
+does without. Never answers a query itself.
 """
 
 from __future__ import annotations
 
 import os
-import threading
-from collections import OrderedDict, deque
+from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
@@ -17,19 +17,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.read.column_cache import CacheUse
+from omnigraph.errors import StorageError
 from omnigraph.read.entities import Entities
-from omnigraph.read.topology import Positions, Topology
+from omnigraph.read.topology import Adjacency, Positions, Topology
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
 from omnigraph.storage.delta import fragment_delta
 from omnigraph.storage.layout import FragmentPart, Layout, layout_of, stream_parts
 from omnigraph.storage.lookup import find_rows
 from omnigraph.storage.table import ROW_ID, Table
 
-CACHE_BYTES = int(os.environ.get("OMNIGRAPH_TOPOLOGY_CACHE_BYTES") or 1024 * 2**20)
 # Beyond so many new rows, starting anew costs less than looking at each of them.
 MAX_GROWTH = 50_000
 FEW_ENDS = 1_000
+# What a fragment takes in a layout.
+PART_BYTES = 300
 WORKERS = min(4, os.cpu_count() or 1)
+
+
+Key = tuple[str, int, int, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +46,7 @@ class Wiring:
     targets: Entities
 
     @property
-    def key(self) -> tuple[str, int, int, int]:
+    def key(self) -> Key:
         """What identifies the topology: the versions of the three tables."""
         versions = (found.table.pin.version for found in (self.edges, self.sources, self.targets))
         edge, source, target = versions
@@ -50,7 +55,10 @@ class Wiring:
 
 @dataclass(frozen=True, slots=True)
 class _Known:
-    wiring: Wiring
+    """A topology and what it was made of: the tables, not their columns, which have a cache."""
+
+    sources: Table
+    targets: Table
     layout: Layout
     topology: Topology
 
@@ -58,20 +66,12 @@ class _Known:
 class Topologies:
     """The topologies of this process, the least recently used dropped first."""
 
-    def __init__(self, max_bytes: int = CACHE_BYTES) -> None:
-        self.max_bytes = max_bytes
-        self._lock = threading.Lock()
-        self._known: OrderedDict[tuple[str, int, int, int], _Known] = OrderedDict()
-        self._hits = 0
-        self._misses = 0
+    def __init__(self, budget: CacheBudget = budget) -> None:
+        self._known: Cache[Key, _Known] = Cache("topologies", _weight, budget)
 
     def peek(self, wiring: Wiring) -> Topology | None:
         """A topology that is at hand, or None."""
-        with self._lock:
-            known = self._known.get(wiring.key)
-            if known is not None:
-                self._known.move_to_end(wiring.key)
-                self._hits += 1
+        known = self._known.get(wiring.key)
         return None if known is None else known.topology
 
     def get(self, wiring: Wiring) -> Topology:
@@ -82,46 +82,55 @@ class Topologies:
         known = self.peek(wiring)
         if known is not None:
             return known
+        self._known.missed()
         layout = layout_of(wiring.edges.table)
         base = self._usable(wiring)
         topology = _grown(wiring, layout, base) if base is not None else None
-        made = topology or _built(wiring, layout, base)
-        self._keep(_Known(wiring, layout, made))
-        return made
+        return self._keep(wiring, layout, topology or _built(wiring, layout, base))
 
     def use(self) -> CacheUse:
         """How full it is."""
-        with self._lock:
-            used = sum(known.topology.size for known in self._known.values())
-            return CacheUse(len(self._known), used, self.max_bytes, self._hits, self._misses)
+        return self._known.use()
 
     def clear(self) -> None:
         """Forget everything."""
-        with self._lock:
-            self._known.clear()
+        self._known.clear()
 
     def _usable(self, wiring: Wiring) -> _Known | None:
         """An entry of another version whose positions still hold."""
         uri = wiring.edges.table.location.uri
-        with self._lock:
-            self._misses += 1
-            candidates = [known for key, known in reversed(self._known.items()) if key[0] == uri]
-        for known in candidates[:2]:
-            old = known.wiring
-            if _keeps_positions(old.sources.table, wiring.sources.table) and _keeps_positions(
-                old.targets.table, wiring.targets.table
-            ):
-                return known
+        for key, known in self._known.newest(lambda key: key[0] == uri)[:2]:
+            try:
+                if _keeps_positions(known.sources, wiring.sources.table) and _keeps_positions(
+                    known.targets, wiring.targets.table
+                ):
+                    return known
+            except StorageError:
+                # A cleanup has removed files of that version. If it is the present version that
+                # cannot be read, building the topology says so.
+                self._known.forget(key)
         return None
 
-    def _keep(self, made: _Known) -> None:
-        with self._lock:
-            self._known[made.wiring.key] = made
-            while (
-                len(self._known) > 1
-                and sum(known.topology.size for known in self._known.values()) > self.max_bytes
-            ):
-                self._known.popitem(last=False)
+    def _keep(self, wiring: Wiring, layout: Layout, made: Topology) -> Topology:
+        key, edges = wiring.key, made.rows
+
+        def grow(derived: Adjacency) -> None:
+            # Tells the entry by an array of it: one that knew its entry would outlive it.
+            part = (derived, derived.size)
+            self._known.grow(key, part, lambda known: known.topology.rows is edges)
+
+        topology = made.watched(grow)
+        sources, targets = wiring.sources.table, wiring.targets.table
+        self._known.keep(key, _Known(sources, targets, layout, topology))
+        return topology
+
+
+def _weight(known: _Known) -> list[Part]:
+    """The arrays, which the topologies of other versions may have as well, and the layout."""
+    made = known.topology
+    own = [(array, array.nbytes) for array in (made.sources, made.targets, made.rows)]
+    derived = [(found, found.size) for found in made.derived]
+    return [*own, *derived, (known.layout, PART_BYTES * len(known.layout.parts))]
 
 
 def _keeps_positions(before: Table, after: Table) -> bool:

@@ -7,7 +7,8 @@ alone for as long as the nodes keep their positions.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Literal
 
@@ -142,6 +143,10 @@ class Topology:
     sources: Positions
     targets: Positions
     rows: Positions
+    on_derived: Callable[[Adjacency], None] | None = field(
+        default=None, kw_only=True, repr=False, compare=False
+    )
+    """Told of everything that is derived later on: it takes memory as well."""
 
     @cached_property
     def has_loops(self) -> bool:
@@ -151,29 +156,29 @@ class Topology:
     @cached_property
     def out(self) -> Adjacency:
         """From sources to targets, every edge."""
-        return adjacency(self.sources, self.targets, self.rows)
+        return self._told(adjacency(self.sources, self.targets, self.rows))
 
     @cached_property
     def into(self) -> Adjacency:
         """From targets to sources, every edge."""
-        return adjacency(self.targets, self.sources, self.rows)
+        return self._told(adjacency(self.targets, self.sources, self.rows))
 
     @cached_property
     def out_folded(self) -> Adjacency:
         """From sources to targets, each once."""
-        return folded(self.sources, self.targets)
+        return self._told(folded(self.sources, self.targets))
 
     @cached_property
     def in_folded(self) -> Adjacency:
         """From targets to sources, each once."""
-        return folded(self.targets, self.sources)
+        return self._told(folded(self.targets, self.sources))
 
     @cached_property
     def both_folded(self) -> Adjacency:
         """Neighbours either way, each once."""
         sources = np.concatenate([self.sources, self.targets])
         targets = np.concatenate([self.targets, self.sources])
-        return folded(sources, targets)
+        return self._told(folded(sources, targets))
 
     @cached_property
     def both(self) -> Adjacency:
@@ -181,7 +186,8 @@ class Topology:
         turned = self.sources != self.targets
         sources = np.concatenate([self.sources, self.targets[turned]])
         targets = np.concatenate([self.targets, self.sources[turned]])
-        return adjacency(sources, targets, np.concatenate([self.rows, self.rows[turned]]))
+        rows = np.concatenate([self.rows, self.rows[turned]])
+        return self._told(adjacency(sources, targets, rows))
 
     def steps(self, way: Way) -> Adjacency:
         """Neighbours, each once."""
@@ -233,9 +239,23 @@ class Topology:
                 vars(more)[name] = grown(vars(self)[name], *added)
         return more
 
+    def watched(self, on_derived: Callable[[Adjacency], None]) -> Topology:
+        """The same, with all that was derived, telling somebody of what is derived from now on."""
+        same = replace(self, on_derived=on_derived)
+        vars(same).update({name: found for name, found in vars(self).items() if name in _DERIVED})
+        return same
+
+    def _told(self, derived: Adjacency) -> Adjacency:
+        if self.on_derived is not None:
+            self.on_derived(derived)
+        return derived
+
     @property
-    def size(self) -> int:
-        """Bytes held, with what was derived so far."""
-        derived = [value for name, value in vars(self).items() if isinstance(value, Adjacency)]
-        own = self.sources.nbytes + self.targets.nbytes + self.rows.nbytes
-        return own + sum(found.size for found in derived)
+    def derived(self) -> list[Adjacency]:
+        """What was derived so far."""
+        return [value for value in vars(self).values() if isinstance(value, Adjacency)]
+
+
+_DERIVED = frozenset(
+    name for name, found in vars(Topology).items() if isinstance(found, cached_property)
+)

@@ -1,14 +1,13 @@
 """Layouts: the fragments of one version of a table, and reading columns by fragment.
 
 Owns telling which fragments two versions share, so that a column that was read for
-one of them is read again only where they differ. Never keeps a column itself.
+one of them is read again only where they differ. Keeps layouts, never a column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 import lance
 import numpy as np
@@ -16,6 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from lance.fragment import FragmentMetadata
 
+from omnigraph.storage.cache_budget import Cache, Part, budget
 from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
 
@@ -23,6 +23,9 @@ from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
 STREAMED = 32_768
 # How many row ids one filter lists.
 LISTED = 1_000
+# What a layout takes, and a fragment in it.
+LAYOUT_BYTES = 500
+PART_BYTES = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,19 +58,35 @@ class Layout:
         return [0, *np.cumsum([part.rows for part in self.parts], dtype=np.int64).tolist()]
 
 
-@lru_cache(maxsize=1024)
 def layout_of(table: Table) -> Layout:
     """The layout of a version."""
+    known = _layouts.get(table)
+    if known is None:
+        _layouts.missed()
+        known = _listed(table)
+        _layouts.keep(table, known)
+    return known
+
+
+def _listed(table: Table) -> Layout:
     with storage_errors(f"listing the fragments of {table.location}"):
         fragments = sorted(table.dataset().get_fragments(), key=lambda found: found.fragment_id)
         return Layout(tuple(fragment_part(fragment.metadata) for fragment in fragments))
+
+
+def _weight(layout: Layout) -> list[Part]:
+    return [(layout, LAYOUT_BYTES + PART_BYTES * len(layout.parts))]
+
+
+_layouts: Cache[Table, Layout] = Cache("layouts", _weight, budget)
 
 
 def fragment_part(metadata: FragmentMetadata) -> FragmentPart:
     """The part that a fragment is."""
     deleted = metadata.deletion_file
     deletions = "" if deleted is None else f"{deleted.read_version}-{deleted.id}"
-    return FragmentPart(metadata.id, metadata.files[0].path, metadata.num_rows, deletions)
+    # Lance makes a class for every path that it hands out; a plain text is a tenth as large.
+    return FragmentPart(metadata.id, str(metadata.files[0].path), metadata.num_rows, deletions)
 
 
 def read_parts(table: Table, column: str, parts: Sequence[FragmentPart]) -> list[pa.Array]:

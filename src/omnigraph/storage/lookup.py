@@ -9,7 +9,6 @@ nothing, however large a table is and in however many fragments. A map only ever
 from __future__ import annotations
 
 import threading
-from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
@@ -20,9 +19,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import StorageError
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
 from omnigraph.storage.failures import storage_errors
 from omnigraph.storage.filters import among
 from omnigraph.storage.hashing import hash_texts
+from omnigraph.storage.location import Location
 from omnigraph.storage.staging import WrittenRows
 from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
 
@@ -31,13 +33,15 @@ FileId: TypeAlias = tuple[int, str]
 
 # Sixteen bytes a row. A larger table is asked through its filter, which an index should serve.
 MAX_ROWS = 20_000_000
-MAX_BYTES = 512 * 2**20
 VERSIONS_KEPT = 8
 # An index answers one question sooner than a map is made; several questions repay the map.
 PATIENCE = 3
 SMALL_TABLE = 100_000
-# Data files whose texts are remembered from when they were written.
-FILES_KEPT = 4_096
+# What a map takes for each fragment it knows, and what a file does whose texts are remembered.
+FILE_BYTES = 100
+NOTE_BYTES = 1_000
+# Of the texts of files that were just written, this part of the budget is remembered.
+NOTES_PART = 16
 # Beyond so many texts, reading the column and comparing in memory beats a filter that lists them.
 MAX_LISTED = 1_000
 
@@ -105,62 +109,78 @@ class FragmentMap:
             runs.append(added)
         return FragmentMap(tuple(runs), files)
 
-    @property
-    def size(self) -> int:
-        """Bytes held."""
-        return sum(run.hashes.nbytes + run.addresses.nbytes for run in self.runs)
 
-
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class _Column:
-    """What is known of one column of one table, by version."""
+    """The maps of one column of one table by version, the newest last."""
 
-    maps: OrderedDict[int, FragmentMap] = field(default_factory=OrderedDict)
-    asked: int = 0
+    maps: Mapping[int, FragmentMap] = field(default_factory=dict)
 
-    def keep(self, version: int, found: FragmentMap) -> None:
-        self.maps[version] = found
-        self.maps.move_to_end(version)
-        while len(self.maps) > VERSIONS_KEPT:
-            self.maps.popitem(last=False)
+    def having(self, version: int, found: FragmentMap) -> _Column:
+        """With one more, and without the oldest if there are too many."""
+        maps = {known: each for known, each in self.maps.items() if known != version}
+        kept = list(maps.items())[1 - VERSIONS_KEPT :]
+        return _Column({**dict(kept), version: found})
 
     @property
-    def size(self) -> int:
-        """The versions share almost everything, so the largest counts."""
-        return max((found.size for found in self.maps.values()), default=0)
+    def parts(self) -> list[Part]:
+        """What is held; the versions share almost everything."""
+        maps = self.maps.values()
+        runs = [
+            (run, run.hashes.nbytes + run.addresses.nbytes) for found in maps for run in found.runs
+        ]
+        return [*runs, *((found.files, FILE_BYTES * len(found.files)) for found in maps)]
+
+
+ColumnKey = tuple[str, str]
+Note = Mapping[str, npt.NDArray[np.uint64]]
 
 
 class FragmentMaps:
     """The maps of this process, the least recently used column dropped first."""
 
-    def __init__(self, max_bytes: int = MAX_BYTES) -> None:
-        self._max_bytes = max_bytes
+    def __init__(self, budget: CacheBudget = budget) -> None:
+        self._columns: Cache[ColumnKey, _Column] = Cache("ids", lambda held: held.parts, budget)
+        self._fresh: Cache[tuple[str, str], Note] = Cache(
+            "written_ids", _note_parts, budget, lambda whole: whole // NOTES_PART
+        )
         self._lock = threading.Lock()
-        self._columns: OrderedDict[tuple[str, str], _Column] = OrderedDict()
-        self._fresh: OrderedDict[tuple[str, str], dict[str, npt.NDArray[np.uint64]]] = OrderedDict()
+        self._asked: dict[ColumnKey, int] = {}
 
     def get(self, table: Table, column: str) -> FragmentMap | None:
         """The map of a column; None where making one does not pay."""
-        with self._lock:
-            known = self._columns.setdefault((table.location.uri, column), _Column())
-            self._columns.move_to_end((table.location.uri, column))
-            known.asked += 1
-            found = known.maps.get(table.pin.version)
-            base = next(reversed(known.maps.values()), None)
+        asked = self._ask(table, column)
+        known = self._columns.get((table.location.uri, column)) or _Column()
+        found = known.maps.get(table.pin.version)
         if found is not None:
             return found
-        if base is None and not _pays(table, column, known.asked):
+        base = next(reversed(list(known.maps.values())), None)
+        if base is None and not _pays(table, column, asked):
             return None
+        self._columns.missed()
         made = _made(table, column, base or FragmentMap())
         self._keep(table, column, made)
         return made
 
     def pays(self, table: Table, column: str) -> bool:
         """Whether to ask the map of a column: it is there, or enough has been asked without it."""
+        asked = self._ask(table, column)
+        return self._columns.look((table.location.uri, column)) is not None or asked > PATIENCE
+
+    def use(self) -> CacheUse:
+        """How full it is."""
+        return self._columns.use()
+
+    def forget(self, location: Location) -> None:
+        """Forget the maps of one table."""
+        self._columns.forget_all(lambda key: key[0] == location.uri)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._columns.clear()
+        self._fresh.clear()
         with self._lock:
-            known = self._columns.setdefault((table.location.uri, column), _Column())
-            known.asked += 1
-            return bool(known.maps) or known.asked > PATIENCE
+            self._asked.clear()
 
     def note(self, table: Table, written: WrittenRows, texts: pa.Table) -> None:
         """Remember the texts of rows that were just written, so that nobody reads them again.
@@ -172,38 +192,49 @@ class FragmentMaps:
         for path, rows in written.sizes:
             part = {name: found[start : start + rows] for name, found in hashes.items()}
             start += rows
-            with self._lock:
-                self._fresh[(table.location.uri, path)] = part
-                while len(self._fresh) > FILES_KEPT:
-                    self._fresh.popitem(last=False)
+            self._fresh.keep((table.location.uri, path), part)
 
     def learn(self, before: Table, after: Table) -> None:
         """Carry the maps of a version over to the next one, if all its new rows were noted."""
-        with self._lock:
-            known = {
-                column: found
-                for (uri, column), entry in self._columns.items()
-                if uri == before.location.uri
-                and (found := entry.maps.get(before.pin.version)) is not None
-            }
+        uri = before.location.uri
+        known = {
+            column: found
+            for (_, column), entry in self._columns.newest(lambda key: key[0] == uri)
+            if (found := entry.maps.get(before.pin.version)) is not None
+        }
         if not known:
             return
-        added = set(after.dataset().fragment_ids()) - set(before.dataset().fragment_ids())
-        fragments = [after.dataset().get_fragment(number) for number in added]
+        try:
+            old, new = before.dataset(), after.dataset()
+        except StorageError:
+            # The version before may be gone by now. A lookup reads then what was not learnt, and
+            # says it if the new version is what cannot be opened.
+            return
+        added = set(new.fragment_ids()) - set(old.fragment_ids())
+        fragments = [new.get_fragment(number) for number in added]
         files = frozenset(_file_id(fragment) for fragment in fragments if fragment is not None)
-        noted = {number: self._fresh.get((after.location.uri, path), {}) for number, path in files}
+        noted = {number: self._fresh.get((uri, path)) or {} for number, path in files}
         for column, found in known.items():
             if all(column in texts for texts in noted.values()):
                 parts = [(texts[column], number) for number, texts in noted.items()]
                 self._keep(after, column, found.extended(*_addressed(parts), found.files | files))
 
-    def _keep(self, table: Table, column: str, found: FragmentMap) -> None:
+    def _ask(self, table: Table, column: str) -> int:
+        """Count a question about a column; returns how many there were."""
+        key = (table.location.uri, column)
         with self._lock:
-            key = (table.location.uri, column)
-            self._columns.setdefault(key, _Column()).keep(table.pin.version, found)
-            self._columns.move_to_end(key)
-            while sum(entry.size for entry in self._columns.values()) > self._max_bytes:
-                self._columns.popitem(last=False)
+            self._asked[key] = asked = self._asked.get(key, 0) + 1
+        return asked
+
+    def _keep(self, table: Table, column: str, found: FragmentMap) -> None:
+        key = (table.location.uri, column)
+        # Of two threads one may undo what the other keeps, which is then made once more.
+        known = self._columns.look(key) or _Column()
+        self._columns.keep(key, known.having(table.pin.version, found))
+
+
+def _note_parts(note: Note) -> list[Part]:
+    return [(note, NOTE_BYTES + sum(hashes.nbytes for hashes in note.values()))]
 
 
 fragment_maps = FragmentMaps()
@@ -323,4 +354,5 @@ def _addresses(fragment: int, rows: int) -> npt.NDArray[np.uint64]:
 
 
 def _file_id(fragment: lance.LanceFragment) -> FileId:
-    return fragment.fragment_id, fragment.metadata.files[0].path
+    # Lance makes a class for every path that it hands out; a plain text is a tenth as large.
+    return fragment.fragment_id, str(fragment.metadata.files[0].path)

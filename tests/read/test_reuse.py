@@ -1,0 +1,183 @@
+"""Caches reuse what they know of other versions; what of those is gone, they do without."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+import omnigraph as og
+from omnigraph.read.topologies import topologies
+from omnigraph.storage import cache_budget, lookup
+from omnigraph.storage.files import all_files, files_of
+from omnigraph.storage.session import handles
+from omnigraph.storage.table import Table
+from tests.write.writing import compact_all, mutate, table_of
+
+SCHEMA = """\
+node Person { name: String @key  age: I32? }
+edge Knows: Person -> Person
+"""
+TYPES = ("node:Person", "edge:Knows")
+WALK = "query walk() { match { $p: Person $p knows $q } return { $p.name, $q.age } }"
+ALL = "query all() { match { $p: Person } return { $p.name, $p.age } order { $p.name } }"
+POINT = 'query one() { match { $p: Person { name: "p2" } } return { $p.age } }'
+Lines = list[dict[str, Any]]
+
+
+def lines(shift: int = 0) -> Lines:
+    people: Lines = [
+        {"type": "Person", "data": {"name": f"p{n}", "age": n + shift}} for n in range(5)
+    ]
+    return people + [{"edge": "Knows", "from": f"p{n}", "to": f"p{(n + 1) % 5}"} for n in range(5)]
+
+
+@pytest.fixture
+def graph(tmp_path: Path) -> og.Graph:
+    made = og.init(tmp_path / "graph", SCHEMA)
+    made.load(lines(), mode="append")
+    return made
+
+
+def answers(graph: og.Graph) -> list[list[tuple[Any, ...]]]:
+    found = [graph.query(text).rows for text in (WALK, ALL, POINT)]
+    return [sorted(tuple(row.values()) for row in rows) for rows in found]
+
+
+def remove_what_the_head_does_not_need(graph: og.Graph) -> int:
+    """Leave the files of the present versions, and nothing else; returns how many were removed."""
+    removed = 0
+    for key in TYPES:
+        table = table_of(graph, key)
+        for name in all_files(table) - files_of(table):
+            Path(table.location.path, name).unlink()
+            removed += 1
+    return removed
+
+
+def forgets_handles(graph: og.Graph) -> None:
+    for key in TYPES:
+        handles.forget(table_of(graph, key).location)
+
+
+def moved(graph: og.Graph) -> None:
+    mutate(graph, 'insert Person { name: "new" age: 7 } insert Knows { from: "p0" to: "p3" }')
+    compact_all(graph)
+
+
+CHANGES: dict[str, Callable[[og.Graph], object]] = {
+    "a node more": lambda graph: mutate(graph, 'insert Person { name: "new" age: 7 }'),
+    "a node changed": lambda graph: mutate(
+        graph, 'update Person set { age: 70 } where name = "p2"'
+    ),
+    "an edge more": lambda graph: mutate(graph, 'insert Knows { from: "p0" to: "p3" }'),
+    "a node less": lambda graph: mutate(graph, 'delete Person where name = "p2"'),
+    "all rewritten": lambda graph: graph.load(lines(10), mode="overwrite"),
+    "all moved": moved,
+}
+
+
+@pytest.mark.parametrize("with_handles", [True, False], ids=["handles kept", "handles dropped"])
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_head_is_read_though_files_of_cached_versions_are_gone(
+    graph: og.Graph, change: str, with_handles: bool
+) -> None:
+    answers(graph)
+    CHANGES[change](graph)
+    expected = stored_answers(graph)
+    if not with_handles:
+        forgets_handles(graph)
+        lookup.fragment_maps.clear()
+    assert remove_what_the_head_does_not_need(graph)
+    assert answers(graph) == expected
+    assert answers(graph) == expected
+
+
+def stored_answers(graph: og.Graph) -> list[list[tuple[Any, ...]]]:
+    """The same answers from the rows as they are stored, past all that queries keep."""
+    people = graph.table("Person").to_table().to_pylist()
+    edges = graph.table("Knows").to_table().to_pylist()
+    ages = {row["id"]: row["age"] for row in people}
+    walk = sorted((row["src"], ages[row["dst"]]) for row in edges)
+    return [walk, sorted(ages.items()), [(ages[name],) for name in ("p2",) if name in ages]]
+
+
+def test_a_version_that_is_gone_is_not_tried_again(graph: og.Graph) -> None:
+    answers(graph)
+    old = topologies.use().entries
+    mutate(graph, 'insert Person { name: "new" age: 7 }')
+    forgets_handles(graph)
+    lookup.fragment_maps.clear()
+    remove_what_the_head_does_not_need(graph)
+    answers(graph)
+    assert topologies.use().entries == old
+
+
+def test_a_map_is_not_learnt_from_a_version_that_is_gone(graph: og.Graph) -> None:
+    before = table_of(graph, "node:Person")
+    lookup.find_rows(before, "id", before.scan(["id"]).column("id"), ("id",))
+    mutate(graph, 'insert Person { name: "new" age: 7 }')
+    after = table_of(graph, "node:Person")
+    remove_what_the_head_does_not_need(graph)
+    handles.forget(before.location)
+    lookup.fragment_maps.learn(before, after)
+    assert names(after, "new", "p1", "nobody") == ["new", "p1"]
+
+
+def names(table: Table, *wanted: str) -> list[str]:
+    found = lookup.find_rows(table, "id", pa.array(wanted), ("id",))
+    return sorted(found.column("id").to_pylist())
+
+
+@pytest.mark.parametrize("max_bytes", [0, 1_000, 100_000])
+def test_answers_do_not_depend_on_the_budget(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch, max_bytes: int
+) -> None:
+    expected = answers(graph)
+    cache_budget.budget.clear()
+    monkeypatch.setattr(cache_budget.budget, "_max_bytes", max_bytes)
+    for change in ("a node more", "an edge more", "a node less"):
+        CHANGES[change](graph)
+        small = answers(graph)
+        assert sum(use.bytes for use in cache_budget.budget.uses().values()) <= max_bytes
+        assert small == stored_answers(graph)
+        assert small != expected
+        expected = small
+
+
+def test_the_graph_tells_what_each_cache_holds(graph: og.Graph) -> None:
+    answers(graph)
+    answers(graph)
+    told = graph.caches
+    for name in ("columns", "handles", "lookups", "topologies"):
+        use = told[name]
+        assert use.entries > 0
+        assert 0 < use.bytes <= use.max_bytes
+        assert use.hits > 0
+    assert told["storage_metadata"].bytes > 0
+
+
+def test_what_a_topology_derives_later_is_counted(graph: og.Graph) -> None:
+    topologies.clear()
+    graph.query(WALK)
+    out = topologies.use()
+    graph.query("query into() { match { $q: Person $p $k:knows $q } return { $p.name, $k.@id } }")
+    both = topologies.use()
+    assert both.entries == out.entries == 1
+    assert both.bytes > out.bytes
+
+
+def test_versions_that_share_their_edges_count_them_once(graph: og.Graph) -> None:
+    pairs = [(f"p{n % 5}", f"p{n % 3}") for n in range(2_000)]
+    graph.load([{"edge": "Knows", "from": start, "to": end} for start, end in pairs], mode="append")
+    topologies.clear()
+    graph.query(WALK)
+    one = topologies.use()
+    mutate(graph, 'update Person set { age: 70 } where name = "p2"')
+    graph.query(WALK)
+    two = topologies.use()
+    assert (one.entries, two.entries) == (1, 2)
+    assert two.bytes - one.bytes < 1_000 < one.bytes

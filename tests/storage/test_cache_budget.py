@@ -1,0 +1,212 @@
+"""The cache budget: one bound and one order over all caches, counted to the byte."""
+
+from __future__ import annotations
+
+import os
+import weakref
+from concurrent.futures import ThreadPoolExecutor
+from random import Random
+
+import pytest
+
+from omnigraph.errors import StorageError
+from omnigraph.storage import cache_budget
+from omnigraph.storage.cache_budget import Cache, CacheBudget, Part, configured_bytes
+from omnigraph.storage.session import cache_uses
+
+
+class Thing:
+    """Something of a size; ``shared`` is what it has in common with others."""
+
+    def __init__(self, size: int, *shared: Thing) -> None:
+        self.size = size
+        self.shared = shared
+
+    def parts(self) -> list[Part]:
+        return [(self, self.size), *((other, other.size) for other in self.shared)]
+
+
+def two(max_bytes: int) -> tuple[CacheBudget, Cache[str, Thing], Cache[str, Thing]]:
+    budget = CacheBudget(max_bytes)
+    return budget, Cache("one", Thing.parts, budget), Cache("other", Thing.parts, budget)
+
+
+def held(budget: CacheBudget) -> int:
+    return sum(use.bytes for use in budget.uses().values())
+
+
+def test_what_was_used_longest_ago_goes_first_whichever_cache_it_is_in() -> None:
+    budget, one, other = two(30)
+    one.keep("a", Thing(10))
+    other.keep("b", Thing(10))
+    one.keep("c", Thing(10))
+    one.get("a")
+    other.keep("d", Thing(10))
+    assert other.look("b") is None
+    one.keep("e", Thing(15))
+    assert [one.look(key) is not None for key in "ace"] == [False, False, True]
+    assert other.look("d") is not None
+    assert held(budget) == 25
+
+
+def test_looking_is_no_use() -> None:
+    _, one, _ = two(20)
+    one.keep("a", Thing(10))
+    one.keep("b", Thing(10))
+    assert one.look("a") is not None
+    one.keep("c", Thing(10))
+    assert one.look("a") is None
+    assert one.use().hits == 0
+
+
+def test_what_is_larger_than_the_budget_is_not_kept_and_pushes_nothing_out() -> None:
+    budget, one, other = two(30)
+    other.keep("small", Thing(10))
+    one.keep("large", Thing(31))
+    assert one.keep_first("large", huge := Thing(31)) is huge
+    assert one.look("large") is None
+    assert other.look("small") is not None
+    assert held(budget) == 10
+
+
+def test_what_outgrows_the_budget_goes_and_pushes_nothing_out() -> None:
+    budget, one, other = two(30)
+    other.keep("small", Thing(10))
+    one.keep("growing", thing := Thing(10))
+    one.grow("growing", (Thing(5), 5), lambda known: known is thing)
+    assert held(budget) == 25
+    one.grow("growing", (Thing(100), 100), lambda known: known is thing)
+    assert one.look("growing") is None
+    assert other.look("small") is not None
+    assert held(budget) == 10
+
+
+def test_growth_of_something_that_was_replaced_counts_nothing() -> None:
+    budget, one, _ = two(30)
+    one.keep("a", old := Thing(10))
+    one.keep("a", Thing(7))
+    one.grow("a", (Thing(5), 5), lambda known: known is old)
+    one.grow("gone", (Thing(5), 5), lambda known: known is old)
+    assert held(budget) == 7
+
+
+def test_a_part_that_entries_share_counts_once_and_until_the_last_is_gone() -> None:
+    budget, one, _ = two(200)
+    common = Thing(100)
+    for key in "abc":
+        one.keep(key, Thing(1, common))
+    assert held(budget) == 103
+    one.forget("a")
+    one.keep("b", Thing(2, common))
+    assert held(budget) == 103
+    one.forget("b")
+    one.forget("c")
+    assert held(budget) == 0
+
+
+def test_the_first_of_two_stays_where_it_must() -> None:
+    _, one, _ = two(30)
+    first = Thing(10)
+    assert one.keep_first("a", first) is first
+    assert one.keep_first("a", Thing(10)) is first
+    assert one.use().entries == 1
+
+
+def test_a_cache_with_a_share_keeps_within_it_but_keeps_the_newest() -> None:
+    budget = CacheBudget(100)
+    cache: Cache[str, Thing] = Cache("part", Thing.parts, budget, lambda whole: whole // 4)
+    for key in "abcd":
+        cache.keep(key, Thing(10))
+    assert [cache.look(key) is not None for key in "abcd"] == [False, False, True, True]
+    cache.keep("large", Thing(60))
+    assert cache.use().entries == 1
+    assert cache.look("large") is not None
+
+
+def test_what_is_dropped_is_let_go() -> None:
+    _, one, _ = two(10)
+    thing = Thing(10)
+    watch = weakref.ref(thing)
+    one.keep("a", thing)
+    del thing
+    assert watch() is not None
+    one.keep("b", Thing(10))
+    assert watch() is None
+
+
+def test_a_cache_that_is_gone_holds_nothing() -> None:
+    budget, one, other = two(30)
+    one.keep("a", Thing(30))
+    del one
+    assert held(budget) == 0
+    other.keep("b", Thing(30))
+    assert other.look("b") is not None
+
+
+def test_with_no_bytes_nothing_is_kept() -> None:
+    budget, one, _ = two(0)
+    one.keep("a", Thing(1))
+    assert one.get("a") is None
+    assert held(budget) == 0
+
+
+def test_threads_leave_the_count_right() -> None:
+    budget, one, other = two(500)
+    common = [Thing(40) for _ in range(3)]
+
+    def work(seed: int) -> None:
+        draw = Random(seed)  # noqa: S311 - a repeatable draw is the point
+        for _ in range(2_000):
+            cache = draw.choice([one, other])
+            key = str(draw.randrange(30))
+            match draw.randrange(5):
+                case 0:
+                    cache.forget(key)
+                case 1:
+                    cache.get(key)
+                case 2:
+                    cache.grow(key, (Thing(3), 3), lambda _: True)
+                case _:
+                    cache.keep(key, Thing(draw.randrange(1, 40), draw.choice(common)))
+            assert held(budget) <= 500
+
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, range(4)))
+    one.clear()
+    other.clear()
+    assert held(budget) == 0
+
+
+@pytest.mark.parametrize(("text", "size"), [("512MB", 512 * 10**6), ("2GiB", 2**31), ("77", 77)])
+def test_the_environment_says_how_much(
+    monkeypatch: pytest.MonkeyPatch, text: str, size: int
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_CACHE_BYTES", text)
+    assert configured_bytes() == size
+    assert CacheBudget().max_bytes == size // 2
+
+
+@pytest.mark.parametrize(("memory", "size"), [(2**30, 2**28), (2**40, 8 * 2**30)])
+def test_without_a_word_it_is_a_part_of_the_memory(
+    monkeypatch: pytest.MonkeyPatch, memory: int, size: int
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_CACHE_BYTES", "")
+    monkeypatch.setattr(cache_budget, "memory_limit", lambda: memory)
+    assert configured_bytes() == size
+
+
+def test_a_size_that_is_none_is_refused_with_what_to_write(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_CACHE_BYTES", "plenty")
+    with pytest.raises(
+        StorageError, match=r"OMNIGRAPH_CACHE_BYTES is 'plenty': .*512MB"
+    ) as refused:
+        configured_bytes()
+    assert refused.value.kind == "configuration"
+
+
+def test_all_caches_of_the_process_together_may_hold_what_is_configured() -> None:
+    uses = cache_uses()
+    assert {"handles", "ids", "written_ids", "storage_indexes", "storage_metadata"} <= uses.keys()
+    assert uses["ids"].max_bytes + uses["storage_indexes"].max_bytes + uses[
+        "storage_metadata"
+    ].max_bytes == pytest.approx(configured_bytes(), abs=8), os.environ.get("OMNIGRAPH_CACHE_BYTES")
