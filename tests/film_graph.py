@@ -56,5 +56,5 @@ def insert_row(
     pin = insert(table, pa.table({"id": [name], table.schema.names[1]: [name]}))
     commit = CommitIntent.mint(actor)
     change = AdvanceTable(shown.identity, shown.version, pin)
-    graph.manifest.publish(branch, PublishRequest(commit, (change,)))
+    graph.manifest.publish(graph.manifest.branch_id(branch), PublishRequest(commit, (change,)))
     return commit.id

@@ -25,24 +25,23 @@ from omnigraph.lang.source import Source
 from omnigraph.maintain.facade import Maintained
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.catalogs import catalog_of
-from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.entries import MAIN, SchemaContract
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.manifest.store import Manifest
 from omnigraph.pipeline.export import choose_export_engine, export_on_spark
 from omnigraph.pipeline.facade import OnSpark
 from omnigraph.pipeline.load.choice import choose_engine
 from omnigraph.read.budget import Budget, Cancellation
-from omnigraph.read.column_cache import CacheUse, columns
 from omnigraph.read.context import Expansion
 from omnigraph.read.explain import Explanation, explain
 from omnigraph.read.export import Export, open_export
 from omnigraph.read.export_file import ExportReport, write_export
 from omnigraph.read.queries import Query
 from omnigraph.read.result import Result
-from omnigraph.read.topologies import topologies
+from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.session import open_pin
+from omnigraph.storage.session import cache_uses, open_pin
 from omnigraph.write.audit import Recovery, recoveries
 from omnigraph.write.embedding import Backfill, EmbedResult
 from omnigraph.write.load.operation import Load
@@ -104,7 +103,10 @@ class Graph(OnSpark, Maintained):
         self.changes = Changes(self)
 
     def prepare(self) -> None:
-        """Prove that there is a graph, and mend its derived files unless it is read-only."""
+        """Prove that there is a graph, and mend its derived files unless it is read-only.
+
+        Where nothing is to be mended, nothing is written.
+        """
         try:
             view = self.manifest.view()
         except StorageError as error:
@@ -114,15 +116,22 @@ class Graph(OnSpark, Maintained):
         catalog_of(view.state.schema)
         if self.read_only:
             return
+        try:
+            self._mend_files(view.state.schema)
+        except StorageError as error:
+            # Nobody needs them: a disk that is full must not keep people from cleaning it.
+            self.notices.append(f"the files beside the manifest were not put right: {error}")
+        self._sweep()
+
+    def _mend_files(self, contract: SchemaContract) -> None:
+        """Remove the claim of a finished init, and rewrite copies of the schema that lag."""
         objects = ControlObjects(self.location)
-        objects.probe_create_only()
         if objects.read(CLAIM_NAME) is not None:
             release_claim(objects)
-        lagging = lagging_copies(objects, view.state.schema)
+        lagging = lagging_copies(objects, contract)
         if lagging:
-            write_copies(objects, view.state.schema, lagging)
+            write_copies(objects, contract, lagging)
             self.notices.append(f"rewrote {', '.join(lagging)} from the manifest")
-        self._sweep()
 
     def _sweep(self) -> None:
         """Finish the story of writers that died; nobody needs it done to go on."""
@@ -157,9 +166,12 @@ class Graph(OnSpark, Maintained):
         Of a node and an edge type of one name the node is meant; write `edge:Name` for
         the other.
         """
-        shown = self.snapshot(branch, commit=snapshot)
-        found = _find_table(shown, type_name)
-        return open_pin(self.location.join(found.table.path), found.pin.version)
+
+        def run(shown: Snapshot) -> lance.LanceDataset:
+            found = _find_table(shown, type_name)
+            return open_pin(self.location.join(found.table.path), found.pin.version)
+
+        return self.read(run, branch, commit=snapshot)
 
     @overload
     def export(
@@ -266,10 +278,13 @@ class Graph(OnSpark, Maintained):
         """
         budget = Budget(timeout, max_bytes, cancellation)
         query = Query(*_query_text(source, name), params, _path(source), budget, expansion)
-        shown = self.snapshot(branch, commit=snapshot)
-        # Old data is read with the schema of today.
-        catalog = catalog_of(shown.schema) if snapshot is None else self.catalog
-        return query.run(self.location, shown, catalog, at_commit=snapshot is not None)
+
+        def run(shown: Snapshot) -> Result:
+            # Old data is read with the schema of today.
+            catalog = catalog_of(shown.schema) if snapshot is None else self.catalog
+            return query.run(self.location, shown, catalog, at_commit=snapshot is not None)
+
+        return self.read(run, branch, commit=snapshot)
 
     def explain(
         self,
@@ -291,15 +306,18 @@ class Graph(OnSpark, Maintained):
         """
         budget = Budget(timeout, max_bytes, cancellation)
         query = Query(*_query_text(source, name), params, _path(source), budget, expansion)
-        shown = self.snapshot(branch, commit=snapshot)
-        catalog = catalog_of(shown.schema) if snapshot is None else self.catalog
         is_old = snapshot is not None
-        return explain(query, self.location, shown, catalog, at_commit=is_old, analyze=analyze)
+
+        def run(shown: Snapshot) -> Explanation:
+            catalog = self.catalog if is_old else catalog_of(shown.schema)
+            return explain(query, self.location, shown, catalog, at_commit=is_old, analyze=analyze)
+
+        return self.read(run, branch, commit=snapshot)
 
     @property
     def caches(self) -> Mapping[str, CacheUse]:
         """How full the caches of this process are, which every graph it opens shares."""
-        return {"columns": columns.use(), "topologies": topologies.use()}
+        return cache_uses()
 
     # -- changing --------------------------------------------------------------------
 

@@ -59,7 +59,9 @@ def store(graph: og.Graph, type_: str, branch: str = "main", **columns: Any) -> 
     data = pa.table({"id": columns[key], **columns})
     pin = insert(table_of(graph, f"node:{type_}", branch), data)
     change = AdvanceTable(shown.identity, shown.version, pin)
-    graph.manifest.publish(branch, PublishRequest(CommitIntent.mint(), (change,)))
+    graph.manifest.publish(
+        graph.manifest.branch_id(branch), PublishRequest(CommitIntent.mint(), (change,))
+    )
 
 
 def films(graph: og.Graph, **blurbs: str | None) -> None:
@@ -162,14 +164,14 @@ def test_one_property_of_several(graph: og.Graph) -> None:
     ],
 )
 def test_some_nodes(graph: og.Graph, where: str, expected: set[str]) -> None:
-    seen = pa.array([0, 1_700_000_000_000, None], pa.int64()).cast(pa.timestamp("ms"))
+    seen = pa.array([0, 1_700_000_000_000, None], pa.int64()).cast(pa.timestamp("ms", "UTC"))
     store(
         graph,
         "Film",
         title=["Rain", "Snow", "Fog"],
         blurb=["a", "b", "c"],
         year=pa.array([1980, 1995, None], pa.int32()),
-        seen=seen.cast(pa.date64()),
+        seen=seen,
         tags=[["wet"], ["cold"], None],
     )
     graph.embed("Film", "meaning", where=where)

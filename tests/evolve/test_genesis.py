@@ -41,14 +41,16 @@ def test_a_new_graph_is_empty_and_whole(root: Path, graph: og.Graph) -> None:
     (commit,) = graph.commits.list()
     assert (commit.id, commit.parent_id, commit.branch) == (snapshot.commit_id, None, None)
     check_complete(root)
-    assert {path.name for path in root.iterdir()} == {*COPY_NAMES, "__manifest", "nodes", "edges"}
+    assert {path.name for path in root.iterdir()} == {
+        *(*COPY_NAMES, "__manifest", "__reserve", "nodes", "edges")
+    }
 
 
 def test_tables_have_what_the_contract_says(graph: og.Graph) -> None:
     dataset = graph.table("ActedIn")
     assert dataset.schema.names == ["id", "src", "dst", "role"]
     assert graph.table("Film").schema.names == ["id", "title", "year"]
-    for table in (dataset, lance.dataset(f"{graph.location}/__manifest")):
+    for table in (dataset, lance.dataset(f"{graph.location}/__manifest/main")):
         key = table.schema.field(0)
         assert key.metadata[b"lance-schema:unenforced-primary-key"] == b"true"
         assert not key.nullable
@@ -107,16 +109,17 @@ def test_a_second_init_never_touches_a_graph(root: Path, graph: og.Graph, force:
 
 
 def test_a_second_init_says_which_remains_it_found(root: Path) -> None:
-    root.mkdir()
+    begun = root / "nodes" / "0000000000000001-0000000000000009" / "_transactions"
+    begun.mkdir(parents=True)
     (root / SOURCE_NAME).write_text("old")
-    (root / "nodes" / "x").mkdir(parents=True)
-    (root / "nodes" / "x" / "data").write_text("old")
-    with pytest.raises(errors.AlreadyInitialized) as caught:
+    transaction = begun / "0-95e94380-5d47-478a-86aa-1b67d214ae03.txn"
+    transaction.write_text("old")
+    with pytest.raises(errors.AlreadyInitialized, match="--force") as caught:
         og.init(root, SCHEMA)
     assert caught.value.details["found"] == [SOURCE_NAME, "nodes"]
     og.init(root, SCHEMA, force=True)
     check_complete(root)
-    assert not (root / "nodes" / "x" / "data").exists()
+    assert not transaction.exists()
 
 
 @pytest.mark.parametrize(
@@ -185,7 +188,7 @@ def test_a_crash_at_the_manifest(
     create = lance.LanceDataset.commit
 
     def commit(uri: Any, *args: Any, **kwargs: Any) -> Any:
-        if not str(uri).endswith("__manifest"):
+        if not str(uri).endswith("__manifest/main"):
             return create(uri, *args, **kwargs)
         if committed:
             create(uri, *args, **kwargs)

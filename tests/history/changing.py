@@ -161,5 +161,7 @@ def change_schema(
     accepted = ir_from_json(graph.manifest.view(branch).state.schema.ir)
     compiled = compile_schema(Source(source, "next.pg"), accepted=accepted)
     commit = CommitIntent.mint()
-    graph.manifest.publish(branch, PublishRequest(commit, changes, contract_of(compiled)))
+    graph.manifest.publish(
+        graph.manifest.branch_id(branch), PublishRequest(commit, changes, contract_of(compiled))
+    )
     return commit.id

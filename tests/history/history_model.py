@@ -173,7 +173,6 @@ class History:
         state: State = {key: {} for key in schema}
         self.commits = {genesis: Commit(genesis, created_at, "main", (), state)}
         self.heads = {"main": genesis}
-        self.forked_from: dict[str, str] = {}
 
     def state(self, branch: str) -> State:
         """A copy of what a branch shows."""
@@ -188,20 +187,17 @@ class History:
 
     def fork(self, name: str, source: str) -> None:
         self.heads[name] = self.heads[source]
-        self.forked_from[name] = source
-
-    def can_drop(self, name: str) -> bool:
-        return name not in self.forked_from.values()
 
     def drop(self, name: str) -> None:
-        """The branch goes, and with it the commits that were made on it."""
-        del self.heads[name], self.forked_from[name]
-        self.commits = {id_: c for id_, c in self.commits.items() if c.branch != name}
+        """The branch goes, and with it the commits that no other branch descends from."""
+        del self.heads[name]
+        kept = {id_ for head in self.heads.values() for id_ in self.ancestors(head)}
+        self.commits = {id_: c for id_, c in self.commits.items() if id_ in kept}
 
     # -- ancestry ------------------------------------------------------------------------
 
     def ancestors(self, id_: str) -> set[str]:
-        """A commit and everything it descends from that still exists."""
+        """A commit and everything it descends from."""
         found: set[str] = set()
         waiting = [id_]
         while waiting:

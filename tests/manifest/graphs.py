@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from omnigraph.manifest import rows
+from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.changes import (
     AdvanceTable,
     CommitIntent,
@@ -52,15 +53,21 @@ def genesis() -> list[Entry]:
 
 def first_state() -> ManifestState:
     """The state of the first version."""
-    return fold(genesis(), version=1, branch=MAIN)
+    return fold(genesis())
 
 
-def make_manifest(root: Location, stamp: str | None = "6") -> Manifest:
+def make_manifest(root: Location, stamp: str | None = "7") -> Manifest:
     """A manifest in its first version, written with a format stamp."""
     metadata = {} if stamp is None else {rows.FORMAT_KEY: stamp.encode()}
     head = rows.to_table(genesis()).replace_schema_metadata(metadata)
-    HeadLog.create(root.join("__manifest"), head)
+    HeadLog.create(root.join("__manifest", MAIN), head)
     return Manifest(root)
+
+
+def fork(manifest: Manifest, name: str, source: str = MAIN) -> str:
+    """Make a branch; returns its id."""
+    BranchRefs(manifest).create(name, source)
+    return manifest.branch_id(name)
 
 
 def request(
@@ -77,10 +84,10 @@ def pin(number: int) -> TablePin:
 
 def advance(manifest: Manifest, branch: str = MAIN, *, number: int | None = None) -> View:
     """Publish the next version of one table on top of what the manifest has seen last."""
-    known = manifest._views.get(branch) or manifest.view(branch)
+    known = manifest.known(branch) or manifest.view(branch)
     expected = known.state.current_version(PERSON)
     return manifest.publish(
-        branch,
+        known.branch_id,
         request(AdvanceTable(PERSON, expected, pin(expected + 1 if number is None else number))),
     )
 

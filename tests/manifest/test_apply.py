@@ -10,7 +10,7 @@ from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from omnigraph.errors import Conflict, ReadSetChanged, VersionMismatch
+from omnigraph.errors import BranchNotFound, Conflict, ReadSetChanged, VersionMismatch
 from omnigraph.manifest.apply import next_state
 from omnigraph.manifest.changes import (
     AdvanceTable,
@@ -22,7 +22,15 @@ from omnigraph.manifest.changes import (
     RenameTable,
     TableChange,
 )
-from omnigraph.manifest.entries import Commit, Head, Registration, TableIdentity, TableVersion
+from omnigraph.manifest.entries import (
+    Commit,
+    Head,
+    Origin,
+    Registration,
+    StoredVersion,
+    TableIdentity,
+    TableVersion,
+)
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.state import ManifestState
 from tests.manifest.graphs import KNOWS, PERSON, SCHEMA, first_state, pin, request
@@ -32,29 +40,87 @@ DOG = RegisterTable(Registration(NEW, "node:Dog", "nodes/dog"), pin(1))
 
 
 def after(*changes: TableChange, state: ManifestState | None = None) -> ManifestState:
-    return next_state(state or first_state(), request(*changes))
+    return published(request(*changes), state)
+
+
+def published(asked: PublishRequest, state: ManifestState | None = None) -> ManifestState:
+    """The state after a publish that storage puts right behind the one before."""
+    state = state or first_state()
+    return next_state(state, asked, state.version - state.head.first_version + 2)
+
+
+def on_branch() -> ManifestState:
+    """The first state of a branch that was forked at the fifth version of main."""
+    origin = Origin("main", 5, StoredVersion("main", 5), "GENESIS")
+    return replace(first_state(), head=Head("dev", "GENESIS", None, "ID", version=5, origin=origin))
 
 
 def test_commit_follows_its_parent() -> None:
     asked = PublishRequest(
         CommitIntent("C1", 77, "ann", "OTHER", {"k": 1}), (AdvanceTable(PERSON, 1, pin(2)),)
     )
-    state = next_state(first_state(), asked)
+    state = published(asked)
     assert state.version == 2
-    assert state.commits[-1] == Commit("C1", None, 2, "GENESIS", "OTHER", "ann", 77, {"k": 1})
-    assert state.heads["main"] == Head("main", "C1", "GENESIS")
+    assert state.commits[-1] == Commit(
+        "C1", None, 2, "GENESIS", "OTHER", "ann", 77, {"k": 1}, StoredVersion("main", 2)
+    )
+    assert state.head == Head("main", "C1", "GENESIS", version=2)
     assert state.versions[PERSON] == TableVersion(PERSON, 2, pin(2))
     assert state.versions[KNOWS].version == 1
 
 
 def test_branch_names_its_own_versions_and_commits() -> None:
-    branched = replace(first_state(), branch="dev")
-    state = after(AdvanceTable(PERSON, 1, pin(2)), state=branched)
+    state = after(AdvanceTable(PERSON, 1, pin(2)), state=on_branch())
     assert state.versions[PERSON].branch == "dev"
     assert state.versions[KNOWS].branch is None
     assert state.commits[-1].branch == "dev"
-    assert set(state.heads) == {"main", "dev"}
-    assert state.heads["main"].commit_id == "GENESIS"
+    assert state.head == replace(
+        on_branch().head, commit_id=state.commits[-1].id, parent_id="GENESIS", version=6
+    )
+
+
+def test_branch_goes_on_counting_where_it_was_forked() -> None:
+    """Storage counts each branch from one; the version that people see does not."""
+    state = after(state=after(state=on_branch()))
+    assert [commit.manifest_version for commit in state.commits[1:]] == [6, 7]
+    assert [commit.stored for commit in state.commits[1:]] == [
+        StoredVersion("ID", 2),
+        StoredVersion("ID", 3),
+    ]
+
+
+def test_commit_says_where_storage_put_it_even_after_marks() -> None:
+    """A mark takes a version without a commit: versions of commits may have gaps."""
+    state = next_state(first_state(), request(), 7)
+    assert state.version == 7
+    assert state.commits[-1].stored == StoredVersion("main", 7)
+    assert [commit.id for commit in state.commits] == ["GENESIS", state.head_commit_id]
+
+
+def test_what_was_collected_is_kept_by_a_publish() -> None:
+    head = replace(first_state().head, epoch=3, oldest_commit_id="GENESIS")
+    state = after(state=replace(first_state(), head=head))
+    assert (state.epoch, state.head.oldest_commit_id) == (3, "GENESIS")
+
+
+def test_ended_branch_takes_nothing_not_even_with_its_own_head() -> None:
+    state = first_state()
+    ended = replace(state, head=replace(state.head, ended=True))
+    for asked in (request(), request(head=ExactHead("GENESIS", "main", 0))):
+        with pytest.raises(BranchNotFound, match="deleted"):
+            published(asked, ended)
+
+
+def test_merge_brings_along_what_it_descends_from() -> None:
+    theirs = Commit("THEIRS", "dev", 2, "GENESIS", None, None, 5, {}, StoredVersion("ID", 2))
+    known = first_state().commits[0]
+    asked = PublishRequest(
+        CommitIntent("MERGE", 9, merged_parent_id="THEIRS"), ancestors=(theirs, known)
+    )
+    state = published(asked)
+    assert state.known_commits["THEIRS"] == theirs
+    assert [commit.id for commit in state.commits] == ["GENESIS", "MERGE"], "the first parents"
+    assert sorted(state.known_commits) == ["GENESIS", "MERGE", "THEIRS"]
 
 
 def test_commit_without_changes_is_a_commit() -> None:
@@ -64,7 +130,7 @@ def test_commit_without_changes_is_a_commit() -> None:
 def test_schema_is_replaced() -> None:
     schema = replace(SCHEMA, source="node Dog { }")
     asked = PublishRequest(CommitIntent.mint(), schema=schema)
-    assert next_state(first_state(), asked).schema == schema
+    assert published(asked).schema == schema
 
 
 @pytest.mark.parametrize("change", [AdvanceTable(PERSON, 4, pin(5)), DropTable(PERSON, 4)])
@@ -160,16 +226,30 @@ def test_drop_and_new_incarnation_in_one_publish() -> None:
 
 
 def test_exact_head() -> None:
-    good = request(AdvanceTable(PERSON, 1, pin(2)), head=ExactHead("GENESIS"))
-    state = next_state(first_state(), good)
+    good = request(AdvanceTable(PERSON, 1, pin(2)), head=ExactHead("GENESIS", "main", 0))
+    state = published(good)
     # The head is looked at first: both are wrong now.
     with pytest.raises(ReadSetChanged) as caught:
-        next_state(state, good)
+        published(good, state)
     assert caught.value.details == {
         "member": "graph_head:main",
         "expected": "GENESIS",
         "actual": state.head_commit_id,
     }
+
+
+@pytest.mark.parametrize(
+    ("expected", "member"),
+    [
+        (ExactHead("GENESIS", "ANOTHER", 0), "branch_identifier:main"),
+        (ExactHead("GENESIS", "main", 1), "collection_epoch:main"),
+        (ExactHead("ANOTHER", "main", 0), "graph_head:main"),
+    ],
+)
+def test_exact_head_is_a_commit_of_a_branch_in_an_epoch(expected: ExactHead, member: str) -> None:
+    with pytest.raises(ReadSetChanged) as caught:
+        published(request(head=expected))
+    assert caught.value.details["member"] == member
 
 
 def test_state_is_left_alone() -> None:
@@ -205,9 +285,9 @@ class PublishMachine(RuleBasedStateMachine):
         asked = request(change)
         if failure is not None:
             with pytest.raises(failure):
-                next_state(self.state, asked)
+                published(asked, self.state)
             return False
-        self.state = next_state(self.state, asked)
+        self.state = published(asked, self.state)
         self.commits.append(asked.commit.id)
         return True
 

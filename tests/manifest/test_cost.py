@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 
+from omnigraph.manifest.branches import BranchRefs
+from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.refs import Ref, Refs
 from omnigraph.manifest.store import Manifest
 from omnigraph.manifest.view import View
 from omnigraph.storage import session
 from omnigraph.storage.location import Location
 from omnigraph.storage.meter import RequestMeter, measure
-from tests.manifest.graphs import advance, copy_manifest, make_manifest
+from tests.manifest.graphs import advance, copy_manifest, fork, make_manifest
 
 
 def requests(action: Callable[[], object]) -> RequestMeter:
@@ -30,11 +34,13 @@ def publish_without_sealing(manifest: Manifest) -> RequestMeter:
     return requests(lambda: advance(manifest))
 
 
-def cold_open(root: Location, monkeypatch: pytest.MonkeyPatch) -> RequestMeter:
+def cold_open(
+    root: Location, monkeypatch: pytest.MonkeyPatch, branch: str = "main"
+) -> RequestMeter:
     """Opening as a new process would: nothing in any cache."""
 
     def view() -> View:
-        return Manifest(root).view()
+        return Manifest(root).view(branch)
 
     monkeypatch.setattr(session, "_session", None)
     return requests(view)
@@ -72,21 +78,80 @@ def test_cost_is_flat_in_history(
     assert deep["open"].total <= 5
 
 
-def test_branch_costs_one_request_more(any_root: Location) -> None:
+def test_branch_costs_what_main_costs(any_root: Location, monkeypatch: pytest.MonkeyPatch) -> None:
     manifest = make_manifest(any_root)
     for number in range(5):
-        manifest.create_branch(f"b{number}", "main")
+        fork(manifest, f"b{number}")
     for name in ("main", "b3"):
         advance(manifest, name)
     on_main, on_branch = (
         requests(partial(advance, manifest, name)).total for name in ("main", "b3")
     )
-    assert on_branch == on_main + 1
-    assert requests(lambda: manifest.view("b3")).total == requests(manifest.view).total + 1
+    assert on_branch == on_main
+    assert requests(lambda: manifest.view("b3")).total == requests(manifest.view).total
+    # A cold reader has to learn what the name means: one listing and one object.
+    cold = cold_open(any_root, monkeypatch)
+    assert cold_open(any_root, monkeypatch, "b3").total == cold.total + 2
+
+
+def test_cost_of_branches_is_flat_in_their_number(any_root: Location) -> None:
+    manifest = make_manifest(any_root)
+    few, many = (cost_of_branches(manifest, any_root, count) for count in (10, 1000))
+    shown = {name: (str(few[name]), str(many[name])) for name in few}
+    for name, meter in many.items():
+        assert meter.total == few[name].total, shown
+    if not any_root.is_local:
+        for name, limit in LIMITS.items():
+            assert many[name].total <= limit, shown
+
+
+LIMITS = {
+    "create": 8,
+    "create from a branch": 11,
+    "open": 4,
+    "list": 1,
+    "list elsewhere": 2,
+    "delete": 10,
+    "delete elsewhere": 13,
+}
+
+
+def cost_of_branches(manifest: Manifest, root: Location, names: int) -> dict[str, RequestMeter]:
+    """What is done with branches where there are so many."""
+    add_names(manifest, names)
+    branches, other = BranchRefs(manifest), BranchRefs(Manifest(root))
+    branches.create("warm")
+    other.manifest.view()
+    measured = {
+        "create": requests(lambda: branches.create("new")),
+        "create from a branch": requests(lambda: branches.create("newer", "new")),
+        "open": requests(lambda: other.manifest.view("new")),
+        "list": requests(branches.list),
+        "list elsewhere": requests(BranchRefs(Manifest(root)).list),
+        "delete": requests(lambda: branches.delete("new")),
+        "delete elsewhere": requests(lambda: other.delete("newer")),
+    }
+    branches.delete("warm")
+    return measured
+
+
+def add_names(manifest: Manifest, count: int) -> None:
+    """Let there be so many names; of branches that nobody looks at here."""
+
+    def named(refs: Refs) -> Refs | None:
+        made = range(count)
+        names = {f"n{number}": Ref(f"ID{number}", MAIN, MAIN, None, 1) for number in made}
+        return (
+            None
+            if refs.names.keys() >= names.keys()
+            else replace(refs, names={**refs.names, **names})
+        )
+
+    manifest.refs.change(named)
 
 
 def test_reading_writes_nothing(manifest: Manifest, root: Location) -> None:
-    manifest.create_branch("dev", "main")
+    fork(manifest, "dev")
     for _ in range(70):
         advance(manifest)
 
@@ -95,7 +160,7 @@ def test_reading_writes_nothing(manifest: Manifest, root: Location) -> None:
         for commit in cold.commits()[::20]:
             cold.view_at(cold.find_commit(commit.id))
         cold.view("dev")
-        cold.branches()
+        BranchRefs(cold).list()
 
     meter = requests(read)
     assert (meter.puts, meter.deletes) == (0, 0)

@@ -14,7 +14,7 @@ from omnigraph.manifest.view import View
 from omnigraph.storage.faults import armed
 from omnigraph.storage.headlog import HeadLog, HeadMoved
 from omnigraph.storage.location import Location
-from tests.manifest.graphs import PERSON, advance, pin, request
+from tests.manifest.graphs import PERSON, advance, fork, pin, request
 
 
 @pytest.fixture
@@ -205,8 +205,8 @@ def test_last_attempt_that_looks_lost_is_read_back(
 def test_branch_publish_survives_a_lost_acknowledgement(
     manifest: Manifest, asked: PublishRequest
 ) -> None:
-    manifest.create_branch("dev", "main")
+    branch_id = fork(manifest, "dev")
     with armed("after_commit"):
-        assert manifest.publish("dev", asked).state.head_commit_id == asked.commit.id
+        assert manifest.publish(branch_id, asked).state.head_commit_id == asked.commit.id
     assert len(manifest.commits("dev")) == 2
     assert len(manifest.commits()) == 1

@@ -13,7 +13,7 @@ from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.changes import AdvanceTable
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.location import Location
-from tests.manifest.graphs import KNOWS, PERSON, advance, make_manifest, pin, request
+from tests.manifest.graphs import KNOWS, PERSON, advance, fork, make_manifest, pin, request
 
 PROCESSES = 4
 PUBLISHES = 50
@@ -27,12 +27,13 @@ def publish_many(uri: str, branch: str, actor: str, publishes: int) -> int:
     """Publish to a table everybody writes; gives how often another one was first."""
     manifest = Manifest(Location.parse(uri))
     lost = done = 0
-    state = manifest.view(branch).state
+    view = manifest.view(branch)
+    branch_id, state = view.branch_id, view.state
     while done < publishes:
         expected = state.current_version(PERSON)
         asked = request(AdvanceTable(PERSON, expected, pin(expected)), actor=actor)
         try:
-            state = manifest.publish(branch, asked).state
+            state = manifest.publish(branch_id, asked).state
             done += 1
         except (VersionMismatch, Conflict):
             lost += 1
@@ -43,12 +44,13 @@ def publish_many(uri: str, branch: str, actor: str, publishes: int) -> int:
 def publish_disjoint(uri: str, branch: str, actor: str, publishes: int) -> int:
     """Publish commits that contradict nobody's: only the head is contended."""
     manifest = Manifest(Location.parse(uri))
+    branch_id = manifest.branch_id(branch)
     lost = 0
     for _ in range(publishes):
         asked = request(actor=actor)
         while True:
             try:
-                manifest.publish(branch, asked)
+                manifest.publish(branch_id, asked)
             except Conflict:
                 lost += 1
             else:
@@ -108,7 +110,7 @@ def test_processes_on_different_branches_do_not_disturb_each_other(root: Locatio
     manifest = make_manifest(root)
     names = ["main", "a", "b"]
     for name in names[1:]:
-        manifest.create_branch(name, "main")
+        fork(manifest, name)
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         lost = pool.starmap(
             publish_many, [(root.uri, name, name, 30) for name in names], chunksize=1

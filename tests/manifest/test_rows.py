@@ -13,8 +13,10 @@ from omnigraph.errors import StorageError
 from omnigraph.manifest.entries import (
     Commit,
     Head,
+    Origin,
     Registration,
     SchemaContract,
+    StoredVersion,
     TableIdentity,
     TableVersion,
     Tombstone,
@@ -31,6 +33,10 @@ maybe = st.none() | texts
 identities = st.builds(TableIdentity, numbers, numbers)
 pins = st.builds(TablePin, numbers, maybe, numbers)
 values = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | texts
+stored = st.builds(StoredVersion, texts, numbers)
+origins = st.builds(
+    Origin, texts, numbers, stored, texts, st.lists(stored, max_size=3).map(tuple), maybe
+)
 ENTRIES: st.SearchStrategy[Entry] = st.one_of(
     st.builds(Registration, identities, texts, texts),
     st.builds(TableVersion, identities, numbers, pins, maybe),
@@ -45,8 +51,20 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
         maybe,
         numbers,
         st.dictionaries(texts, values, max_size=3),
+        stored,
     ),
-    st.builds(Head, texts, texts, maybe),
+    st.builds(
+        Head,
+        texts,
+        texts,
+        maybe,
+        texts,
+        numbers,
+        numbers,
+        maybe,
+        st.none() | origins,
+        st.booleans(),
+    ),
     st.builds(SchemaContract, texts, texts, texts, texts, texts),
 )
 
@@ -99,13 +117,26 @@ def test_columns_are_those_of_the_contract() -> None:
 
 
 def test_commit_row() -> None:
-    commit = Commit("C2", "dev", 7, "C1", "C0", "ann", 99, {"model": "m"})
+    commit = Commit("C2", "dev", 7, "C1", "C0", "ann", 99, {"model": "m"}, StoredVersion("ID", 3))
     (row,) = to_table([commit]).to_pylist()
     assert row["object_type"] == "graph_commit"
     assert (row["table_version"], row["table_branch"], row["table_key"]) == (7, "dev", "")
     assert row["metadata"] == (
         '{"parent_commit_id":"C1","merged_parent_commit_id":"C0","actor_id":"ann",'
-        '"created_at":99,"metadata":{"model":"m"}}'
+        '"created_at":99,"metadata":{"model":"m"},"stored":["ID",3]}'
+    )
+
+
+def test_head_row() -> None:
+    origin = Origin("main", 5, StoredVersion("main", 5), "C0", (StoredVersion("main", 5),), "C0")
+    (row,) = to_table([Head("dev", "C1", "C0", "ID", 7, 2, "C0", origin, ended=True)]).to_pylist()
+    assert row["object_type"] == "graph_head"
+    assert (row["table_version"], row["table_branch"], row["table_key"]) == (7, "dev", "")
+    assert row["metadata"] == (
+        '{"head_commit_id":"C1","parent_commit_id":"C0","branch_id":"ID","collection_epoch":2,'
+        '"oldest_retained_commit_id":"C0","ended":true,"forked_from":{"branch":"main",'
+        '"manifest_version":5,"stored":["main",5],"commit_id":"C0","history":[["main",5]],'
+        '"oldest_retained_commit_id":"C0"}}'
     )
 
 
@@ -130,6 +161,15 @@ VERSION = TableVersion(IDENTITY, 3, TablePin(1, "u", 5))
         (Commit("C1", None, 1, None, None, None, 1), {"metadata": "{}"}),
         (Head("main", "C1", None), {"metadata": "{}"}),
         (Head("main", "C1", None), {"object_id": "main"}),
+        (Head("main", "C1", None), {"table_version": None}),
+        (Commit("C1", None, 1, None, None, None, 1), {"metadata": '{"created_at": 1}'}),
+        (
+            Head("main", "C1", None),
+            {
+                "metadata": '{"head_commit_id": "C1", "branch_id": "ID", "collection_epoch": 0, '
+                '"forked_from": {"branch": "main"}}'
+            },
+        ),
         (SchemaContract("", "", "", "", ""), {"metadata": '{"source": ""}'}),
     ],
 )

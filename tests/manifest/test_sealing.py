@@ -52,7 +52,7 @@ def test_nothing_published_is_ever_lost(steps: list[tuple[object, ...]]) -> None
             for identity in (PERSON, KNOWS)
             if identity in step
         ]
-        following = next_state(state, request(*changes))
+        following = next_state(state, request(*changes), state.version + 1)
         published.append(following.commits[-1])
         published.extend(following.versions[change.identity] for change in changes)
         log.take(following)
@@ -68,9 +68,9 @@ def test_nothing_published_is_ever_lost(steps: list[tuple[object, ...]]) -> None
 def test_head_keeps_its_newest_commit() -> None:
     state = first_state()
     while len(state.recent) < SEAL_ENTRIES - 1:
-        state = next_state(state, request())
+        state = next_state(state, request(), state.version + 1)
         assert seal(state, []).sealed == ()
-    state = next_state(state, request())
+    state = next_state(state, request(), state.version + 1)
     sealing = seal(state, [])
     assert sealing.state.recent == (state.commits[-1],)
     assert sealing.sealed == state.recent[:-1]

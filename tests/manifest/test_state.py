@@ -21,7 +21,7 @@ from tests.manifest.graphs import KNOWS, PERSON, genesis, pin
 
 
 def folded(*more: Entry) -> ManifestState:
-    return fold([*genesis(), *more], version=9, branch="main")
+    return fold([*genesis(), *more])
 
 
 def test_highest_version_wins_in_any_order() -> None:
@@ -37,7 +37,7 @@ def test_highest_version_wins_in_any_order() -> None:
 
 def test_folding_what_a_state_writes_gives_the_state() -> None:
     state = folded(TableVersion(PERSON, 2, pin(2)), Tombstone(KNOWS, 2))
-    assert fold(state.entries(), version=9, branch="main") == state
+    assert fold(state.entries()) == state
 
 
 @pytest.mark.parametrize(("tombstone", "gone"), [(2, False), (3, True), (4, True)])
@@ -67,12 +67,31 @@ def test_name_of_a_dropped_table_is_free() -> None:
 
 
 def test_head_commit_is_the_newest() -> None:
-    state = folded(
-        Commit("Z", None, 2, "GENESIS", None, None, 50),
-        Commit("A", None, 3, "Z", None, None, 40),
-        Head("main", "A", "Z"),
+    entries = [entry for entry in genesis() if not isinstance(entry, Head)]
+    state = fold(
+        [
+            *entries,
+            Commit("Z", None, 2, "GENESIS", None, None, 50),
+            Commit("A", None, 3, "Z", None, None, 40),
+            Head("main", "A", "Z", version=3),
+        ]
     )
-    assert state.head_commit_id == "A"
+    assert (state.head_commit_id, state.version) == ("A", 3)
+    assert [commit.id for commit in state.commits] == ["GENESIS", "Z", "A"]
+
+
+def test_commits_of_a_branch_are_its_first_parents() -> None:
+    entries = [entry for entry in genesis() if not isinstance(entry, Head)]
+    state = fold(
+        [
+            Head("main", "MERGE", "GENESIS", version=3),
+            Commit("MERGE", None, 3, "GENESIS", "THEIRS", None, 50),
+            Commit("THEIRS", "dev", 2, "GENESIS", None, None, 40),
+            *entries,
+        ]
+    )
+    assert [commit.id for commit in state.commits] == ["GENESIS", "MERGE"]
+    assert set(state.known_commits) == {"GENESIS", "THEIRS", "MERGE"}
 
 
 OTHER = TableIdentity(7, 1)
@@ -82,8 +101,12 @@ OTHER = TableIdentity(7, 1)
     ("entries", "complaint"),
     [
         ([e for e in genesis() if not isinstance(e, SchemaContract)], "names no schema"),
-        ([e for e in genesis() if not isinstance(e, Commit)], "names no commit"),
-        ([e for e in genesis() if not isinstance(e, Head)], "main has no head"),
+        (
+            [e for e in genesis() if not isinstance(e, Commit)],
+            "does not hold its newest commit GENESIS",
+        ),
+        ([e for e in genesis() if not isinstance(e, Head)], "it has no head"),
+        ([*genesis(), Head("dev", "GENESIS", None, "ID")], "it has two heads"),
         ([*genesis(), Registration(OTHER, "node:X", "x")], "node:X has no version"),
         ([*genesis(), TableVersion(OTHER, 1, pin(1))], f"{OTHER} has a version but no name"),
         (
@@ -98,8 +121,8 @@ OTHER = TableIdentity(7, 1)
     ],
 )
 def test_corruption_is_refused(entries: list[Entry], complaint: str) -> None:
-    with pytest.raises(StorageError, match="inconsistent at version 4") as caught:
-        fold(entries, version=4, branch="main")
+    with pytest.raises(StorageError, match="manifest is inconsistent") as caught:
+        fold(entries)
     assert complaint in caught.value.message
     assert caught.value.kind == "permanent"
 

@@ -1,4 +1,4 @@
-"""The manifest of a graph: publishing, lineage, time travel, freshness, stamps, branches."""
+"""The manifest of a graph: publishing, lineage, time travel, freshness, stamps."""
 
 from __future__ import annotations
 
@@ -6,21 +6,27 @@ import lance
 import pytest
 
 from omnigraph.errors import (
-    BranchNotFound,
     NotFound,
     ReadSetChanged,
     StorageError,
     UnsupportedFormat,
     VersionMismatch,
 )
-from omnigraph.manifest.changes import AdvanceTable, ExactHead, RegisterTable
-from omnigraph.manifest.entries import Commit, Registration, TableIdentity
-from omnigraph.manifest.snapshot import snapshot_of
+from omnigraph.manifest.changes import (
+    AdvanceTable,
+    ExactHead,
+    RegisterTable,
+)
+from omnigraph.manifest.entries import Commit, Registration, StoredVersion, TableIdentity
+from omnigraph.manifest.rows import FORMAT_KEY, to_table
 from omnigraph.manifest.state import ManifestState
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.headlog import HeadLog
 from omnigraph.storage.location import Location
-from tests.manifest.graphs import KNOWS, PERSON, advance, make_manifest, pin, request
+from tests.manifest.graphs import KNOWS, PERSON, advance, fork, genesis, make_manifest, pin, request
+
+
+def dataset_of(manifest: Manifest, branch_id: str = "main") -> str:
+    return manifest.location.join(branch_id).uri
 
 
 def chain(manifest: Manifest, branch: str = "main") -> list[Commit]:
@@ -35,7 +41,8 @@ def test_first_version(manifest: Manifest) -> None:
     view = manifest.view()
     assert view.state.version == 1
     assert view.state.head_commit_id == "GENESIS"
-    assert view.identifier is None
+    assert (view.branch_id, view.stored) == ("main", StoredVersion("main", 1))
+    assert view.state.head.origin is None
 
 
 def test_manifest_is_made_once(manifest: Manifest, root: Location) -> None:
@@ -48,7 +55,7 @@ def test_manifest_is_made_once(manifest: Manifest, root: Location) -> None:
 
 def test_storage_properties(manifest: Manifest) -> None:
     advance(manifest)
-    dataset = lance.dataset(manifest.location.uri)
+    dataset = lance.dataset(dataset_of(manifest))
     assert dataset.has_stable_row_ids
     assert dataset.data_storage_version == "2.2"
     field = dataset.schema.field("object_id")
@@ -75,7 +82,7 @@ def test_chain_of_commits(manifest: Manifest) -> None:
 def test_object_ids_stay_unique_after_sealing(manifest: Manifest) -> None:
     for _ in range(70):
         advance(manifest)
-    dataset = lance.dataset(manifest.location.uri)
+    dataset = lance.dataset(dataset_of(manifest))
     identifiers = dataset.to_table(columns=["object_id"])["object_id"].to_pylist()
     assert len(identifiers) == len(set(identifiers))
     assert len(manifest.view().log.log_sizes()) > 0
@@ -106,7 +113,7 @@ def test_time_travel_to_every_commit_at_depth_1000(root: Location) -> None:
 
 
 def test_find_commit_on_any_branch(manifest: Manifest, root: Location) -> None:
-    manifest.create_branch("dev", "main")
+    fork(manifest, "dev")
     on_dev = advance(manifest, "dev").state.head_commit_id
     on_main = advance(manifest).state.head_commit_id
     cold = Manifest(root)
@@ -141,7 +148,7 @@ def test_refusal_is_never_made_from_memory(manifest: Manifest, root: Location) -
     stale = Manifest(root)
     stale.view()
     head = advance(manifest).state.head_commit_id
-    asked = request(AdvanceTable(PERSON, 2, pin(3)), head=ExactHead(head))
+    asked = request(AdvanceTable(PERSON, 2, pin(3)), head=ExactHead(head, "main", 0))
     assert stale.publish("main", asked).state.version == 3
 
 
@@ -158,7 +165,7 @@ def test_exact_head_is_never_reparented(manifest: Manifest, root: Location) -> N
     stale = Manifest(root)
     stale.view()
     head = advance(manifest).state.head_commit_id
-    asked = request(AdvanceTable(KNOWS, 1, pin(2)), head=ExactHead("GENESIS"))
+    asked = request(AdvanceTable(KNOWS, 1, pin(2)), head=ExactHead("GENESIS", "main", 0))
     with pytest.raises(ReadSetChanged) as caught:
         stale.publish("main", asked)
     assert caught.value.details["actual"] == head
@@ -184,136 +191,15 @@ def test_view_is_fresh(manifest: Manifest, root: Location) -> None:
     assert before.state.version == 1
 
 
-# -- branches --------------------------------------------------------------------
-
-
-def test_branch_starts_as_its_source_and_goes_its_own_way(
-    manifest: Manifest, root: Location
-) -> None:
-    fork = advance(manifest).state
-    manifest.create_branch("dev", "main")
-    inherited = manifest.view("dev").state
-    assert inherited.head_commit_id == fork.head_commit_id
-    assert "dev" not in inherited.heads
-    assert manifest.commits("dev") == manifest.commits()
-    on_dev = advance(manifest, "dev").state
-    on_main = [advance(manifest).state for _ in range(3)][-1]
-    assert on_dev.commits[-1].parent_id == fork.head_commit_id
-    cold = Manifest(root)
-    assert cold.view("dev").state == on_dev
-    assert cold.view().state == on_main
-    assert [commit.branch for commit in cold.commits("dev")] == ["dev", None, None]
-    assert [commit.branch for commit in cold.commits()] == [None] * 5
-    assert snapshot_of(on_dev).table("node", "Person").branch == "dev"
-
-
-def test_publishes_to_branches_do_not_disturb_each_other(manifest: Manifest) -> None:
-    names = ["main", "a", "b/c", "b/d"]
-    for name in names[1:]:
-        manifest.create_branch(name, "main")
-    for number in range(35):
-        for position, name in enumerate(names):
-            advance(manifest, name, number=100 * position + number)
-    for position, name in enumerate(names):
-        state = manifest.view(name).state
-        assert state.version == 36
-        assert state.versions[PERSON].pin == pin(100 * position + 34)
-        commits = chain(manifest, name)
-        assert len(commits) == 36
-        assert {commit.branch for commit in commits[1:]} == {None if name == "main" else name}
-
-
-def test_branch_of_a_branch(manifest: Manifest, root: Location) -> None:
-    manifest.create_branch("a", "main")
-    on_a = advance(manifest, "a").state
-    manifest.create_branch("b", "a")
-    advance(manifest, "a")
-    on_b = advance(manifest, "b").state
-    assert on_b.commits[-1].parent_id == on_a.head_commit_id
-    assert manifest.branches()["b"].parent == "a"
-    cold = Manifest(root)
-    assert [commit.branch for commit in cold.commits("b")] == ["b", "a", None]
-    assert cold.view_at(cold.commits("b")[1]).state == on_a
-
-
-def test_one_branch_is_read_as_it_is_listed(manifest: Manifest) -> None:
-    """Pins the place and form of Lance's branch files, which `find_branch` reads."""
-    manifest.create_branch("a.b-c/d", "main")
-    manifest.create_branch("e", "a.b-c/d")
-    listed = manifest.branches()
-    assert set(listed) == {"a.b-c/d", "e"}
-    for name, reference in listed.items():
-        assert HeadLog.find_branch(manifest._objects, name) == reference
-    assert HeadLog.find_branch(manifest._objects, "none") is None
-
-
-def test_missing_branch(manifest: Manifest) -> None:
-    for act in (manifest.view, manifest.commits):
-        with pytest.raises(BranchNotFound):
-            act("dev")
-    with pytest.raises(BranchNotFound):
-        manifest.publish("dev", request())
-    with pytest.raises(BranchNotFound):
-        manifest.create_branch("new", "dev")
-
-
-@pytest.mark.parametrize("publishes", [0, 1, 2])
-def test_recreated_branch_is_not_written_through_an_old_handle(
-    manifest: Manifest, root: Location, publishes: int
-) -> None:
-    manifest.create_branch("dev", "main")
-    old = Manifest(root)
-    gone = advance(old, "dev").state.commits[-1]
-    manifest.delete_branch("dev")
-    manifest.create_branch("dev", "main")
-    for _ in range(publishes):
-        advance(manifest, "dev")
-    before = manifest.view("dev").state
-    # Where one publish was made the versions agree, and only the branch is another one.
-    expected = old._views["dev"].state.current_version(PERSON)
-    for asked in (request(AdvanceTable(PERSON, expected, pin(9))), request()):
-        with pytest.raises(ReadSetChanged) as caught:
-            old.publish("dev", asked)
-        assert caught.value.details["member"] == "branch_identifier:dev"
-    assert manifest.view("dev").state == before
-    with pytest.raises(NotFound):
-        old.view_at(gone)
-    with pytest.raises(NotFound):
-        old.find_commit(gone.id)
-    assert old.view("dev").state == before
-    assert advance(old, "dev").state.version == before.version + 1
-
-
-def test_exact_head_names_the_branch_itself(manifest: Manifest) -> None:
-    manifest.create_branch("dev", "main")
-    identifier = manifest.view("dev").identifier
-    manifest.publish("dev", request(head=ExactHead("GENESIS", identifier)))
-    manifest.delete_branch("dev")
-    manifest.create_branch("dev", "main")
-    with pytest.raises(ReadSetChanged, match="created anew"):
-        manifest.publish("dev", request(head=ExactHead("GENESIS", identifier)))
-
-
-def test_deleted_branch_is_gone_for_every_handle(manifest: Manifest, root: Location) -> None:
-    manifest.create_branch("dev", "main")
-    other = Manifest(root)
-    advance(other, "dev")
-    manifest.delete_branch("dev")
-    with pytest.raises(BranchNotFound):
-        other.view("dev")
-    with pytest.raises(BranchNotFound):
-        other.publish("dev", request())
-
-
 # -- format stamps ----------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
     ("stamp", "advice"),
     [
-        ("5", "export"),
+        ("6", "export it with that release and import it into a new graph"),
         ("3", "0.6.2 to 0.7.2"),
-        ("7", "upgrade the program"),
+        ("8", "upgrade the program"),
         (None, "no format stamp"),
         ("six", "no format stamp"),
         ("²", "no format stamp"),
@@ -325,17 +211,32 @@ def test_wrong_stamp_is_refused(root: Location, stamp: str | None, advice: str) 
         manifest.view()
     with pytest.raises(UnsupportedFormat, match=advice):
         manifest.publish("main", request())
-    assert lance.dataset(manifest.location.uri).version == 1
+    assert lance.dataset(dataset_of(manifest)).version == 1
 
 
 def test_stamp_that_changes_under_an_open_handle(manifest: Manifest) -> None:
     manifest.view()
-    dataset = lance.dataset(manifest.location.uri)
-    dataset.update_schema_metadata({"omnigraph:internal_schema_version": "7"})
+    dataset = lance.dataset(dataset_of(manifest))
+    dataset.update_schema_metadata({"omnigraph:internal_schema_version": "8"})
     with pytest.raises(UnsupportedFormat):
         manifest.publish("main", request())
     with pytest.raises(UnsupportedFormat):
         manifest.view()
+
+
+def test_graph_with_one_manifest_for_all_branches_is_refused(root: Location) -> None:
+    """The format before this one: the manifest itself is a dataset, and branches are Lance's."""
+    head = to_table(genesis()).replace_schema_metadata({FORMAT_KEY: b"6"})
+    dataset = lance.write_dataset(head, root.join("__manifest").uri)
+    dataset.create_branch("dev")
+    manifest = Manifest(root)
+    for act in (manifest.view, manifest.commits, lambda: manifest.publish("main", request())):
+        with pytest.raises(UnsupportedFormat, match="export it") as caught:
+            act()
+        assert caught.value.details == {"found": "6", "supported": 7}
+    with pytest.raises(UnsupportedFormat):
+        fork(manifest, "new")
+    assert lance.dataset(root.join("__manifest").uri).version == 1
 
 
 def test_missing_manifest(root: Location) -> None:
@@ -345,7 +246,7 @@ def test_missing_manifest(root: Location) -> None:
 
 
 def test_a_manifest_that_was_emptied(manifest: Manifest) -> None:
-    lance.dataset(manifest.location.uri).delete("true")
+    lance.dataset(dataset_of(manifest)).delete("true")
     with pytest.raises(StorageError, match="emptied") as caught:
         manifest.view()
     assert caught.value.kind == "permanent"

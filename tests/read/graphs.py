@@ -64,7 +64,9 @@ def add_rows(graph: og.Graph, key: str, rows: list[dict[str, Any]], branch: str 
     columns = [_column(field, [row.get(field.name) for row in rows]) for field in table.schema]
     pin = insert(table, pa.table(columns, schema=table.schema))
     change = AdvanceTable(shown.identity, shown.version, pin)
-    graph.manifest.publish(branch, PublishRequest(CommitIntent.mint(None), (change,)))
+    graph.manifest.publish(
+        graph.manifest.branch_id(branch), PublishRequest(CommitIntent.mint(None), (change,))
+    )
 
 
 def _column(field: pa.Field, values: list[Any]) -> Any:

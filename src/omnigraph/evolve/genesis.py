@@ -13,8 +13,9 @@ from datetime import UTC, datetime
 import msgspec
 from ulid import ULID
 
-from omnigraph.errors import AlreadyInitialized, Conflict, OmniGraphError, StorageError
+from omnigraph.errors import AlreadyInitialized, Conflict, StorageError
 from omnigraph.evolve.contract import COPY_NAMES, contract_of, copies_of, first_schema
+from omnigraph.evolve.remains import TABLES, Remains, find_remains
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.schema.identity import table_path
 from omnigraph.lang.source import Source
@@ -27,37 +28,41 @@ from omnigraph.manifest.entries import (
     TableIdentity,
     TableVersion,
 )
-from omnigraph.manifest.rows import FORMAT_KEY, Entry, to_table
+from omnigraph.manifest.rows import Entry
+from omnigraph.manifest.state import fold
 from omnigraph.manifest.store import MANIFEST_NAME, Manifest
 from omnigraph.storage.columns import table_columns
-from omnigraph.storage.headlog import HeadLog
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.reserve import keep_reserve
+from omnigraph.storage.session import shared_session
 from omnigraph.storage.table import TablePin, create_table
-from omnigraph.version import INTERNAL_SCHEMA
 
 CLAIM_NAME = "__init_claim.json"
-DIRECTORIES = ("nodes", "edges", MANIFEST_NAME)
+DIRECTORIES = (*TABLES, MANIFEST_NAME)
 CONCURRENCY = 8
 
 
 def create_graph(
     root: Location, source: Source, *, force: bool = False, actor: str | None = None
 ) -> None:
-    """Make a graph with this schema; refuses a root that holds one, or the remains of one."""
+    """Make a graph with this schema; refuses a root that holds one, or the remains of one.
+
+    With ``force`` the remains of an init that died are removed first, and nothing else.
+    """
     objects = ControlObjects(root)
+    # Before anything is written: what is wrong with the settings of this process is told here.
+    shared_session()
     _preflight(objects, force=force)
     schema = first_schema(source)
     objects.probe_create_only()
-    if force:
-        objects.delete(CLAIM_NAME)
-    claim = _claim(objects)
+    claim = _claim(objects, force=force)
     if _has_manifest(objects):
         # Another init has finished meanwhile.
         release_claim(objects, claim)
         raise _already_there(objects)
     if force:
-        _clear_remains(objects)
+        _clear_remains(objects, claim)
     contract = contract_of(schema)
     for name, data in copies_of(contract).items():
         objects.replace(name, data)
@@ -73,31 +78,21 @@ def create_graph(
     ]
     if objects.read(CLAIM_NAME) != claim:
         raise Conflict(f"another init with --force has taken over {root}: nothing was made here")
-    _create_manifest(root, entries, commit)
+    Manifest(root).create(MAIN, fold(entries))
+    keep_reserve(objects)
     try:
         release_claim(objects, claim)
     except StorageError:
         return  # the graph is complete, and opening it removes the claim
 
 
-def _create_manifest(root: Location, entries: list[Entry], commit: CommitIntent) -> None:
-    """The one step that makes the graph; an error is read back, for it may have happened."""
-    stamp = {FORMAT_KEY: str(INTERNAL_SCHEMA).encode()}
-    rows = to_table(entries).replace_schema_metadata(stamp)
-    try:
-        HeadLog.create(root.join(MANIFEST_NAME), rows)
-    except StorageError as failure:
-        try:
-            made = Manifest(root).view().state.head_commit_id == commit.id
-        except OmniGraphError:
-            made = False
-        if not made:
-            raise failure from failure.__cause__
-
-
 def _has_manifest(objects: ControlObjects) -> bool:
-    """Whether there is a version of the manifest, not only files that were to become one."""
-    return any(name.endswith(".manifest") for name in objects.list(f"{MANIFEST_NAME}/_versions"))
+    """Whether there is a version of a manifest, not only files that were to become one.
+
+    Of one that an older release wrote, too: that is a graph, and its data is somebody's.
+    """
+    places = (f"{MANIFEST_NAME}/{MAIN}/_versions", f"{MANIFEST_NAME}/_versions")
+    return any(name.endswith(".manifest") for place in places for name in objects.list(place))
 
 
 def _already_there(objects: ControlObjects) -> AlreadyInitialized:
@@ -108,6 +103,9 @@ def _preflight(objects: ControlObjects, *, force: bool) -> None:
     """Refuse a root that is in use, saying exactly what is there."""
     if _has_manifest(objects):
         raise _already_there(objects)
+    found = find_remains(objects)
+    if found.others:
+        raise _not_ours(objects, found)
     if force:
         return
     claim = objects.read(CLAIM_NAME)
@@ -127,20 +125,37 @@ def _preflight(objects: ControlObjects, *, force: bool) -> None:
         )
 
 
-def _clear_remains(objects: ControlObjects) -> None:
-    """Remove what an init that died has left; there is no manifest, so nobody can read it."""
-    for directory in DIRECTORIES:
-        for name in objects.list(directory):
-            objects.delete(name)
+def _not_ours(objects: ControlObjects, found: Remains) -> AlreadyInitialized:
+    return AlreadyInitialized(
+        f"{objects.location} holds no graph but what no unfinished init has left "
+        f"({found.describe_others()}): if it belongs to a graph, restore {MANIFEST_NAME}; "
+        "if not, move it away, or choose another place; nothing was changed",
+        details={"found": list(found.others)},
+    )
+
+
+def _clear_remains(objects: ControlObjects, claim: bytes) -> None:
+    """Remove the empty tables and the copies that an init that died has left.
+
+    What it began of the manifest stays: nothing refers to it, and it is in nobody's way.
+    """
+    found = find_remains(objects)
+    if found.others:
+        release_claim(objects, claim)
+        raise _not_ours(objects, found)
+    objects.delete_all(found.files)
     for name in COPY_NAMES:
         objects.delete(name)
 
 
-def _claim(objects: ControlObjects) -> bytes:
+def _claim(objects: ControlObjects, *, force: bool) -> bytes:
     claim = msgspec.json.encode(
         {"claim_id": str(ULID()), "created_at": datetime.now(UTC).isoformat(timespec="seconds")}
     )
-    if not objects.claim(CLAIM_NAME, claim):
+    if force:
+        # Whoever has claimed it looks again before the manifest is made, and gives way.
+        objects.replace(CLAIM_NAME, claim)
+    elif not objects.claim(CLAIM_NAME, claim):
         raise Conflict(f"{objects.location} has just been claimed by another init")
     return claim
 

@@ -26,16 +26,16 @@ class Branches:
         """Every branch by name, main included."""
         return self._refs().list()
 
-    def create(self, name: str, from_branch: str = MAIN, actor: str | None = None) -> str:  # noqa: ARG002 - see below
-        """Fork a branch from the head of another; returns its normal name.
-
-        A branch records nobody; ``actor`` is what a served graph decides by.
-        """
+    def create(self, name: str, from_branch: str = MAIN, actor: str | None = None) -> str:
+        """Fork a branch from the head of another; returns its normal name."""
         self._graph.require_writable()
-        return self._refs().create(name, from_branch)
+        return self._refs().create(name, from_branch, actor or self._graph.actor)
 
-    def delete(self, name: str, actor: str | None = None) -> str:  # noqa: ARG002 - as for create
-        """Remove a branch; commits that only it had are gone. Returns its normal name."""
+    def delete(self, name: str, actor: str | None = None) -> str:  # noqa: ARG002 - see below
+        """Remove a branch; commits that only it had are gone. Returns its normal name.
+
+        A name that is gone records nobody; ``actor`` is what a served graph decides by.
+        """
         self._graph.require_writable()
         return self._refs().delete(name)
 

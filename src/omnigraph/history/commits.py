@@ -13,6 +13,7 @@ from omnigraph.history.selection import Names
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.opened import Opened
+from omnigraph.manifest.view import ancestors_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,20 @@ class Commits:
     _graph: Opened
     _paused: PausedStreams = field(default_factory=PausedStreams)
 
-    def list(self, branch: str = MAIN, *, actor: str | None = None) -> list[Commit]:
-        """The commits a branch can see, newest first; only those of an actor, if one is given."""
-        found = self._graph.manifest.commits(normalise_branch(branch))
+    def list(
+        self, branch: str = MAIN, *, actor: str | None = None, merged: bool = False
+    ) -> list[Commit]:
+        """The commits of a branch, newest first; only those of an actor, if one is given.
+
+        With ``merged`` also those that merges brought along from other branches, which may
+        be gone: all that the branch descends from, by time.
+        """
+        manifest, branch = self._graph.manifest, normalise_branch(branch)
+        if merged:
+            every = manifest.look_back(branch, ancestors_of).values()
+            found = sorted(every, key=lambda one: (one.created_at, one.id), reverse=True)
+        else:
+            found = manifest.commits(branch)
         return found if actor is None else [commit for commit in found if commit.actor == actor]
 
     def get(self, commit_id: str) -> Commit:

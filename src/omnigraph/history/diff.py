@@ -155,7 +155,7 @@ def _state(graph: Opened, named: str | Snapshot) -> Snapshot:
     try:
         commit = graph.manifest.find_commit(named.strip())
     except NotFound as error:
-        branches = [MAIN, *graph.manifest.branches()]
+        branches = [MAIN, *graph.manifest.refs.read().names]
         hint = did_you_mean(named, branches) or "the lists of branches and commits show what is"
         raise NotFound(
             f"there is no branch and no commit {named!r}: {hint}", details={"target": named}

@@ -178,7 +178,7 @@ class Changes:
             "genesis": self._genesis,
             "purpose": PURPOSE,
             "branch": sha256(view.state.branch.encode()).hexdigest(),
-            "incarnation": view.identifier,
+            "incarnation": view.branch_id,
             "filter": wanted.digest,
         }
 

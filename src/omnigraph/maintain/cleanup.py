@@ -1,46 +1,61 @@
 """Cleanup: the tracing collector of a graph.
 
-Owns the way through one cleanup: finish dead writers' stories, find the roots, follow
-them, remove the rest. Must never remove what a root reaches.
+Owns the order of one cleanup. Must never remove what anybody can still read or publish, and
+asks no clock whether it may:
 
-Roots are, on every live branch: its head; the commits that are to be kept, inherited
-ones included; the state it was forked from; the merge base with every other live
-branch; and every state that was its newest at some time after the horizon. The horizon
-lies a grace age before now, or before the start of the oldest long write that is alive
-(shelter.py). Nothing that is younger than the horizon goes, whoever refers to it.
+1. List the files, after the intents of dead writers were revoked. What comes into being later
+   is not considered.
+2. Remember the intents that stand: their work stays, whatever another cleanup revokes
+   meanwhile.
+3. Begin a new epoch on every branch and say there which commits can still be read from then
+   on. What they need is remembered, whatever another cleanup drops meanwhile.
+4. Begin a new epoch of the names: a branch that was being made is made again, from a head
+   that was read after step 3.
+5. Begin an epoch once more on every branch that had a name at that moment, and remember what
+   it retains, even if it has been deleted since. A merge refers to files of its source, and
+   looks whether they stay after it has captured its target: only an epoch of the target that
+   begins after all sources have dropped theirs parts those merges that know of it from those
+   that lose. Where another cleanup has dropped something between the two epochs, nothing is
+   known of what was published meanwhile: then it all begins again.
+6. Remove what was listed and nothing reaches that was remembered or that a branch retains.
 
-Why that is safe beside writers and readers. Whoever works on a graph began with the
-newest state of a branch. If it began after the horizon, that state is a root. What it
-writes is younger than the horizon, so the commit it publishes refers to roots and to
-young files only. A long write has an intent, and the horizon lies before that; other
-work has to be done within the grace age. The compare-and-swap of a publish needs the
-version that follows the one it was built on: that one is younger than the horizon, too,
-and a handle that is not young asks whether it has been overtaken (storage/headlog.py).
-The heads are looked at again after everything was followed, right before the first file
-goes, in case something was published meanwhile.
+A write publishes its files in the epoch that it staged them in, or stages others; a long one
+looks for its intent after it has captured the head. So whatever is published after step 3
+consists of files that are younger than the list, that an intent covers, or that were
+remembered. The protocol is explored in all its interleavings by tests/protocol.
 
-Killed anywhere, a cleanup has removed only what no root reaches, and a commit before
-its tables (collection.py): the next cleanup finds the rest.
+Killed anywhere, a cleanup has removed only what nothing reaches, and a commit before its
+tables (garbage.py): the next cleanup finds the rest.
 """
 
 from __future__ import annotations
 
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from omnigraph.errors import BadRequest
-from omnigraph.maintain.collection import Collection
+from omnigraph.errors import BranchNotFound, Conflict, StorageError, StorageKind
+from omnigraph.maintain.garbage import GarbageCollector
+from omnigraph.maintain.live_work import find_live_work
 from omnigraph.maintain.reports import CleanupReport
-from omnigraph.maintain.retention import NONE, Retention
-from omnigraph.maintain.roots import Roots, version_of_commit
-from omnigraph.maintain.shelter import find_shelter
+from omnigraph.maintain.retention import Retention
+from omnigraph.maintain.roots import CONCURRENCY, Roots
+from omnigraph.manifest.branches import BranchRefs
+from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.epochs import begin_epoch, begin_epoch_of_names
+from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.store import MANIFEST_NAME, Manifest
+from omnigraph.manifest.view import View
 from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.reserve import give_back_reserve, is_out_of_space, keep_reserve
 from omnigraph.write.failpoints import reach
 from omnigraph.write.intents import microseconds_now
 from omnigraph.write.sweep import sweep
 
 GRACE = timedelta(hours=1)
+ATTEMPTS = 8
 
 
 def cleanup(
@@ -59,29 +74,156 @@ def cleanup(
     ``older_than``; at least one of them is needed. A dry run removes nothing and mends
     nothing.
     """
-    retention = Retention.of(keep, older_than)
-    if grace < NONE:
-        raise BadRequest("the grace age cannot be negative: 0 takes even the youngest files")
-    # Taken before anything is read: what comes into being later is younger, and stays.
+    retention = Retention.of(keep, older_than, grace)
     now = microseconds_now() if now is None else now
+    for _ in range(ATTEMPTS):
+        try:
+            return _clean(root, manifest, retention, now, dry_run=dry_run)
+        except _Overtaken:
+            continue
+    raise Conflict(
+        f"other cleanups are at work on {root}: nothing was removed by this one",
+        details={"attempts": ATTEMPTS},
+    )
+
+
+class _Overtaken(Exception):
+    """Another cleanup has dropped something that this one took for retained."""
+
+
+def _clean(
+    root: Location, manifest: Manifest, retention: Retention, now: int, *, dry_run: bool
+) -> CleanupReport:
     notices = () if dry_run else sweep(root, manifest, now=now).notices
-    shelter = find_shelter(ControlObjects(root), now, grace)
-    collection = Collection.of(root, shelter)
-    roots = Roots(manifest, retention, shelter, now)
-    roots.look()
-    collection.follow(roots)
-    reach("cleanup_traced", root.uri)
-    roots.look()
-    collection.follow(roots)
-    hauls = collection.plan(roots)
-    gone = collection.reclaimed(roots)
-    if not dry_run:
-        collection.remove(hauls)
-    reports = [haul.report(planned=dry_run) for haul in hauls]
-    known = {*roots.pins, MANIFEST_NAME}
+    collector = GarbageCollector.of(root)
+    reach("cleanup_listed", root.uri)
+    work = find_live_work(collector.objects, presumed_dead_at=now if dry_run else None)
+    run = _Run(manifest, retention, now, Roots(manifest))
+    run.pretend()
+    collector.follow(run.roots)
+    found = collector.plan(run.roots, work)
+    is_needed = any(one.is_any for one in found) or run.readable != run.roots.kept.keys()
+    if is_needed and not dry_run:
+        try:
+            run.fence()
+        except StorageError as error:
+            if not (is_out_of_space(error) and give_back_reserve(collector.objects)):
+                raise
+            run.fence()
+        collector.add_own(run.marked)
+        collector.follow(run.roots)
+        reach("cleanup_traced", root.uri)
+        found = collector.plan(run.roots, work)
+        collector.remove(found)
+        keep_reserve(collector.objects)
+    reports = [one.report(planned=dry_run) for one in found]
+    known = {*run.roots.pins, MANIFEST_NAME}
     return CleanupReport(
         tuple(row for row in reports if row.path in known or row.files_removed or row.error),
-        sum(version_of_commit(commit) in gone for commit in roots.commits.values()),
+        len(run.readable - run.roots.kept.keys()),
         dry_run,
-        notices,
+        (*notices, *collector.notices()),
     )
+
+
+@dataclass(slots=True)
+class _Run:
+    """One cleanup: which commits could be read before it, and what stays."""
+
+    manifest: Manifest
+    retention: Retention
+    now: int
+    roots: Roots
+    readable: set[str] = field(default_factory=set)
+    marked: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    """The files that this cleanup has published itself, by the id of the branch."""
+
+    def pretend(self) -> None:
+        """Find what would stay, and begin nothing: without anything to remove, that is all."""
+        views = list(self._views(self.manifest.refs.read()))
+        for view in views:
+            head = replace(view.state.head, oldest_commit_id=self._oldest(view))
+            self.roots.look([replace(view, state=replace(view.state, head=head))])
+        self.roots.look_at_bases(views)
+
+    def fence(self) -> None:
+        """Begin the epochs in their order, and remember what every branch retains."""
+        names = self.manifest.refs.read()
+        begun = self._begin(self._live(names), drops=True)
+        reach("cleanup_named", self.manifest.location.uri)
+        named = begin_epoch_of_names(self.manifest)
+        if set(names.names) or named.version != names.version + 1:
+            again = [MAIN, *(ref.id for ref in named.names.values())]
+            for view in self._begin(again, drops=False):
+                _require_undropped(view, begun)
+        views = list(self._views(self.manifest.refs.read()))
+        self.roots.look(views)
+        self.roots.look_at_bases(views)
+
+    def _begin(self, ids: Sequence[str], *, drops: bool) -> list[View]:
+        with ThreadPoolExecutor(CONCURRENCY) as pool:
+            views = list(pool.map(lambda id_: self._begin_at(id_, drops=drops), ids))
+        self.roots.look(views, is_newest=False)
+        for view in views:
+            self.marked[view.branch_id] |= view.log.files()
+        return views
+
+    def _begin_at(self, branch_id: str, *, drops: bool) -> View:
+        reach("cleanup_fencing", branch_id)
+        try:
+            return begin_epoch(self.manifest, branch_id, self._oldest if drops else None)
+        except BranchNotFound as error:
+            # Deleted and collected since its name was read.
+            raise _Overtaken from error
+
+    def _oldest(self, view: View) -> str:
+        """The oldest commit that stays of a branch, the newest state of which is given."""
+        line = self.roots.line(view)
+        self.readable |= {commit.id for commit in line}
+        return self.retention.kept(line, self.now)[-1].id
+
+    def _live(self, names: Refs) -> list[str]:
+        """The branches that are named; a deletion that was cut short is finished."""
+        found = [MAIN]
+        for name, ref in sorted(names.names.items()):
+            view = self._view(name, ref.id)
+            if view is not None and view.state.head.ended:
+                BranchRefs(self.manifest).end(name, ref.id)
+            elif view is not None:
+                found.append(ref.id)
+        return found
+
+    def _views(self, names: Refs) -> Iterator[View]:
+        for name, branch_id in [(MAIN, MAIN), *((n, ref.id) for n, ref in names.names.items())]:
+            view = self._view(name, branch_id)
+            if view is not None and not view.state.head.ended:
+                yield view
+
+    def _view(self, name: str, branch_id: str) -> View | None:
+        """The newest state of a branch; None when somebody else has deleted it for good."""
+        try:
+            return self.manifest.view_by_id(branch_id)
+        except BranchNotFound as error:
+            ref = self.manifest.refs.read().names.get(name)
+            if ref is None or ref.id != branch_id:
+                return None
+            raise _unreadable(name, error.message, "permanent") from error
+        except StorageError as error:
+            raise _unreadable(name, error.message, error.kind) from error
+
+
+def _unreadable(name: str, reason: str, kind: StorageKind) -> StorageError:
+    return StorageError(
+        f"nothing was removed, because branch {name} cannot be read and so nobody knows what it "
+        f"needs: {reason}",
+        kind=kind,
+    )
+
+
+def _require_undropped(view: View, begun: Sequence[View]) -> None:
+    """Refuse to go on where another cleanup has dropped commits since this one looked."""
+    known = {one.branch_id: one.state.head.oldest_commit_id for one in begun}
+    origin = view.state.head.origin
+    first = None if origin is None else origin.oldest_commit_id
+    if view.state.head.oldest_commit_id != known.get(view.branch_id, first):
+        raise _Overtaken

@@ -31,7 +31,8 @@ class Maintained(Opened):
         """Reclaim what no commit needs but those that are to be kept.
 
         A commit goes if it is beyond the newest ``keep`` of its branch and older than
-        ``older_than``. Files younger than ``grace`` stay: somebody may be about to use them.
+        ``older_than``. What was the newest state less than ``grace`` ago stays,
+        for whoever still reads it.
         """
         if not dry_run:
             self.require_writable()

@@ -16,7 +16,7 @@ from omnigraph.errors import Conflict
 from omnigraph.maintain.index_choice import Action, Choice, choose
 from omnigraph.maintain.index_intent import intents_of
 from omnigraph.maintain.index_reports import Done, IndexChange, IndexReport, PendingIndex
-from omnigraph.manifest.changes import CommitIntent
+from omnigraph.manifest.changes import CommitIntent, ExactHead
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.index_segments import (
     BuiltIndex,
@@ -59,18 +59,19 @@ class IndexPlan(PublishPlan):
 
     indexes: Mapping[str, TableIndexes] = field(default_factory=dict)
 
-    def on(
-        self, head: str, branch_identifier: str | None, tables: tuple[StagedTable, ...]
-    ) -> PublishPlan:
+    def on(self, head: ExactHead, tables: tuple[StagedTable, ...]) -> PublishPlan:
         """The same segments on a newer head; given back if all their fragments are gone."""
         moved = tuple(
             self._commit(table) if table.pin == table.base_pin else table for table in tables
         )
         if all(table.pin == table.base_pin for table in moved):
+            before = self.built_on.commit_id
             raise ReadSetBroken(
-                read_set_changed(f"head:{self.branch}", self.head, head, "all that was indexed")
+                read_set_changed(
+                    f"head:{self.branch}", before, head.commit_id, "all that was indexed"
+                )
             )
-        return replace(self, head=head, branch_identifier=branch_identifier, tables=moved)
+        return replace(self, built_on=head, tables=moved)
 
     def _commit(self, staged: StagedTable) -> StagedTable:
         indexes = self.indexes[staged.type_key]
@@ -103,7 +104,7 @@ def ensure_indices(
             announced.begin_bulk("EnsureIndices", wanted, base)
             plan = _plan(wanted, base, announced, operation)
             try:
-                view = Door(root, manifest).publish(plan, base, ReadSet(), announced.require_alive)
+                view = Door(root, manifest).publish(plan, base, ReadSet(), announced)
             except ReadSetBroken as broken:
                 cause = broken.cause
                 continue
@@ -147,8 +148,7 @@ def _plan(
         )
     return IndexPlan(
         announced.branch,
-        base.view.identifier,
-        base.head,
+        base.exact,
         commit,
         operation,
         tuple(staged),

@@ -7,11 +7,13 @@ it again on what it has just read. Never writes.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from omnigraph.errors import Conflict, ReadSetChanged, VersionMismatch
+from omnigraph.errors import BranchNotFound, Conflict, ReadSetChanged, VersionMismatch
 from omnigraph.manifest.changes import (
     AdvanceTable,
     DropTable,
+    ExactHead,
     PublishRequest,
     RegisterTable,
     RenameTable,
@@ -20,7 +22,7 @@ from omnigraph.manifest.changes import (
 from omnigraph.manifest.entries import (
     MAIN,
     Commit,
-    Head,
+    StoredVersion,
     TableIdentity,
     TableVersion,
     Tombstone,
@@ -29,11 +31,13 @@ from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.state import ManifestState, fold
 
 
-def next_state(state: ManifestState, request: PublishRequest) -> ManifestState:
-    """The state after a publish, or the error that says why it cannot happen."""
+def next_state(state: ManifestState, request: PublishRequest, stored: int) -> ManifestState:
+    """The state after a publish that storage will count as ``stored``, or why it cannot happen."""
     _check_head(state, request)
     branch = None if state.branch == MAIN else state.branch
-    entries: list[Entry] = list(state.entries())
+    known = state.known_commits
+    entries: list[Entry] = [entry for entry in state.entries() if entry is not state.head]
+    entries += [one for one in request.ancestors if one.id not in known]
     _check_once_each(request.changes)
     for change in request.changes:
         _check_version(state, change)
@@ -42,7 +46,7 @@ def next_state(state: ManifestState, request: PublishRequest) -> ManifestState:
     if request.schema is not None:
         entries = [entry for entry in entries if entry is not state.schema]
         entries.append(request.schema)
-    version = state.version + 1
+    version = version_of(state, stored)
     commit = Commit(
         request.commit.id,
         branch,
@@ -52,23 +56,44 @@ def next_state(state: ManifestState, request: PublishRequest) -> ManifestState:
         request.commit.actor,
         request.commit.created_at,
         request.commit.metadata,
+        StoredVersion(state.branch_id, stored),
     )
-    entries += [commit, Head(state.branch, commit.id, commit.parent_id)]
-    return fold(entries, version=version, branch=state.branch)
+    head = replace(state.head, commit_id=commit.id, parent_id=commit.parent_id, version=version)
+    return fold([*entries, commit, head])
+
+
+def version_of(state: ManifestState, stored: int) -> int:
+    """The manifest version that a version of the branch's storage is."""
+    return state.head.first_version - 1 + stored
+
+
+def require_live(state: ManifestState) -> None:
+    """Refuse a branch that was deleted."""
+    if state.head.ended:
+        raise BranchNotFound(
+            f"branch {state.branch} has been deleted", details={"branch": state.branch}
+        )
 
 
 def _check_head(state: ManifestState, request: PublishRequest) -> None:
+    require_live(state)
     expected = request.precondition
-    if expected is not None and expected.commit_id != state.head_commit_id:
-        raise ReadSetChanged(
-            f"branch {state.branch} has moved from {expected.commit_id} to {state.head_commit_id}: "
-            "read again and retry",
-            details={
-                "member": f"graph_head:{state.branch}",
-                "expected": expected.commit_id,
-                "actual": state.head_commit_id,
-            },
-        )
+    if expected is None:
+        return
+    actual = ExactHead(state.head_commit_id, state.branch_id, state.epoch)
+    if expected.branch_id != actual.branch_id:
+        raise _moved(state, "branch_identifier", expected.branch_id, actual.branch_id)
+    if expected.commit_id != actual.commit_id:
+        raise _moved(state, "graph_head", expected.commit_id, actual.commit_id)
+    if expected.epoch != actual.epoch:
+        raise _moved(state, "collection_epoch", str(expected.epoch), str(actual.epoch))
+
+
+def _moved(state: ManifestState, member: str, expected: str, actual: str) -> ReadSetChanged:
+    return ReadSetChanged(
+        f"branch {state.branch} has moved from {expected} to {actual}: read again and retry",
+        details={"member": f"{member}:{state.branch}", "expected": expected, "actual": actual},
+    )
 
 
 def _check_version(state: ManifestState, change: TableChange) -> None:

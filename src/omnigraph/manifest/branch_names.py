@@ -5,32 +5,35 @@ Owns what a name may be. Never looks at which branches exist.
 
 from __future__ import annotations
 
-import re
+import unicodedata
 
 from omnigraph.errors import BadRequest
-from omnigraph.manifest.entries import MAIN
 
 SCHEMA_APPLY_LOCK = "__schema_apply_lock__"
+MAX_BYTES = 200
 
-_ALLOWED = re.compile(r"[A-Za-z0-9._/-]+")
+_PUNCTUATION = frozenset("._-/")
 
 
 def normalise_branch(name: str) -> str:
     """The one spelling of a branch name; a name that cannot be one is refused."""
-    name = name.strip()
+    name = unicodedata.normalize("NFC", name.strip())
     if not name:
         raise BadRequest("a branch name cannot be empty")
     if name.lstrip("/") == SCHEMA_APPLY_LOCK:
         raise BadRequest(f"branch name '{name}' is reserved for the engine")
     complaint = _complaint(name)
     if complaint is not None:
-        raise BadRequest(f"'{name}' is not a branch name: {complaint}")
+        raise BadRequest(f"'{_shown(name)}' is not a branch name: {complaint}")
     return name
 
 
 def _complaint(name: str) -> str | None:
-    if not _ALLOWED.fullmatch(name):
-        return "use letters, digits and . _ - /"
+    if not all(_is_allowed(character) for character in name):
+        return "use letters and digits of any script, and . _ - /"
+    length = len(name.encode())
+    if length > MAX_BYTES:
+        return f"it has {length} bytes, and {MAX_BYTES} is the most"
     if name.startswith("/") or name.endswith("/") or "//" in name:
         return "`/` stands between two parts"
     if "." in name.split("/"):
@@ -42,9 +45,13 @@ def _complaint(name: str) -> str | None:
     return None
 
 
-def native_name(branch: str) -> str | None:
-    """What storage calls a branch: main has no name of its own there."""
-    return None if branch == MAIN else branch
+def _is_allowed(character: str) -> bool:
+    """Whether it is a letter with its marks, a digit, or one of the few signs."""
+    return character in _PUNCTUATION or unicodedata.category(character)[0] in "LMN"
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= 64 else f"{name[:60]}…"
 
 
 def path_conflict(name: str, others: list[str]) -> str | None:

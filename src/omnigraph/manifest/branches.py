@@ -1,18 +1,31 @@
-"""Branch references: listing, creating and deleting them, with every refusal.
+"""Branches: listing, creating and deleting them, with every refusal.
 
-Owns the rules. A branch is a native branch of the manifest and costs nothing
-else; names are normalised here, once, before anything is decided.
+Owns the order of the steps. A branch is written before it is named, so that a half-made one
+is seen by nobody and blocks nothing; it is ended before its name goes, so that a writer
+inside its commit loses. Names are normalised here, once, before anything is decided.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from time import time_ns
+
+from ulid import ULID
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, StorageError
-from omnigraph.manifest.branch_names import SCHEMA_APPLY_LOCK, normalise_branch, path_conflict
-from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.branch_names import normalise_branch, path_conflict
+from omnigraph.manifest.entries import MAIN, Head
+from omnigraph.manifest.refs import Ref, Refs
 from omnigraph.manifest.store import Manifest
+from omnigraph.manifest.view import View
 from omnigraph.storage.faults import reach
+
+ATTEMPTS = 32
+
+
+class EpochMoved(Exception):
+    """A collection has begun since the names were read: what was prepared has to be again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,73 +35,130 @@ class BranchRefs:
     manifest: Manifest
 
     def list(self) -> list[str]:
-        """Every public branch by name, main included."""
-        return sorted([MAIN, *(name for name in self.manifest.branches() if _is_public(name))])
+        """Every branch by name, main included."""
+        return sorted([MAIN, *self.manifest.refs.read().names])
 
-    def create(self, name: str, source: str = MAIN) -> str:
+    def create(self, name: str, source: str = MAIN, actor: str | None = None) -> str:
         """Fork a branch from the head of another; returns its normal name."""
         name, source = normalise_branch(name), normalise_branch(source)
         if name == MAIN:
             raise BadRequest("main exists always and cannot be created")
-        known = self.manifest.branches()
-        if name in known:
-            raise _exists(name)
-        if source != MAIN and source not in known:
-            raise _missing(source)
-        other = path_conflict(name, [MAIN, *known])
-        if other is not None:
-            raise Conflict(
-                f"branch {name} cannot exist beside {other}: one name is a path above the other",
-                details={"branch": name, "other": other},
-            )
-        reach("branch_creating", name)
+        refs = self.manifest.refs.seen()
+        for _ in range(ATTEMPTS):
+            try:
+                self.fork(name, source, refs, actor)
+            except EpochMoved:
+                refs = self.manifest.refs.read()
+            except Conflict:
+                # By names that may be out of date.
+                newest = self.manifest.refs.read()
+                if newest.version == refs.version:
+                    raise
+                refs = newest
+            else:
+                return name
+        raise Conflict(
+            f"branch {name} was not created: cleanups begin faster than it can be; retry",
+            details={"branch": name, "attempts": ATTEMPTS},
+        )
+
+    def fork(self, name: str, source: str, refs: Refs, actor: str | None = None) -> str:
+        """Fork a branch, unless a collection has begun since ``refs`` were read; returns its id.
+
+        The head of the source is read after them: whatever that epoch's collection takes
+        away, it is nothing that this head needs.
+        """
+        view = self.manifest.view(source)
+        self._check_free(name, refs)
+        self.manifest.refs.objects.require_create_only()
+        branch_id = str(ULID())
         try:
-            self.manifest.create_branch(name, source)
+            self.manifest.fork(view, name, branch_id, refs.epoch)
         except StorageError as error:
-            # Of two creators one wins; the other finds the branch there, or half of it.
-            if self.manifest.has_storage_of(name):
-                raise _exists(name) from error
-            raise
+            # A collection may have taken what was just being written for garbage.
+            if error.kind != "not_found" or self.manifest.refs.read().epoch == refs.epoch:
+                raise
+            raise EpochMoved from error
+        reach("branch_creating", name)
+        ref = Ref(branch_id, view.branch_id, view.state.branch, actor, time_ns() // 1_000)
+
+        is_tried = False
+
+        def named(found: Refs) -> Refs | None:
+            nonlocal is_tried
+            if found.names.get(name) == ref:
+                return None
+            # Named by an attempt whose answer got lost, and deleted since.
+            if is_tried and self._has_ended(branch_id):
+                return None
+            is_tried = True
+            if found.epoch != refs.epoch:
+                raise EpochMoved
+            self._check_free(name, found)
+            return replace(found, names={**found.names, name: ref})
+
+        self.manifest.refs.change(named, refs)
         reach("branch_created", name)
-        return name
+        return branch_id
 
     def delete(self, name: str) -> str:
         """Remove a branch; returns its normal name."""
         name = normalise_branch(name)
         if name == MAIN:
             raise BadRequest("main cannot be deleted")
-        self._check_unused(name)
+        branch_id = self.manifest.branch_id(name)
         reach("branch_deleting", name)
-        try:
-            self.manifest.delete_branch(name)
-        except StorageError:
-            # Somebody may have deleted it first, or forked from it.
-            self._check_unused(name)
-            raise
+        self.end(name, branch_id)
         reach("branch_deleted", name)
         return name
 
-    def _check_unused(self, name: str) -> None:
-        known = self.manifest.branches()
-        if name not in known:
-            raise _missing(name)
-        children = [other for other in known if other.startswith(f"{name}/")]
-        descendants = [other for other, ref in known.items() if ref.parent == name]
-        if children or descendants:
-            others = sorted({*children, *descendants})
+    def end(self, name: str, branch_id: str) -> None:
+        """End a branch and free its name; goes on where another deletion was cut short."""
+
+        def ended(view: View) -> Head | None:
+            return None if view.state.head.ended else replace(view.state.head, ended=True)
+
+        def unnamed(found: Refs) -> Refs | None:
+            ref = found.names.get(name)
+            if ref is None or ref.id != branch_id:
+                return None
+            names = {other: ref for other, ref in found.names.items() if other != name}
+            return replace(found, names=names)
+
+        # Somebody else may have deleted it since, and it was cleaned up.
+        with suppress(BranchNotFound):
+            self.manifest.mark(branch_id, ended)
+        reach("branch_ended", name)
+        self.manifest.refs.change(unnamed)
+
+    def _check_free(self, name: str, refs: Refs) -> None:
+        """Refuse a name that a live branch has, or that is a path above or below one."""
+        taken = refs.names.get(name)
+        if taken is not None and not self._has_ended(taken.id, or_is_gone=True):
+            raise Conflict(f"branch {name} exists already", details={"branch": name})
+        other = path_conflict(name, [MAIN, *refs.names])
+        if other is not None:
             raise Conflict(
-                f"branch {name} cannot be deleted while {', '.join(others)} depend on it",
-                details={"branch": name, "dependents": others},
+                f"branch {name} cannot exist beside {other}: one name is a path above the other",
+                details={"branch": name, "other": other},
             )
 
+    def _has_ended(self, branch_id: str, *, or_is_gone: bool = False) -> bool:
+        try:
+            return self.manifest.view_by_id(branch_id).state.head.ended
+        except BranchNotFound:
+            return or_is_gone
+        except StorageError as error:
+            # Of one that has no name yet, a collection may have taken a part.
+            if error.kind != "not_found" or or_is_gone:
+                raise
+            return False
 
-def _is_public(name: str) -> bool:
-    return name != SCHEMA_APPLY_LOCK
 
-
-def _missing(name: str) -> BranchNotFound:
-    return BranchNotFound(f"there is no branch {name}", details={"branch": name})
-
-
-def _exists(name: str) -> Conflict:
-    return Conflict(f"branch {name} exists already or is being created", details={"branch": name})
+def is_missing(manifest: Manifest, name: str) -> bool:
+    """Whether a name means no branch that lives."""
+    try:
+        manifest.view(name)
+    except BranchNotFound:
+        return True
+    return False

@@ -12,7 +12,7 @@ from typing import Any
 
 from ulid import ULID
 
-from omnigraph.manifest.entries import Registration, SchemaContract, TableIdentity
+from omnigraph.manifest.entries import Commit, Registration, SchemaContract, TableIdentity
 from omnigraph.storage.table import TablePin
 
 
@@ -76,17 +76,23 @@ class CommitIntent:
 
 @dataclass(frozen=True, slots=True)
 class ExactHead:
-    """The publish is valid only on this head commit of this very branch."""
+    """The publish is valid only on this head commit of this very branch, in this epoch."""
 
     commit_id: str
-    branch_identifier: str | None = None
+    branch_id: str
+    epoch: int
 
 
 @dataclass(frozen=True, slots=True)
 class PublishRequest:
-    """One atomic step of a branch."""
+    """One atomic step of a branch.
+
+    ``ancestors`` are the commits that a merge brings along, which the branch did not know: so
+    what a commit descends from stays known when the branch is gone that it came from.
+    """
 
     commit: CommitIntent
     changes: tuple[TableChange, ...] = ()
     schema: SchemaContract | None = None
     precondition: ExactHead | None = None
+    ancestors: tuple[Commit, ...] = ()

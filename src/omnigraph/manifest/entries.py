@@ -12,6 +12,7 @@ from typing import Any, Literal
 from omnigraph.storage.table import TablePin
 
 MAIN = "main"
+"""The name of the branch that every graph has, and its id: it is never made a second time."""
 EntityKind = Literal["node", "edge"]
 
 
@@ -64,8 +65,20 @@ class Tombstone:
 
 
 @dataclass(frozen=True, slots=True)
+class StoredVersion:
+    """One version of the manifest of a branch, as storage counts them: from one for each branch."""
+
+    branch_id: str
+    version: int
+
+
+@dataclass(frozen=True, slots=True)
 class Commit:
-    """One graph commit; ``branch`` is None for main, ``created_at`` is µs since the epoch."""
+    """One graph commit; ``branch`` is None for main, ``created_at`` is µs since the epoch.
+
+    ``manifest_version`` goes on counting where a branch was forked, ``stored`` says where the
+    state lies that the commit published.
+    """
 
     id: str
     branch: str | None
@@ -75,15 +88,48 @@ class Commit:
     actor: str | None
     created_at: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
+    stored: StoredVersion = StoredVersion(MAIN, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a branch left another: at which of its commits and versions.
+
+    ``history`` are the versions in whose logs the older commits are found, and commits before
+    ``oldest_commit_id`` had been reclaimed by then.
+    """
+
+    branch: str
+    manifest_version: int
+    stored: StoredVersion
+    commit_id: str
+    history: tuple[StoredVersion, ...] = ()
+    oldest_commit_id: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The newest commit of a branch; a branch without commits of its own has no head entry."""
+    """What a branch is at one version: its name and id, its newest commit, what was collected.
+
+    ``epoch`` counts the collections that this branch has seen: files that were staged under
+    one are never published under another. Commits older than ``oldest_commit_id`` have been
+    reclaimed. A branch that has ``ended`` was deleted.
+    """
 
     branch: str
     commit_id: str
     parent_id: str | None
+    branch_id: str = MAIN
+    version: int = 1
+    epoch: int = 0
+    oldest_commit_id: str | None = None
+    origin: Origin | None = None
+    ended: bool = False
+
+    @property
+    def first_version(self) -> int:
+        """The manifest version that the branch began with, which storage calls its first."""
+        return 1 if self.origin is None else self.origin.manifest_version
 
 
 @dataclass(frozen=True, slots=True)

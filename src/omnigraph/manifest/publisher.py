@@ -1,57 +1,61 @@
 """The publisher: one request, one compare-and-swap, a bounded number of attempts.
 
-Owns the retry: every attempt reads, checks and writes anew, and what storage
-gave no clear answer to is read back. Never decides whether a request is right
-(apply.py) and never touches a data table.
+Owns the retry: every attempt reads, checks and writes again, what storage gave no clear
+answer to is read back, and nothing is acknowledged that the newest state does not contain.
+Never decides whether a request is right (apply.py) and never touches a data table.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 import pyarrow as pa
 
 from omnigraph.errors import (
+    BranchNotFound,
     Conflict,
     OmniGraphError,
-    ReadSetChanged,
     StorageError,
     StorageKind,
 )
-from omnigraph.manifest.apply import next_state
+from omnigraph.manifest.apply import next_state, version_of
 from omnigraph.manifest.changes import PublishRequest
-from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.entries import Head
 from omnigraph.manifest.rows import to_table
 from omnigraph.manifest.sealing import seal
 from omnigraph.manifest.stamp import check_stamp
+from omnigraph.manifest.state import ManifestState
 from omnigraph.manifest.view import View, find_commit
 from omnigraph.storage.headlog import HeadMoved
-from omnigraph.storage.location import Location
 
 ATTEMPTS = 6
+MARK_ATTEMPTS = 256
+"""A mark depends on nothing that others write, so that it goes on until it is through."""
 RETRIED: frozenset[StorageKind] = frozenset({"transient", "unknown"})
 """The failures that another attempt may cure."""
+
+Mark = Callable[[View], Head | None]
+"""What the head of a branch is to become; None when it is so already."""
 
 
 class BranchStates(Protocol):
     """What the publisher asks of the manifest it publishes to."""
 
-    location: Location
+    def view_by_id(self, branch_id: str) -> View:
+        """The newest state of a branch."""
 
-    def known(self, branch: str) -> View | None:
-        """The newest state seen of a branch, which may be out of date."""
-
-    def load(self, branch: str) -> View:
-        """The newest state of a branch, read anew."""
+    def load(self, branch_id: str) -> View:
+        """The newest state of a branch, read from storage."""
 
     def remember(self, view: View) -> None:
         """Keep a state."""
 
-    def identifier(self, branch: str) -> str | None:
-        """What tells a branch from a later one of the same name."""
+    def is_named(self, branch_id: str) -> bool:
+        """Whether a name means this branch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +63,10 @@ class Publisher:
     """Publishes one request to one branch."""
 
     manifest: BranchStates
-    branch: str
+    branch_id: str
     request: PublishRequest
+    known: View | None = None
+    """The newest state that the caller has seen: the first attempt is made on it."""
 
     def run(self) -> View:
         """Make the request visible in one step, or say why not.
@@ -70,29 +76,29 @@ class Publisher:
         """
         doubt: StorageError | None = None
         aimed: int | None = None
-        view = self.manifest.known(self.branch)
-        identifier = _expected_identifier(self.request, view)
+        view = self.known
         for attempt in range(ATTEMPTS):
             fresh = attempt > 0 or view is None
             try:
                 if fresh or view is None:
-                    view = self.manifest.load(self.branch)
-                    identifier = identifier or view.identifier
+                    view = self.manifest.load(self.branch_id)
                 if self._is_published(view, aimed):
                     return view
-                self._check_identity(identifier)
             except StorageError as error:
+                if error.kind == "not_found" and not fresh:
+                    view = None  # what was known of the branch has been collected: read it
+                    continue
                 if aimed is None:
                     raise
                 raise _in_doubt(self.request, error, "unknown") from error
             try:
                 published = self._attempt(view)
             except HeadMoved:
-                doubt, aimed = None, view.state.version + 1
+                doubt, aimed = None, view.log.version + 1
                 if self.request.precondition is None:
                     _pause(attempt)
             except StorageError as error:
-                doubt, aimed = error, view.state.version + 1
+                doubt, aimed = error, view.log.version + 1
                 if error.kind not in RETRIED:
                     break
                 _pause(attempt)
@@ -100,9 +106,19 @@ class Publisher:
                 if fresh:
                     raise
             else:
+                self._require_named(published)
                 self.manifest.remember(published)
                 return published
         return self._settle(doubt, aimed)
+
+    def _require_named(self, published: View) -> None:
+        """Refuse a commit that was made where a branch has been, and everything else is gone.
+
+        A branch is collected only after its name is gone.
+        """
+        if published.log.is_alone and not self.manifest.is_named(self.branch_id):
+            branch = published.state.branch
+            raise BranchNotFound(f"branch {branch} has been deleted", details={"branch": branch})
 
     def _is_published(self, view: View, aimed: int | None) -> bool:
         """Whether an attempt whose answer was lost did succeed, however much came after it.
@@ -110,11 +126,11 @@ class Publisher:
         The log is looked at only when the commit may have been sealed away already: it
         aimed at a version before the oldest in the head, or was minted before that one.
         """
-        recent = view.state.commits
-        if any(commit.id == self.request.commit.id for commit in recent):
+        known = view.state.known_commits
+        if self.request.commit.id in known:
             return True
-        oldest = recent[0]
-        passed = aimed is not None and aimed < oldest.manifest_version
+        oldest = view.state.commits[0]
+        passed = aimed is not None and aimed < oldest.stored.version
         if not passed and self.request.commit.created_at >= oldest.created_at:
             return False
         return find_commit(view, self.request.commit.id) is not None
@@ -125,69 +141,78 @@ class Publisher:
         A client that repeats a put whose answer was lost sees its own success as a conflict.
         """
         try:
-            view = self.manifest.load(self.branch)
+            view = self.manifest.load(self.branch_id)
             if self._is_published(view, aimed):
                 return view
         except StorageError as error:
             raise _in_doubt(self.request, doubt or error, "unknown") from error
         if doubt is None or aimed is None:
-            raise Conflict(
-                f"branch {self.branch} is too busy: {ATTEMPTS} attempts to publish lost the race; "
-                "retry",
-                details={"branch": self.branch, "attempts": ATTEMPTS},
-            )
+            raise _too_busy(view, ATTEMPTS)
         # A version that somebody else has taken cannot become this commit's any more.
-        taken = view.state.version >= aimed
+        taken = view.log.version >= aimed
         raise _in_doubt(self.request, doubt, "not_published" if taken else "unknown") from doubt
 
     def _attempt(self, view: View) -> View:
-        check_stamp(view.log.metadata)
-        state = next_state(view.state, self.request)
-        sealing = seal(state, view.log.log_sizes())
-        sealed = None
-        if sealing.sealed:
-            sealed = to_table(sealing.sealed)
-            if sealing.absorbed:
-                sealed = pa.concat_tables([view.log.log_rows(sealing.absorbed), sealed])
-        log = view.log.replace_head(
-            to_table(sealing.state.entries()),
-            sealed=sealed,
-            absorbed=sealing.absorbed,
-            properties={"omnigraph.commit": self.request.commit.id},
-        )
-        if log.version != sealing.state.version:
-            raise StorageError(
-                f"commit {self.request.commit.id} landed at manifest version {log.version}, not "
-                f"{sealing.state.version}: something else writes to {self.manifest.location}",
-                kind="permanent",
-            )
-        return View(log, sealing.state, view.identifier)
+        state = next_state(view.state, self.request, view.log.version + 1)
+        return _replace(view, state, {"omnigraph.commit": self.request.commit.id})
 
-    def _check_identity(self, expected: str | None) -> None:
-        """A handle of a deleted branch must not write into a new one of the same name."""
-        if self.branch == MAIN:
-            return
-        actual = self.manifest.identifier(self.branch)
-        if actual != expected:
-            raise ReadSetChanged(
-                f"branch {self.branch} was deleted and created anew: read it again",
-                details={
-                    "member": f"branch_identifier:{self.branch}",
-                    "expected": expected,
-                    "actual": actual,
-                },
-            )
+
+def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> View:
+    """Change the head of a branch without a commit; asked again after a lost race.
+
+    A mark whose attempt was not proven is simply made again: it means the same twice.
+    """
+    failure: StorageError | None = None
+    view = manifest.view_by_id(branch_id)
+    for attempt in range(MARK_ATTEMPTS):
+        head = mark(view)
+        if head is None:
+            return view
+        head = replace(head, version=version_of(view.state, view.log.version + 1))
+        try:
+            published = _replace(view, replace(view.state, head=head), {})
+        except HeadMoved:
+            failure = None
+        except StorageError as error:
+            if error.kind not in RETRIED or attempt >= ATTEMPTS:
+                raise
+            failure = error
+        else:
+            manifest.remember(published)
+            return published
+        _pause(min(attempt, 4))
+        view = manifest.load(branch_id)
+    raise failure or _too_busy(view, MARK_ATTEMPTS)
+
+
+def _replace(view: View, state: ManifestState, properties: dict[str, str]) -> View:
+    check_stamp(view.log.metadata)
+    brought = state.known_commits.keys() - view.state.known_commits.keys()
+    sealing = seal(state, view.log.log_sizes(), brought)
+    sealed = None
+    if sealing.sealed:
+        sealed = to_table(sealing.sealed)
+        if sealing.absorbed:
+            sealed = pa.concat_tables([view.log.log_rows(sealing.absorbed), sealed])
+    log = view.log.replace_head(
+        to_table(sealing.state.entries()),
+        sealed=sealed,
+        absorbed=sealing.absorbed,
+        properties=properties,
+    )
+    return View(log, sealing.state, view.manifest)
 
 
 def _pause(attempt: int) -> None:
     time.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 - jitter, not a secret
 
 
-def _expected_identifier(request: PublishRequest, view: View | None) -> str | None:
-    """The branch a request was made for: the one it names, or the one that was read before."""
-    if request.precondition is not None and request.precondition.branch_identifier is not None:
-        return request.precondition.branch_identifier
-    return view.identifier if view is not None else None
+def _too_busy(view: View, attempts: int) -> Conflict:
+    branch = view.state.branch
+    return Conflict(
+        f"branch {branch} is too busy: {attempts} attempts to publish lost the race; retry",
+        details={"branch": branch, "attempts": attempts},
+    )
 
 
 def _in_doubt(

@@ -14,10 +14,13 @@ import pyarrow as pa
 
 from omnigraph.errors import StorageError
 from omnigraph.manifest.entries import (
+    MAIN,
     Commit,
     Head,
+    Origin,
     Registration,
     SchemaContract,
+    StoredVersion,
     TableIdentity,
     TableVersion,
     Tombstone,
@@ -118,8 +121,12 @@ def _encode(entry: Entry) -> _Row:
                 "metadata": _json(_commit_metadata(entry)),
             }
         case Head():
-            metadata = {"head_commit_id": entry.commit_id, "parent_commit_id": entry.parent_id}
-            return row | {"object_type": "graph_head", "metadata": _json(_given(metadata))}
+            return row | {
+                "object_type": "graph_head",
+                "table_version": entry.version,
+                "table_branch": None if entry.branch == MAIN else entry.branch,
+                "metadata": _json(_head_metadata(entry)),
+            }
         case SchemaContract():
             return row | {"object_type": "schema", "metadata": _json(_schema_metadata(entry))}
 
@@ -138,8 +145,35 @@ def _commit_metadata(commit: Commit) -> dict[str, Any]:
         "actor_id": commit.actor,
         "created_at": commit.created_at,
         "metadata": dict(commit.metadata) or None,
+        "stored": _stored(commit.stored),
     }
     return _given(known)
+
+
+def _head_metadata(head: Head) -> dict[str, Any]:
+    known: dict[str, Any] = {
+        "head_commit_id": head.commit_id,
+        "parent_commit_id": head.parent_id,
+        "branch_id": head.branch_id,
+        "collection_epoch": head.epoch,
+        "oldest_retained_commit_id": head.oldest_commit_id,
+        "ended": head.ended or None,
+    }
+    if head.origin is not None:
+        origin = head.origin
+        known["forked_from"] = {
+            "branch": origin.branch,
+            "manifest_version": origin.manifest_version,
+            "stored": _stored(origin.stored),
+            "commit_id": origin.commit_id,
+            "history": [_stored(one) for one in origin.history],
+            "oldest_retained_commit_id": origin.oldest_commit_id,
+        }
+    return _given(known)
+
+
+def _stored(version: StoredVersion) -> tuple[str, int]:
+    return version.branch_id, version.version
 
 
 def _schema_metadata(schema: SchemaContract) -> dict[str, Any]:
@@ -179,8 +213,7 @@ def _decode(row: _Row) -> Entry:
         case "graph_commit":
             return _commit(row, metadata)
         case "graph_head":
-            branch = row["object_id"].removeprefix("graph_head:")
-            return Head(branch, metadata["head_commit_id"], metadata.get("parent_commit_id"))
+            return _head(row, metadata)
         case "schema":
             return SchemaContract(
                 metadata["source"],
@@ -215,6 +248,30 @@ def _commit(row: _Row, metadata: dict[str, Any]) -> Commit:
         metadata.get("actor_id"),
         int(metadata["created_at"]),
         metadata.get("metadata", {}),
+        StoredVersion(*metadata["stored"]),
+    )
+
+
+def _head(row: _Row, metadata: dict[str, Any]) -> Head:
+    found = metadata.get("forked_from")
+    origin = found and Origin(
+        found["branch"],
+        found["manifest_version"],
+        StoredVersion(*found["stored"]),
+        found["commit_id"],
+        tuple(StoredVersion(*one) for one in found["history"]),
+        found["oldest_retained_commit_id"],
+    )
+    return Head(
+        row["object_id"].removeprefix("graph_head:"),
+        metadata["head_commit_id"],
+        metadata.get("parent_commit_id"),
+        metadata["branch_id"],
+        _given_column(row, "table_version"),
+        int(metadata["collection_epoch"]),
+        metadata.get("oldest_retained_commit_id"),
+        origin,
+        bool(metadata.get("ended")),
     )
 
 

@@ -6,7 +6,7 @@ fragments however long it grows, because equal-sized neighbours are merged.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from omnigraph.manifest.entries import Commit, TableVersion
@@ -25,14 +25,24 @@ class Seal:
     absorbed: tuple[int, ...] = ()
 
 
-def seal(state: ManifestState, log_sizes: Sequence[int]) -> Seal:
-    """Move history out of the head once there is enough of it."""
+def seal(state: ManifestState, log_sizes: Sequence[int], brought: Collection[str] = ()) -> Seal:
+    """Move history out of the head once there is enough of it.
+
+    What this very publish has brought along stays: should it lose, its log is read all the same.
+    """
     if len(state.recent) < SEAL_ENTRIES:
         return Seal(state)
     # The newest commit stays: it is the head's own witness.
-    newest = state.commits[-1]
-    sealed = tuple(entry for entry in state.recent if entry is not newest)
-    return Seal(replace(state, recent=(newest,)), sealed, _absorbed(len(sealed), log_sizes))
+    stays = {state.head_commit_id, *brought}
+    kept: list[Commit | TableVersion] = []
+    sealed: list[Commit | TableVersion] = []
+    for entry in state.recent:
+        (kept if isinstance(entry, Commit) and entry.id in stays else sealed).append(entry)
+    if not sealed:
+        return Seal(state)
+    return Seal(
+        replace(state, recent=tuple(kept)), tuple(sealed), _absorbed(len(sealed), log_sizes)
+    )
 
 
 def _absorbed(size: int, log_sizes: Sequence[int]) -> tuple[int, ...]:

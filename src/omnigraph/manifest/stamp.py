@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import pyarrow as pa
+
 from omnigraph.errors import UnsupportedFormat
 from omnigraph.manifest.rows import FORMAT_KEY
 from omnigraph.version import INTERNAL_SCHEMA
@@ -18,7 +20,13 @@ _RELEASES = {
     3: "0.6.2 to 0.7.2",
     4: "0.8",
     5: "unreleased",
+    6: "0.1.0 before branches were datasets of their own",
 }
+
+
+def stamped(rows: pa.Table) -> pa.Table:
+    """The rows of a new manifest, with the format they are written in."""
+    return rows.replace_schema_metadata({FORMAT_KEY: str(INTERNAL_SCHEMA).encode()})
 
 
 def check_stamp(metadata: Mapping[bytes, bytes]) -> None:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field
 
 from omnigraph.errors import StorageError
 from omnigraph.manifest.entries import (
-    MAIN,
     Commit,
     Head,
     Registration,
@@ -27,25 +26,51 @@ from omnigraph.manifest.rows import Entry
 class ManifestState:
     """Everything current at one manifest version, and the history not sealed away yet."""
 
-    version: int
-    branch: str
+    head: Head
     tables: Mapping[TableIdentity, Registration]
     versions: Mapping[TableIdentity, TableVersion]
     tombstones: Mapping[TableIdentity, Tombstone]
-    heads: Mapping[str, Head]
     schema: SchemaContract
     recent: tuple[Commit | TableVersion, ...] = field(default=())
     """Commits and superseded versions of the head fragment, oldest first."""
 
     @property
+    def version(self) -> int:
+        """The manifest version that this is; a branch goes on counting where it was forked."""
+        return self.head.version
+
+    @property
+    def branch(self) -> str:
+        """The name of the branch."""
+        return self.head.branch
+
+    @property
+    def branch_id(self) -> str:
+        """What tells this branch from every other, of whatever name and time."""
+        return self.head.branch_id
+
+    @property
+    def epoch(self) -> int:
+        """How many collections the branch has seen."""
+        return self.head.epoch
+
+    @property
     def head_commit_id(self) -> str:
         """The newest commit visible on this branch: its own, or the one it was forked from."""
-        return self.commits[-1].id
+        return self.head.commit_id
+
+    @property
+    def known_commits(self) -> Mapping[str, Commit]:
+        """The commits of the head fragment by id, those that merges brought along included."""
+        return {entry.id: entry for entry in self.recent if isinstance(entry, Commit)}
 
     @property
     def commits(self) -> tuple[Commit, ...]:
-        """The commits of the head fragment, oldest first; never empty."""
-        return tuple(entry for entry in self.recent if isinstance(entry, Commit))
+        """The newest commits of the branch itself, oldest first; never empty.
+
+        Those of the head fragment, from one to its first parent.
+        """
+        return tuple(line_of(self.head.commit_id, self.known_commits))[::-1]
 
     @property
     def live(self) -> Iterator[tuple[Registration, TableVersion]]:
@@ -71,16 +96,23 @@ class ManifestState:
         yield from self.tables.values()
         yield from self.versions.values()
         yield from self.tombstones.values()
-        yield from self.heads.values()
+        yield self.head
         yield from self.recent
 
 
-def fold(entries: Iterable[Entry], *, version: int, branch: str) -> ManifestState:
+def line_of(commit_id: str | None, known: Mapping[str, Commit]) -> Iterator[Commit]:
+    """A commit, its first parent, that one's first parent and so on, as far as they are known."""
+    while commit_id is not None and (commit := known.get(commit_id)) is not None:
+        yield commit
+        commit_id = commit.parent_id
+
+
+def fold(entries: Iterable[Entry]) -> ManifestState:
     """The state that the entries of a head fragment describe."""
     tables: dict[TableIdentity, Registration] = {}
     versions: dict[TableIdentity, TableVersion] = {}
     tombstones: dict[TableIdentity, Tombstone] = {}
-    heads: dict[str, Head] = {}
+    head: Head | None = None
     schema: SchemaContract | None = None
     history: list[Commit | TableVersion] = []
     for entry in entries:
@@ -90,9 +122,7 @@ def fold(entries: Iterable[Entry], *, version: int, branch: str) -> ManifestStat
             case TableVersion():
                 known = versions.get(entry.identity)
                 if known is not None and known.version == entry.version and known != entry:
-                    raise _corrupt(
-                        version, f"version {entry.version} of {entry.identity} is two versions"
-                    )
+                    raise _corrupt(f"version {entry.version} of {entry.identity} is two versions")
                 newer, older = (entry, known) if _is_newer(entry, known) else (known, entry)
                 if newer is not None:
                     versions[entry.identity] = newer
@@ -105,14 +135,16 @@ def fold(entries: Iterable[Entry], *, version: int, branch: str) -> ManifestStat
             case Commit():
                 history.append(entry)
             case Head():
-                heads[entry.branch] = entry
+                if head is not None:
+                    raise _corrupt("it has two heads")
+                head = entry
             case SchemaContract():
                 schema = entry
     if schema is None:
-        raise _corrupt(version, "it names no schema")
-    state = ManifestState(
-        version, branch, tables, versions, tombstones, heads, schema, tuple(_ordered(history))
-    )
+        raise _corrupt("it names no schema")
+    if head is None:
+        raise _corrupt("it has no head")
+    state = ManifestState(head, tables, versions, tombstones, schema, tuple(_ordered(history)))
     _check(state)
     return state
 
@@ -131,24 +163,20 @@ def _ordered(history: list[Commit | TableVersion]) -> list[Commit | TableVersion
 
 
 def _check(state: ManifestState) -> None:
-    if not state.commits:
-        raise _corrupt(state.version, "it names no commit")
-    if MAIN not in state.heads:
-        raise _corrupt(state.version, "main has no head")
+    if state.head.commit_id not in state.known_commits:
+        raise _corrupt(f"it does not hold its newest commit {state.head.commit_id}")
     for table in state.tables.values():
         if table.identity not in state.versions:
-            raise _corrupt(state.version, f"{table.type_key} has no version")
+            raise _corrupt(f"{table.type_key} has no version")
     for identity in state.versions:
         if identity not in state.tables:
-            raise _corrupt(state.version, f"table {identity} has a version but no name")
+            raise _corrupt(f"table {identity} has a version but no name")
     aliases: dict[str, TableIdentity] = {}
     for table, _ in state.live:
         other = aliases.setdefault(table.type_key, table.identity)
         if other != table.identity:
-            raise _corrupt(state.version, f"two tables are called {table.type_key}")
+            raise _corrupt(f"two tables are called {table.type_key}")
 
 
-def _corrupt(version: int, problem: str) -> StorageError:
-    return StorageError(
-        f"the manifest is inconsistent at version {version}: {problem}", kind="permanent"
-    )
+def _corrupt(problem: str) -> StorageError:
+    return StorageError(f"the manifest is inconsistent: {problem}", kind="permanent")

@@ -1,27 +1,45 @@
-"""The manifest of one graph: reading its states, and the way in for publishing.
+"""The manifest of one graph: reading the states of its branches, and the way in for publishing.
 
-Owns what is known of each branch: keeps the newest state it has seen, and
-proves it fresh with one version probe. What a publish does is publisher.py.
+Owns what is known of each branch: keeps the newest state it has seen, and proves it fresh
+with one version probe. What a publish does is publisher.py, what a name means is refs.py.
 """
 
 from __future__ import annotations
 
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 from threading import Lock
+from typing import TypeVar
 
-from omnigraph.errors import BranchNotFound, ChangeFeedGap, NotFound, StorageError
-from omnigraph.manifest.branch_names import native_name
+from omnigraph.errors import (
+    BranchNotFound,
+    ChangeFeedGap,
+    NotFound,
+    OmniGraphError,
+    StorageError,
+)
+from omnigraph.manifest.apply import require_live
 from omnigraph.manifest.changes import PublishRequest
-from omnigraph.manifest.entries import MAIN, Commit
-from omnigraph.manifest.publisher import Publisher
-from omnigraph.manifest.rows import from_table
-from omnigraph.manifest.stamp import check_stamp
-from omnigraph.manifest.state import fold
-from omnigraph.manifest.view import View, commits_of, find_commit
-from omnigraph.storage.headlog import BranchRef, HeadLog
+from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
+from omnigraph.manifest.publisher import Mark, Publisher, publish_mark
+from omnigraph.manifest.refs import RefStore
+from omnigraph.manifest.rows import from_table, to_table
+from omnigraph.manifest.stamp import check_stamp, stamped
+from omnigraph.manifest.state import ManifestState, fold
+from omnigraph.manifest.view import View, commits_of, find_commit, retained_line
+from omnigraph.storage.files import version_of
+from omnigraph.storage.headlog import HeadLog
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 
+T = TypeVar("T")
 MANIFEST_NAME = "__manifest"
+ATTEMPTS = 8
+LATE = 4
+"""So many versions behind the one it aimed at a commit is looked for."""
+MAX_VIEWS = 256
+"""Of so many branches the newest state is remembered."""
 
 
 class Manifest:
@@ -29,145 +47,304 @@ class Manifest:
 
     def __init__(self, root: Location) -> None:
         self.location = root.join(MANIFEST_NAME)
-        self.root_objects = ControlObjects(root)
-        """The control objects of the graph, on one connection for as long as the handle lives."""
-        self._views: dict[str, View] = {}
-        self._objects = ControlObjects(self.location)
+        self.objects = ControlObjects(self.location)
+        """The objects of the manifest, on one connection for as long as the handle lives."""
+        self.refs = RefStore(root)
+        self._views: OrderedDict[str, View] = OrderedDict()
         self._lock = Lock()
 
     # -- reading ---------------------------------------------------------------------
 
     def view(self, branch: str = MAIN) -> View:
-        """The newest state of a branch."""
-        known = self._views.get(branch)
-        if known is not None and self._is_fresh(known):
-            return known
-        return self.load(branch)
+        """The newest state of the branch that a name means."""
+        known = self.known(branch)
+        if known is not None:
+            view = self._live(branch, known.branch_id)
+            if view is not None:
+                return view
+        for _ in range(ATTEMPTS):
+            branch_id = self.branch_id(branch)
+            view = self._live(branch, branch_id)
+            if view is not None:
+                return view
+            if self.branch_id(branch) == branch_id:
+                break  # its deletion was cut short, or is being finished right now
+        raise missing(branch)
 
-    def view_at(self, commit: Commit) -> View:
-        """The state a commit published; ChangeFeedGap when cleanup has reclaimed it."""
-        branch = commit.branch or MAIN
+    def _live(self, branch: str, branch_id: str) -> View | None:
+        """The newest state of a branch, if it lives and is called so."""
         try:
-            view = self.view_of(branch, commit.manifest_version)
+            view = self.view_by_id(branch_id)
+        except BranchNotFound:
+            return None
+        return None if view.state.head.ended or view.state.branch != branch else view
+
+    def branch_id(self, branch: str) -> str:
+        """The branch that a name means now."""
+        if branch == MAIN:
+            return MAIN
+        found = self.refs.read().names.get(branch)
+        if found is None:
+            raise missing(branch)
+        return found.id
+
+    def is_named(self, branch_id: str) -> bool:
+        """Whether a name means this branch."""
+        if branch_id == MAIN:
+            return True
+        return any(ref.id == branch_id for ref in self.refs.read().names.values())
+
+    def view_by_id(self, branch_id: str) -> View:
+        """The newest state of a branch, also of one that has ended.
+
+        BranchNotFound for one that was deleted so long ago that nothing is left of it.
+        """
+        known = self._views.get(branch_id)
+        try:
+            if known is not None and known.log.latest_version() == known.log.version:
+                return known
         except StorageError as error:
             if error.kind != "not_found":
                 raise
-            if find_commit(self.view(branch), commit.id) is None:
-                raise _gone(commit, "its version of the manifest is not there") from error
-            raise _reclaimed(commit) from error
-        if view.state.head_commit_id != commit.id:
-            raise _gone(commit, f"branch {branch} was deleted and created anew")
+        return self.load(branch_id)
+
+    def load(self, branch_id: str) -> View:
+        """The newest state of a branch, read from storage."""
+        tried: int | None = None
+        while True:
+            try:
+                view = self._read(HeadLog.open(self.location.join(branch_id)))
+            except StorageError as error:
+                # A version that is superseded while it is opened or read may be collected: then
+                # there is a newer one, or the branch is gone.
+                if error.kind != "not_found":
+                    raise
+                newest = HeadLog.newest_version(self.location.join(branch_id))
+                if newest is None:
+                    self._explain_absence(branch_id, error)
+                if newest == tried:
+                    raise
+                tried = newest
+                continue
+            self.remember(view)
+            return view
+
+    def _explain_absence(self, branch_id: str, error: StorageError) -> None:
+        """Say what it means that nothing is there."""
+        if branch_id != MAIN:
+            with self._lock:
+                known = self._views.pop(branch_id, None)
+            branch = branch_id if known is None else known.state.branch
+            raise BranchNotFound(
+                f"branch {branch} has been deleted", details={"branch": branch}
+            ) from error
+        self._refuse_older_format()
+
+    def view_at(self, commit: Commit) -> View:
+        """The state a commit published; ChangeFeedGap when cleanup has reclaimed it."""
+        view = self.find_state(commit)
+        if view is None:
+            raise self.reclaimed(commit)
         return view
 
-    def view_of(self, branch: str, version: int) -> View:
+    def find_state(self, commit: Commit) -> View | None:
+        """The state a commit published; None when it is not there any more.
+
+        A commit that met a stray one lies a version or two behind the one it aimed at.
+        """
+        stored = commit.stored
+        view = self._view_of(stored)
+        if view is not None and view.state.head_commit_id == commit.id:
+            return view
+        for version in self._versions_after(stored):
+            view = self._view_of(StoredVersion(stored.branch_id, version))
+            if view is not None and view.state.head_commit_id == commit.id:
+                return view
+            if view is not None and commit.id in view.state.known_commits:
+                return None  # the branch had moved on by then
+        return None
+
+    def _versions_after(self, stored: StoredVersion) -> list[int]:
+        """The next few versions of a branch that are there."""
+        objects = ControlObjects(self.location.join(stored.branch_id))
+        found = (version_of(name) for name in objects.names_in("_versions"))
+        return sorted(
+            version for version in found if version is not None and version > stored.version
+        )[:LATE]
+
+    def view_of(self, stored: StoredVersion) -> View:
         """The state of a branch at a version of its manifest; a StorageError if there is none."""
-        identifier = self.identifier(branch)
-        log = HeadLog.open(self.location, native_name(branch), version)
-        return self._read(log, branch, identifier)
+        return self._read(HeadLog.open(self.location.join(stored.branch_id), stored.version))
 
-    def _is_fresh(self, view: View) -> bool:
-        branch = view.state.branch
-        if self.identifier(branch) != view.identifier:
-            return False
-        return view.log.latest_version() == view.log.version
+    def _view_of(self, stored: StoredVersion) -> View | None:
+        try:
+            return self.view_of(stored)
+        except StorageError as error:
+            if error.kind != "not_found":
+                raise
+            return None
 
-    def load(self, branch: str) -> View:
-        """The newest state of a branch, read anew."""
-        identifier = self.identifier(branch)
-        log = HeadLog.open(self.location, native_name(branch))
-        view = self._read(log, branch, identifier)
-        self.remember(view)
-        return view
+    def require_retained(self, commit: Commit) -> None:
+        """Refuse a commit of which no branch says that it can still be read.
 
-    def _read(self, log: HeadLog, branch: str, identifier: str | None) -> View:
+        The version it published may be there all the same, for the history it holds.
+        """
+        if not any(commit.id in map(_id, retained_line(view)) for view in self.views()):
+            raise self.reclaimed(commit)
+
+    def reclaimed(self, commit: Commit) -> ChangeFeedGap:
+        """What a reader is told whose commit cleanup has reclaimed."""
+        oldest = self._oldest_readable(commit.branch or MAIN)
+        return ChangeFeedGap(
+            f"commit {commit.id} is listed, but cleanup has reclaimed what it showed: the oldest "
+            f"commit of branch {oldest[0]} that can still be read is {oldest[1]}; let cleanup keep "
+            "more commits in future",
+            details={
+                "first_unreadable_commit_id": commit.id,
+                "commit_id": commit.id,
+                "oldest_readable_commit_id": oldest[1],
+            },
+        )
+
+    def _oldest_readable(self, branch: str) -> tuple[str, str]:
+        for name in (branch, MAIN):
+            try:
+                view = self.view(name)
+            except BranchNotFound:
+                continue
+            return name, view.state.head.oldest_commit_id or commits_of(view)[-1].id
+        raise AssertionError("main exists always")
+
+    def _read(self, log: HeadLog) -> View:
         check_stamp(log.metadata)
-        state = fold(from_table(log.head()), version=log.version, branch=branch)
-        return View(log, state, identifier)
+        return View(log, fold(from_table(log.head())), self.location)
+
+    def _refuse_older_format(self) -> None:
+        """Say of a graph whose manifest is one dataset for all branches what it is."""
+        try:
+            found = HeadLog.open(self.location)
+        except StorageError:
+            return
+        check_stamp(found.metadata)
 
     def remember(self, view: View) -> None:
         """Keep a state unless a newer one of the same branch is known."""
         with self._lock:
-            known = self._views.get(view.state.branch)
-            same = known is not None and known.identifier == view.identifier
-            if not same or known is None or known.log.version <= view.log.version:
-                self._views[view.state.branch] = view
+            known = self._views.get(view.branch_id)
+            if known is None or known.log.version <= view.log.version:
+                self._views[view.branch_id] = view
+            self._views.move_to_end(view.branch_id)
+            while len(self._views) > MAX_VIEWS:
+                self._views.popitem(last=False)
+
+    def known(self, branch: str) -> View | None:
+        """The newest state seen of the branch that a name meant when last asked."""
+        if branch == MAIN:
+            return self._views.get(MAIN)
+        found = self.refs.known.names.get(branch)
+        return None if found is None else self._views.get(found.id)
+
+    def known_by_id(self, branch_id: str) -> View | None:
+        """The newest state seen of a branch, which may be out of date."""
+        return self._views.get(branch_id)
 
     # -- lineage ---------------------------------------------------------------------
 
+    def look_back(self, branch: str, work: Callable[[View], T]) -> T:
+        """Read the history of a branch; again if what holds it was collected meanwhile."""
+        while True:
+            view = self.view(branch)
+            try:
+                return work(view)
+            except StorageError as error:
+                if error.kind != "not_found" or self.view(branch).stored == view.stored:
+                    raise
+
     def commits(self, branch: str = MAIN) -> list[Commit]:
-        """The commits reachable on a branch, newest first."""
-        return commits_of(self.view(branch))
+        """The commits of a branch, newest first."""
+        return self.look_back(branch, commits_of)
 
     def find_commit(self, commit_id: str) -> Commit:
-        """A commit of any branch by its id."""
-        for branch in (MAIN, *sorted(self.branches())):
+        """A commit that any branch descends from, by its id."""
+        for view in self.views():
             try:
-                view = self.view(branch)
-            except BranchNotFound:
-                continue  # deleted since it was listed
-            commit = find_commit(view, commit_id)
+                commit = find_commit(view, commit_id)
+            except StorageError as error:
+                if error.kind != "not_found":
+                    raise
+                commit = self._find_later(view.state.branch, commit_id)
             if commit is not None:
                 return commit
         raise NotFound(f"there is no commit {commit_id}", details={"commit_id": commit_id})
 
+    def _find_later(self, branch: str, commit_id: str) -> Commit | None:
+        """The same on a branch whose history was collected while it was read."""
+        try:
+            return self.look_back(branch, lambda view: find_commit(view, commit_id))
+        except BranchNotFound:
+            return None
+
+    def views(self) -> Iterator[View]:
+        """The newest state of every branch, main first."""
+        yield self.view()
+        for name, ref in sorted(self.refs.read().names.items()):
+            view = self._live(name, ref.id)
+            if view is not None:
+                yield view
+
     # -- publishing --------------------------------------------------------------------
 
-    def publish(self, branch: str, request: PublishRequest) -> View:
+    def publish(self, branch_id: str, request: PublishRequest) -> View:
         """Make a request visible in one step, or say why not."""
-        return Publisher(self, branch, request).run()
+        return Publisher(self, branch_id, request, self._views.get(branch_id)).run()
 
-    def known(self, branch: str) -> View | None:
-        """The newest state seen of a branch, which may be out of date."""
-        return self._views.get(branch)
+    def mark(self, branch_id: str, mark: Mark) -> View:
+        """Change what a branch is without a commit; returns the state that has the mark."""
+        return publish_mark(self, branch_id, mark)
 
-    # -- branches --------------------------------------------------------------------
+    def fork(self, source: View, branch: str, branch_id: str, epoch: int) -> None:
+        """Write the first state of a branch under a new id: nobody sees it until it is named."""
+        require_live(source.state)
+        state = source.state
+        origin = Origin(
+            state.branch,
+            state.version,
+            source.stored,
+            state.head_commit_id,
+            source.history,
+            state.head.oldest_commit_id,
+        )
+        head = Head(
+            branch,
+            state.head_commit_id,
+            state.head.parent_id,
+            branch_id,
+            state.version,
+            epoch,
+            state.head.oldest_commit_id,
+            origin,
+        )
+        self.create(branch_id, replace(state, head=head))
 
-    def branches(self) -> dict[str, BranchRef]:
-        """The branches besides main, by name."""
-        return self._main_log().branches()
-
-    def create_branch(self, name: str, source: str) -> None:
-        """Fork a branch from the head of another."""
-        view = self.view(source)
-        view.log.create_branch(name)
-
-    def delete_branch(self, name: str) -> None:
-        """Remove a branch; what other branches share with it stays."""
-        self._main_log().delete_branch(name)
-        with self._lock:
-            self._views.pop(name, None)
-
-    def has_storage_of(self, name: str) -> bool:
-        """Whether storage holds something for a branch: it exists, or is just being made."""
+    def create(self, branch_id: str, state: ManifestState) -> None:
+        """Write the first version of a branch's manifest; an error is read back."""
+        rows = stamped(to_table(state.entries()))
         try:
-            HeadLog.open(self.location, native_name(name))
-        except StorageError as error:
-            if error.kind == "not_found":
-                return False
-            raise
-        return True
-
-    def _main_log(self) -> HeadLog:
-        known = self._views.get(MAIN)
-        return known.log if known is not None else HeadLog.open(self.location)
-
-    def identifier(self, branch: str) -> str | None:
-        """What tells the branch of this name from others; None for main, which never changes."""
-        if branch == MAIN:
-            return None
-        reference = HeadLog.find_branch(self._objects, branch) or self.branches().get(branch)
-        if reference is None:
-            raise BranchNotFound(f"there is no branch {branch}", details={"branch": branch})
-        return reference.identifier
+            HeadLog.create(self.location.join(branch_id), rows)
+        except StorageError as failure:
+            # The answer may have got lost.
+            try:
+                made = self.load(branch_id).state.head_commit_id == state.head_commit_id
+            except OmniGraphError:
+                made = False
+            if not made:
+                raise failure from failure.__cause__
 
 
-def _gone(commit: Commit, reason: str) -> NotFound:
-    return NotFound(f"commit {commit.id} is gone: {reason}", details={"commit_id": commit.id})
+def _id(commit: Commit) -> str:
+    return commit.id
 
 
-def _reclaimed(commit: Commit) -> ChangeFeedGap:
-    return ChangeFeedGap(
-        f"commit {commit.id} is listed, but cleanup has reclaimed what it showed: read a newer "
-        "commit or the branch as it is now, and let cleanup keep more commits in future",
-        details={"first_unreadable_commit_id": commit.id, "commit_id": commit.id},
-    )
+def missing(branch: str) -> BranchNotFound:
+    """What is told of a name that means no branch."""
+    return BranchNotFound(f"there is no branch {branch}", details={"branch": branch})

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 _LAST = 2**64 - 1
 # Detached versions have the highest bit set; their manifests are named by the id itself.
-_DETACHED = 2**63
+DETACHED = 2**63
 
 
 def files_of(table: Table) -> set[str]:
@@ -66,13 +66,13 @@ def reached_files(
     wanted = {pin.version: pin for pin in pins}
     for name in stored:
         version = version_of(name)
-        if version is not None and version < _DETACHED:
+        if version is not None and version < DETACHED:
             wanted.setdefault(version, TablePin(version, None, 0))
     reached: set[str] = set()
     directories: set[str] = set()
     transactions: set[str] = set()
     for pin in wanted.values():
-        reached.add(_manifest(pin.version))
+        reached.add(manifest_name(pin.version))
         with storage_errors(f"enumerating the files of {location}"):
             # Not from the shared handles: these many would push out those that are in use.
             dataset = open_alone(location, pin.version)
@@ -114,7 +114,7 @@ def version_of(name: str) -> int | None:
 
 def files_of_version(table: Table) -> set[str]:
     """The files that make a version out of data: its manifest and its transaction."""
-    return {_manifest(table.pin.version)} | _transaction(table)
+    return {manifest_name(table.pin.version)} | _transaction(table)
 
 
 def all_files(table: Table) -> set[str]:
@@ -122,8 +122,9 @@ def all_files(table: Table) -> set[str]:
     return set(ControlObjects(table.location).list())
 
 
-def _manifest(version: int) -> str:
-    name = f"d{version}" if version >= _DETACHED else f"{_LAST - version:020}"
+def manifest_name(version: int) -> str:
+    """The file that a version is, relative to the table's directory."""
+    name = f"d{version}" if version >= DETACHED else f"{_LAST - version:020}"
     return f"_versions/{name}.manifest"
 
 

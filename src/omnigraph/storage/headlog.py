@@ -1,21 +1,17 @@
 """A table with one head fragment that every commit replaces, and sealed log fragments behind it.
 
-Owns the compare-and-swap: two commits from one version remove the same
-fragment, so storage lets exactly one of them through. Knows nothing of what the
-rows mean. Reading the head costs the same however long the log is.
+Owns the compare-and-swap: two commits from one version remove the same fragment, so storage
+lets exactly one of them through, and a commit counts only when the newest version is proven
+to be built on it. Knows nothing of what the rows mean. Reading the head costs the same
+however long the log is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from datetime import timedelta
-from time import time_ns
-from typing import Any
-from urllib.parse import quote
 
 import lance
-import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 from lance.commit import CommitConflictError
@@ -23,38 +19,54 @@ from lance.dataset import LanceDataset, LanceOperation, Transaction
 from lance.fragment import LanceFragment, write_fragments
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.failures import storage_errors
+from omnigraph.storage.failures import classify, storage_errors
 from omnigraph.storage.faults import reach
+from omnigraph.storage.files import DETACHED, manifest_name, version_of
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.session import shared_session
 
-RECENT = timedelta(minutes=5)
-"""For so long a handle needs no proof that what came after it is still there."""
+QUEUE = "_turns"
+"""Where writers that wait for their turn leave a word.
+
+By its name it is listed right before the versions, and behind the transactions, which are many.
+"""
+GENERATION = "_generation"
+"""One more than that of the head it replaces; 0 in sealed rows."""
+AIM = "_aim"
+"""The version that a head was written to become; 0 in sealed rows."""
 
 
 class HeadMoved(Exception):
-    """Somebody else replaced the head first; nothing was written that anyone can see."""
+    """The head is not proven to be what was committed: read again what it is.
+
+    Somebody else was first, or it cannot be told apart from that without reading.
+    """
 
 
 @dataclass(frozen=True, slots=True)
-class BranchRef:
-    """A native branch; the identifier tells it from a later branch of the same name."""
+class _Parts:
+    """The fragments of a version by what they are, oldest first."""
 
-    name: str
-    identifier: str
-    parent: str | None
-    parent_version: int
+    head: LanceFragment
+    generation: int
+    log: tuple[LanceFragment, ...]
+    strays: tuple[LanceFragment, ...] = ()
+    """Heads of commits that were prepared on a version long gone and found no opposition."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class HeadLog:
-    """One version of such a table on one of its branches (None is the main line)."""
+    """One version of such a table."""
 
     location: Location
-    branch: str | None
     _dataset: LanceDataset
-    _opened_at: int = field(default_factory=time_ns, compare=False)
+    is_awaited: bool = False
+    """Whether, when this version was committed, others waited for their turn."""
+    is_alone: bool = False
+    """Whether the version it was committed on was gone by then, and all others with it perhaps."""
+    _objects: ControlObjects | None = field(default=None, repr=False, compare=False)
+    _parts: _Parts | None = field(default=None, repr=False, compare=False)
 
     # -- making and opening ----------------------------------------------------------
 
@@ -62,38 +74,49 @@ class HeadLog:
     def create(cls, location: Location, head: pa.Table) -> HeadLog:
         """Make the table with its first head; fails when there is one already."""
         with storage_errors(f"cannot create {location}"):
-            transaction = write_fragments(
-                head,
+            rows = _marked(head, 1, 1)
+            # Not by `write_fragments`, which looks first whether there is a dataset.
+            fragment = LanceFragment.create(
                 location.uri,
+                rows,
                 mode="create",
-                return_transaction=True,
-                enable_stable_row_ids=True,
                 data_storage_version="2.2",
                 storage_options=location.storage_options,
             )
-            dataset = LanceDataset.commit(
-                location.uri,
-                transaction,
-                max_retries=0,
-                enable_stable_row_ids=True,
-                storage_options=location.storage_options,
-            )
-        return cls(location, None, dataset)
+            reach("before_commit", location.uri)
+            try:
+                dataset = LanceDataset.commit(
+                    location.uri,
+                    LanceOperation.Overwrite(rows.schema, [fragment]),
+                    max_retries=0,
+                    enable_stable_row_ids=True,
+                    storage_options=location.storage_options,
+                )
+            except (OSError, ValueError) as error:
+                if classify(error) != "not_found":
+                    raise
+                # Lance takes it for a change of the version before the first, and finds none.
+                raise StorageError(f"{location} exists already", kind="precondition") from error
+            reach("after_commit", location.uri)
+        return cls(location, dataset)
 
     @classmethod
-    def open(
-        cls, location: Location, branch: str | None = None, version: int | None = None
-    ) -> HeadLog:
-        """The newest version of a branch, or a given one."""
-        where = location.join(branch_directory(branch))
-        with storage_errors(f"cannot open {where}"):
+    def open(cls, location: Location, version: int | None = None) -> HeadLog:
+        """The newest version, or a given one."""
+        with storage_errors(f"cannot open {location}"):
             dataset = lance.dataset(
-                where.uri,
+                location.uri,
                 version=version,
                 session=shared_session(),
                 storage_options=location.storage_options,
             )
-        return cls(location, branch, dataset)
+        return cls(location, dataset)
+
+    @staticmethod
+    def newest_version(location: Location) -> int | None:
+        """The newest version that is there; None when there is no table."""
+        versions = map(version_of, ControlObjects(location).names_in("_versions"))
+        return next((one for one in versions if one is not None and one < DETACHED), None)
 
     @property
     def version(self) -> int:
@@ -106,7 +129,7 @@ class HeadLog:
         return self._dataset.schema.metadata or {}
 
     def latest_version(self) -> int:
-        """The newest version of the branch: one request."""
+        """The newest version: one request."""
         with storage_errors(f"cannot probe {self.location}"):
             return int(self._dataset.latest_version)
 
@@ -114,31 +137,86 @@ class HeadLog:
 
     def head(self) -> pa.Table:
         """The rows of the head fragment."""
+        *others, newest = self._fragments()
+        rows = self._read(newest)
+        if rows is not None:
+            generation, aim = _marks(rows)
+            if aim == self.version:
+                # Nothing came between it and the version it was built on.
+                self._parts = _Parts(newest, generation, tuple(others))
+                return rows.drop_columns([GENERATION, AIM])
         with storage_errors(f"cannot read {self.location}"):
-            return self._fragments()[-1].to_table()
+            return self._part().head.to_table().drop_columns([GENERATION, AIM])
+
+    def _read(self, fragment: LanceFragment, *columns: str) -> pa.Table | None:
+        """The rows of a fragment, or of some columns the first; None when its file is gone."""
+        try:
+            with storage_errors(f"cannot read {self.location}"):
+                if columns:
+                    return fragment.to_table(columns=list(columns), limit=1)
+                return fragment.to_table()
+        except StorageError as error:
+            if error.kind != "not_found":
+                raise
+            return None
 
     def log(self, where: pc.Expression | None = None) -> pa.Table:
         """The rows of every sealed fragment that pass the filter, oldest first."""
-        with storage_errors(f"cannot read {self.location}"):
-            sealed = [fragment.to_table(filter=where) for fragment in self._fragments()[:-1]]
-        return pa.concat_tables(sealed) if sealed else self._dataset.schema.empty_table()
+        return self._rows(self._part().log, where)
 
     def log_sizes(self) -> list[int]:
         """How many rows each sealed fragment holds, oldest first."""
-        return [int(fragment.physical_rows) for fragment in self._fragments()[:-1]]
+        return [int(fragment.physical_rows) for fragment in self._part().log]
 
     def log_rows(self, positions: Sequence[int]) -> pa.Table:
         """The rows of some sealed fragments, by their position in the log."""
-        fragments = self._fragments()
+        log = self._part().log
+        return self._rows([log[position] for position in positions])
+
+    def _rows(
+        self, fragments: Iterable[LanceFragment], where: pc.Expression | None = None
+    ) -> pa.Table:
         with storage_errors(f"cannot read {self.location}"):
-            return pa.concat_tables([fragments[position].to_table() for position in positions])
+            found = [fragment.to_table(filter=where) for fragment in fragments]
+        table = pa.concat_tables(found) if found else self._dataset.schema.empty_table()
+        return table.drop_columns([GENERATION, AIM])
 
     def _fragments(self) -> list[LanceFragment]:
-        """Oldest first: the head is written last and so has the largest id."""
         fragments = self._dataset.get_fragments()
         if not fragments:
             raise StorageError(f"{self.location} has no rows: it was emptied", kind="permanent")
         return sorted(fragments, key=lambda fragment: fragment.fragment_id)
+
+    def _part(self) -> _Parts:
+        """Which fragment is what; the newest is the head unless a stray lies behind it.
+
+        A commit on a version whose successors have been collected meets no opposition: storage
+        compares it with every version since, and those are gone. It puts a second head behind
+        the true one, which descends from the head that both knew: so its generation is at
+        most that one's, and of two of one generation the true one came first. Its file may even
+        be gone: a collector that ended the epoch it was written in took it for garbage.
+        """
+        if self._parts is None:
+            fragments = self._fragments()
+            ages: dict[int, int] = {}
+            gone: list[LanceFragment] = []
+            for one in fragments:
+                rows = self._read(one, GENERATION, AIM)
+                if rows is None:
+                    gone.append(one)
+                else:
+                    ages[one.fragment_id] = _marks(rows)[0]
+            heads = [one for one in fragments if ages.get(one.fragment_id, 0) > 0]
+            if not heads:
+                raise StorageError(f"{self.location} has no head", kind="not_found")
+            head = max(heads, key=lambda one: (ages[one.fragment_id], -one.fragment_id))
+            self._parts = _Parts(
+                head,
+                ages[head.fragment_id],
+                tuple(one for one in fragments if ages.get(one.fragment_id) == 0),
+                (*(one for one in heads if one is not head), *gone),
+            )
+        return self._parts
 
     # -- writing ---------------------------------------------------------------------
 
@@ -152,12 +230,38 @@ class HeadLog:
     ) -> HeadLog:
         """Commit a new head, and with it a sealed log fragment in place of the absorbed ones.
 
-        Raises HeadMoved when the head is no longer the one this handle shows.
+        Returns only what is proven to be the newest version; raises HeadMoved otherwise.
         """
-        self._prove_unbroken()
-        ids = [fragment.fragment_id for fragment in self._fragments()]
-        removed = [ids[-1], *(ids[position] for position in absorbed)]
-        tables = [head] if sealed is None else [sealed, head]
+        parts = self._part()
+        aim = self.version + 1
+        gone = [parts.head, *parts.strays, *(parts.log[position] for position in absorbed)]
+        tables = [_marked(head, parts.generation + 1, aim)]
+        if sealed is not None:
+            tables.insert(0, _marked(sealed, 0, 0))
+        try:
+            dataset = self._commit(tables, gone, properties or {})
+        except StorageError as error:
+            if error.kind != "not_found":
+                raise
+            # A collection took what was just being written for garbage, or a version away that
+            # Lance was reading: so this version has been superseded.
+            raise HeadMoved from error
+        versions, is_awaited = self._look()
+        if int(dataset.version) != aim or versions[0] != aim:
+            raise HeadMoved
+        is_alone = versions[-1] != self.version
+        committed = HeadLog(self.location, dataset, is_awaited, is_alone, self._objects)
+        ordered = committed._fragments()
+        committed._parts = _Parts(ordered[-1], parts.generation + 1, tuple(ordered[:-1]))
+        return committed
+
+    def _commit(
+        self,
+        tables: Sequence[pa.Table],
+        gone: Sequence[LanceFragment],
+        properties: Mapping[str, str],
+    ) -> LanceDataset:
+        """Write tables as fragments that take the place of others, on this version."""
         with storage_errors(f"cannot publish {self.location}"):
             fragments = [
                 fragment
@@ -172,7 +276,7 @@ class HeadLog:
             transaction = Transaction(
                 self.version,
                 LanceOperation.Update(
-                    removed_fragment_ids=removed,
+                    removed_fragment_ids=[fragment.fragment_id for fragment in gone],
                     new_fragments=fragments,
                     update_mode="rewrite_rows",
                     # Without all of them an index would claim the new fragment and answer stale.
@@ -180,7 +284,7 @@ class HeadLog:
                         found.id() for found in self._dataset.lance_schema.fields()
                     ],
                 ),
-                transaction_properties=dict(properties or {}),
+                transaction_properties=dict(properties),
             )
             reach("before_commit", self.location.uri)
             try:
@@ -188,103 +292,68 @@ class HeadLog:
             except CommitConflictError as conflict:
                 raise HeadMoved from conflict
             reach("after_commit", self.location.uri)
-        return HeadLog(self.location, self.branch, dataset)
+        return dataset
 
-    def _prove_unbroken(self) -> None:
-        """Refuse a commit on an old version, whose successors may have been collected.
-
-        Storage finds a conflict by comparing a commit with every version since: where the
-        next one is gone, it would let a second head through. Nothing that is younger than
-        a collector's grace age is ever collected, so only an old handle has to ask.
-        """
-        age = time_ns() - self._opened_at
-        recent = RECENT // timedelta(microseconds=1) * 1_000
-        if not 0 <= age <= recent and self.latest_version() != self.version:
-            raise HeadMoved
+    def _look(self) -> tuple[list[int], bool]:
+        """The two newest versions, and whether somebody waits for a turn: one request for both."""
+        if self._objects is None:
+            self._objects = ControlObjects(self.location)
+        is_awaited = False
+        found: list[int] = []
+        for name in self._objects.names_in(QUEUE, "_versions"):
+            if name.startswith(f"{QUEUE}/"):
+                is_awaited = True
+                continue
+            version = version_of(name)
+            if version is not None and version < DETACHED:
+                found.append(version)
+            if len(found) == 2:
+                break
+        if not found:
+            raise StorageError(f"{self.location} has no version", kind="not_found")
+        return found, is_awaited
 
     # -- files -----------------------------------------------------------------------
 
     def files(self) -> frozenset[str]:
-        """What this version is made of besides its own file: names without their directory.
-
-        The names are random, so that one name is one file, whichever branch holds it.
-        """
+        """What this version is made of, its own file included: names relative to the table."""
         with storage_errors(f"enumerating the files of {self.location}"):
-            names: set[str] = set()
+            names = {manifest_name(self.version)}
             for fragment in self._dataset.get_fragments():
                 metadata = fragment.metadata
-                names |= {file.path.rpartition("/")[2] for file in metadata.files}
+                names |= {f"data/{file.path}" for file in metadata.files}
                 if metadata.deletion_file is not None:
-                    path = metadata.deletion_file.path(fragment.fragment_id)
-                    names.add(path.rpartition("/")[2])
-            try:
-                made_by = self._dataset.read_transaction(self.version)
-            except TypeError:
-                made_by = None
-        # Lance cannot read back some of its own; then nothing needs the file.
+                    names.add(metadata.deletion_file.path(fragment.fragment_id))
+        made_by = self._transaction()
         if made_by is not None:
-            names.add(f"{made_by.read_version}-{made_by.uuid}.txn")
+            names.add(f"_transactions/{made_by.read_version}-{made_by.uuid}.txn")
         return frozenset(names)
 
-    # -- branches --------------------------------------------------------------------
+    def _transaction(self) -> Transaction | None:
+        """What made this version, where that can be told: Lance cannot read back all its own.
 
-    def branches(self) -> dict[str, BranchRef]:
-        """The native branches by name."""
-        with storage_errors(f"cannot list branches of {self.location}"):
-            listed = self._dataset.branches.list()
-        return {
-            name: BranchRef(
-                name,
-                _identifier(found["branch_identifier"]),
-                found["parent_branch"],
-                int(found["parent_version"]),
-            )
-            for name, found in listed.items()
-        }
-
-    def tagged(self) -> set[tuple[str | None, int]]:
-        """The versions that somebody gave a name to, with the branch each is on."""
-        with storage_errors(f"cannot list tags of {self.location}"):
-            return {
-                (tag.get("branch"), int(tag["version"]))
-                for tag in self._dataset.tags.list().values()
-            }
-
-    @staticmethod
-    def find_branch(objects: ControlObjects, name: str) -> BranchRef | None:
-        """One native branch: one request, however many branches there are.
-
-        Reads Lance's own file of it; ``objects`` are those of the table. None means
-        that this file says nothing: `branches` is the authority on what exists.
+        A version that was superseded may be gone since it was opened.
         """
-        stored = objects.read(f"_refs/branches/{quote(name, safe='')}.json")
         try:
-            found = msgspec.json.decode(stored or b"", type=dict[str, Any])
-            return BranchRef(
-                name,
-                _identifier(found["identifier"]["version_mapping"]),
-                found["parentBranch"],
-                int(found["parentVersion"]),
-            )
-        except (KeyError, TypeError, ValueError):
+            with storage_errors(f"enumerating the files of {self.location}"):
+                return self._dataset.read_transaction(self.version)
+        except TypeError:
+            return None
+        except StorageError as error:
+            if error.kind != "not_found":
+                raise
             return None
 
-    def create_branch(self, name: str) -> HeadLog:
-        """Fork a branch from the version this handle shows."""
-        with storage_errors(f"cannot create a branch of {self.location}"):
-            dataset = self._dataset.create_branch(name)
-        return HeadLog(self.location, name, dataset)
 
-    def delete_branch(self, name: str) -> None:
-        """Remove a branch and what only it refers to."""
-        with storage_errors(f"cannot delete a branch of {self.location}"):
-            self._dataset.branches.delete(name)
+def _marked(rows: pa.Table, generation: int, aim: int) -> pa.Table:
+    for name, number in ((GENERATION, generation), (AIM, aim)):
+        column = pa.repeat(pa.scalar(number, pa.uint64()), rows.num_rows)
+        rows = rows.append_column(pa.field(name, pa.uint64(), nullable=False), column)
+    return rows
 
 
-def branch_directory(branch: str | None) -> str:
-    """Where the versions of a branch lie, below the table; nothing for the main line."""
-    return "" if branch is None else f"tree/{branch}"
-
-
-def _identifier(mapping: Sequence[tuple[int, str]]) -> str:
-    return "/".join(f"{version}-{uuid}" for version, uuid in mapping)
+def _marks(rows: pa.Table) -> tuple[int, int]:
+    """The generation and the aim of a fragment."""
+    if not rows.num_rows:
+        return 0, 0
+    return int(rows.column(GENERATION)[0].as_py()), int(rows.column(AIM)[0].as_py())

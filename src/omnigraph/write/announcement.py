@@ -9,11 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
 from types import TracebackType
 from typing import Self
 
-from omnigraph.errors import Conflict, StorageError
+from omnigraph.errors import StorageError
 from omnigraph.manifest.changes import CommitIntent
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
@@ -25,15 +24,11 @@ from omnigraph.write.intents import (
     IntentTable,
     LiveIntent,
     WriterKind,
-    microseconds,
-    microseconds_now,
 )
 from omnigraph.write.plan import PublishPlan
 
 REQUEST_BYTES = 32 * 2**20
 """What one request may carry; a larger write is announced."""
-PATIENCE = timedelta(minutes=30)
-"""How long a write may take that nobody has announced: cleanup spares its files for longer."""
 
 
 @dataclass(slots=True)
@@ -45,8 +40,11 @@ class Announcement:
     operation_id: str
     commit: CommitIntent
     _live: LiveIntent | None = field(default=None)
-    # Of the clock on the wall: a machine that sleeps does not stop it.
-    _begun: int = field(default_factory=microseconds_now)
+
+    @property
+    def are_announced(self) -> bool:
+        """Whether the write has an intent that tells collectors to leave its files."""
+        return self._live is not None
 
     def begin(self, changes: ChangeSet, base: Base) -> None:
         """Write the intent down before anything is staged, once."""
@@ -58,7 +56,9 @@ class Announcement:
         if self._live is not None:
             return
         tables = [_table(base, key, ()) for key in type_keys]
-        intent = Intent.mint(kind, self.branch, self.commit, tables)
+        state = base.view.state
+        branch_id = state.branch_id if state.branch == self.branch else None
+        intent = Intent.mint(kind, self.branch, self.commit, tables, branch_id)
         live = LiveIntent.open(
             ControlObjects(self.root), replace(intent, operation_id=self.operation_id)
         )
@@ -77,15 +77,9 @@ class Announcement:
             )
 
     def require_alive(self) -> None:
-        """Refuse to publish when the staged files may be gone."""
+        """Refuse to publish when an intent was revoked; without one there is nothing to ask."""
         if self._live is not None:
             self._live.require_alive()
-        elif microseconds_now() - self._begun > microseconds(PATIENCE):
-            raise Conflict(
-                f"this write took longer than {PATIENCE}, so that its files may have been cleaned "
-                "up: nothing was written, try again",
-                details={"branch": self.branch},
-            )
 
     def settle(self) -> None:
         """The write is published or given up, and so the intent is of no use any more."""

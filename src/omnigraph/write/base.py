@@ -11,6 +11,7 @@ from threading import Lock
 
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.changes import ExactHead
 from omnigraph.manifest.entries import TableIdentity
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
 from omnigraph.manifest.view import View
@@ -48,6 +49,11 @@ class Base:
     def head(self) -> str:
         """The commit it shows."""
         return self.view.state.head_commit_id
+
+    @property
+    def exact(self) -> ExactHead:
+        """What must still be so for a write that was built on it to be published."""
+        return self.view.exact
 
     def table(self, type_key: str) -> BaseTable:
         """One table, by its type key."""

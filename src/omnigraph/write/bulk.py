@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 import pyarrow as pa
 
+from omnigraph.manifest.entries import Commit
 from omnigraph.storage.commits import Stamp
 from omnigraph.storage.staging import WrittenRows, apply_rows, overwrite_fragments
 from omnigraph.storage.table import ROW_ADDRESS, TablePin
@@ -43,6 +44,7 @@ class BulkChanges:
     tables: tuple[BulkTable, ...]
     repeatable: bool
     writer_kind: WriterKind = "Load"
+    ancestors: tuple[Commit, ...] = ()
 
     @property
     def is_empty(self) -> bool:

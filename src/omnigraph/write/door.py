@@ -2,7 +2,8 @@
 
 Owns the publish of every plan and what follows a lost race: a plan whose read set
 still stands is moved to the new head, any other is given back. Must never publish
-anything but a plan, and never a plan whose read set is broken.
+anything but a plan, never a plan whose read set is broken, and never files that were
+staged before a collection began that nobody told to leave them.
 """
 
 from __future__ import annotations
@@ -10,20 +11,23 @@ from __future__ import annotations
 import random
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from contextlib import nullcontext
 from dataclasses import dataclass
 from threading import Lock
+from typing import Protocol
 
 from omnigraph.errors import (
     Conflict,
     PreconditionFailed,
     ReadSetChanged,
+    StorageError,
     VersionMismatch,
 )
+from omnigraph.manifest.apply import require_live
 from omnigraph.manifest.store import Manifest
 from omnigraph.manifest.view import View
 from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ControlObjects
 from omnigraph.write.base import Base
 from omnigraph.write.failpoints import reach
 from omnigraph.write.plan import PublishPlan
@@ -39,6 +43,23 @@ MAX_PAUSE = 0.003
 # part of the protocol, writers of other processes know nothing of it.
 _locks: defaultdict[tuple[str, str], Lock] = defaultdict(Lock)
 _taking = Lock()
+# Whether somebody waited at a branch when this process last published there.
+_awaited: dict[tuple[str, str], bool] = {}
+
+
+class StagedFiles(Protocol):
+    """Who knows whether the files of a plan are safe from collectors."""
+
+    @property
+    def are_announced(self) -> bool:
+        """Whether an intent tells every collector to leave them."""
+
+    def require_alive(self) -> None:
+        """Refuse to publish when a collector may have taken them nevertheless."""
+
+
+class StageAgain(Exception):
+    """A collection has begun since the plan was built: its files may go, so stage others."""
 
 
 class ReadSetBroken(Exception):
@@ -61,38 +82,45 @@ class Door:
         plan: PublishPlan,
         base: Base,
         reads: ReadSet,
-        prove: Callable[[], None] = lambda: None,
+        files: StagedFiles,
         *,
         turn: Turn | None = None,
     ) -> View:
         """Make a plan visible, on a newer head if need be; returns the state it made.
 
-        ``prove`` is called right before each attempt and raises when it must not be made.
         ``turn`` is that of the write, if it has one already.
         """
+        ControlObjects(self.root).require_create_only()
+        branch_id = plan.built_on.branch_id
+        key = (self.manifest.location.uri, branch_id)
         with (
-            _lock(self.manifest, plan.branch),
-            Turn(self.manifest.root_objects, plan.branch)
-            if turn is None
-            else nullcontext(turn) as mine,
+            _lock(key),
+            Turn(self.manifest.objects) if turn is None else nullcontext(turn) as mine,
         ):
+            mine.join(branch_id)
             for attempt in range(ATTEMPTS):
                 begun = time.monotonic()
-                waited = mine.give_way() or attempt > 0
-                # Others may have published while this one waited.
-                view = (self.manifest.view if waited else self.manifest.known)(plan.branch)
-                if view is not None and not _is_built_on(plan, view):
-                    plan, base = self._rebase(plan, base, reads, view)
-                prove()
+                is_awaited = attempt > 0 or _awaited.get(key, True)
+                waited = (is_awaited and mine.give_way()) or attempt > 0
+                view = self.manifest.known_by_id(branch_id)
+                if waited or view is None:
+                    # Others may have published while this one waited.
+                    view = self.manifest.view_by_id(branch_id)
+                if plan.built_on != view.exact:
+                    plan, base = self._rebase(plan, base, reads, view, files)
+                # After the head was captured: an intent that stands now was seen by every
+                # collection that this head knows of.
+                files.require_alive()
                 reach("publish_ready", plan.branch)
                 try:
-                    published = self.manifest.publish(plan.branch, plan.request())
+                    published = self.manifest.publish(branch_id, plan.request())
                 except (ReadSetChanged, VersionMismatch, Conflict) as lost:
                     if isinstance(lost, Conflict) and "attempts" not in lost.details:
                         raise  # not a lost race
                     mine.claim(time.monotonic() - begun)
                     _pause()
                     continue
+                _awaited[key] = published.log.is_awaited
                 reach("published", plan.branch)
                 return published
         raise Conflict(
@@ -102,23 +130,40 @@ class Door:
         )
 
     def _rebase(
-        self, plan: PublishPlan, base: Base, reads: ReadSet, view: View
+        self, plan: PublishPlan, base: Base, reads: ReadSet, view: View, files: StagedFiles
     ) -> tuple[PublishPlan, Base]:
         """The plan on a newer head, if everything it depends on is still so."""
         reach("rebase_begun", plan.branch)
-        if plan.conditional and plan.head != view.state.head_commit_id:
-            raise precondition_failed(plan.branch, plan.head, view.state.head_commit_id)
+        require_live(view.state)
+        built_on = plan.built_on
+        if plan.conditional and built_on.commit_id != view.state.head_commit_id:
+            raise precondition_failed(plan.branch, built_on.commit_id, view.state.head_commit_id)
         newer = Base.of(self.root, view)
-        _check_branch(plan, newer)
-        _check_schema(base, newer)
-        broken = reads.broken(base, newer)
-        if broken is not None:
-            raise ReadSetBroken(_broken(broken, base, newer))
+        require_unchanged(base, newer, reads)
+        if built_on.epoch != newer.exact.epoch and not files.are_announced:
+            raise StageAgain
         tables = restage(
             plan.tables, newer, lambda: stamp(plan.commit.id, plan.operation_id, plan.class_)
         )
         reach("rebase_done", plan.branch)
-        return plan.on(newer.head, view.identifier, tables), newer
+        return plan.on(newer.exact, tables), newer
+
+
+def require_unchanged(base: Base, newer: Base, reads: ReadSet) -> None:
+    """Refuse to go on when what was read of a base is not so on a newer one."""
+    _check_schema(base, newer)
+    try:
+        broken = reads.broken(base, newer)
+    except StorageError as error:
+        if error.kind != "not_found" or base.exact.epoch == newer.exact.epoch:
+            raise
+        # What was read has been collected, so that nobody can tell whether it still stands.
+        state = base.view.state
+        raise ReadSetBroken(
+            read_set_changed(f"head:{state.branch}", base.head, newer.head, "what it read")
+        ) from error
+    if broken is not None:
+        raise ReadSetBroken(_broken(broken, base, newer))
 
 
 def _broken(broken: Claim, base: Base, newer: Base) -> ReadSetChanged:
@@ -132,22 +177,6 @@ def _broken(broken: Claim, base: Base, newer: Base) -> ReadSetChanged:
         str(newer.table(broken.type_key).version),
         f"rows of {broken.type_key} that this write depends on",
     )
-
-
-def _is_built_on(plan: PublishPlan, view: View) -> bool:
-    return (plan.head, plan.branch_identifier) == (view.state.head_commit_id, view.identifier)
-
-
-def _check_branch(plan: PublishPlan, newer: Base) -> None:
-    if newer.view.identifier != plan.branch_identifier:
-        raise ReadSetBroken(
-            read_set_changed(
-                f"branch_identifier:{plan.branch}",
-                plan.branch_identifier,
-                newer.view.identifier,
-                f"branch {plan.branch} was deleted and created anew, so it",
-            )
-        )
 
 
 def _check_schema(base: Base, newer: Base) -> None:
@@ -181,9 +210,9 @@ def precondition_failed(branch: str, expected: str, actual: str) -> Precondition
     )
 
 
-def _lock(manifest: Manifest, branch: str) -> Lock:
+def _lock(key: tuple[str, str]) -> Lock:
     with _taking:
-        return _locks[(manifest.location.uri, branch)]
+        return _locks[key]
 
 
 def _pause() -> None:

@@ -1,8 +1,9 @@
 """Intents: what a long write is about to do, written down before it does it.
 
 Owns `__recovery/{ulid}.json` from the writer's side: making, extending, renewing
-and removing it, and the proof, right before publishing, that nobody may have
-discarded the staged files. Never blocks anybody, and never deletes another's.
+and removing it, and the proof, right before publishing, that nobody has revoked it. Never
+blocks anybody, and never deletes another's. An intent is revoked by a mark beside it that
+is created once and stays: no clock decides whether a write may be published.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ STAGING = "__staging"
 """Where operations leave files for their own tasks, by operation id."""
 SCHEMA_VERSION = 9
 LIFETIME = timedelta(hours=1)
+"""How long an intent is left alone that nobody renews."""
+REVOKED = ".revoked"
 
 WriterKind = Literal["Mutation", "Load", "SchemaApply", "BranchMerge", "EnsureIndices", "Optimize"]
 Clock = Callable[[], int]
@@ -128,6 +131,8 @@ class Intent:
     writer_kind: WriterKind
     lineage: Lineage
     tables: tuple[IntentTable, ...]
+    branch_id: str | None = None
+    """The branch it will be published to; None while that has to be made."""
 
     def __post_init__(self) -> None:
         """Refuse what cannot be acted on later."""
@@ -146,6 +151,7 @@ class Intent:
         branch: str,
         commit: CommitIntent,
         tables: Iterable[IntentTable] = (),
+        branch_id: str | None = None,
     ) -> Self:
         """A new operation that will publish a commit; opening it sets the times."""
         stored = None if branch == MAIN else branch
@@ -162,6 +168,7 @@ class Intent:
             writer_kind,
             lineage,
             tuple(tables),
+            branch_id,
         )
 
     @property
@@ -173,6 +180,11 @@ class Intent:
     def files(self) -> list[str]:
         """Every staged file, relative to the graph root."""
         return [name for table in self.tables for name in table.files]
+
+    @property
+    def mark(self) -> str:
+        """The object that revokes it, relative to the graph root."""
+        return f"{DIRECTORY}/{self.operation_id}{REVOKED}"
 
     def encode(self) -> bytes:
         """The bytes of the file."""
@@ -217,11 +229,7 @@ def _is_outside(name: str) -> bool:
 
 
 class LiveIntent:
-    """The intent of a write that is going on; as a context manager it renews itself.
-
-    The time of the last acknowledged expiry counts, not what the file may say: a put
-    whose answer was lost or late must never let a write live longer than others think.
-    """
+    """The intent of a write that is going on; as a context manager it renews itself."""
 
     def __init__(
         self,
@@ -275,10 +283,16 @@ class LiveIntent:
         self._renew()
 
     def require_alive(self) -> None:
-        """Refuse to go on when the staged files may be gone: call it right before publishing."""
+        """Refuse to go on when the staged files may be gone.
+
+        To be asked after the head was captured that the write will be published on: whoever
+        revokes an intent moves the head before any file goes.
+        """
         self._raise_failure()
         with self._lock:
-            self._check_time()
+            # The mark first: it is made before the intent goes, and it stays.
+            if self._objects.read(self.intent.mark) is not None:
+                raise self._lost("its intent was revoked")
             if self._is_removed or self._objects.read(self.intent.name) is None:
                 raise self._lost("its intent is gone")
 
@@ -295,19 +309,14 @@ class LiveIntent:
             self._rewrite(self.intent.tables)
 
     def _rewrite(self, tables: tuple[IntentTable, ...]) -> None:
-        self._check_time()
         if self._is_removed:
             raise self._lost("its intent was removed")
+        if self._objects.read(self.intent.mark) is not None:
+            raise self._lost("its intent was revoked")
         expires_at = self._clock() + microseconds(self._lifetime)
         renewed = replace(self.intent, tables=tables, expires_at=expires_at)
         self._objects.replace(renewed.name, renewed.encode())
-        # An answer that comes after the old expiry proves nothing: a sweep may have been between.
-        self._check_time()
         self.intent = renewed
-
-    def _check_time(self) -> None:
-        if self._clock() >= self.intent.expires_at:
-            raise self._lost("its intent expired before it was renewed")
 
     def _lost(self, reason: str) -> Conflict:
         operation = self.intent.operation_id

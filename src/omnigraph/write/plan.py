@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import pyarrow as pa
 
 from omnigraph.manifest.changes import AdvanceTable, CommitIntent, ExactHead, PublishRequest
-from omnigraph.manifest.entries import TableIdentity
+from omnigraph.manifest.entries import Commit, TableIdentity
 from omnigraph.storage.staging import WrittenRows
 from omnigraph.storage.table import TablePin
 from omnigraph.write.stamps import OperationClass
@@ -40,14 +40,15 @@ class PublishPlan:
     """One atomic step of a branch, ready for the door."""
 
     branch: str
-    branch_identifier: str | None
-    head: str
+    built_on: ExactHead
     commit: CommitIntent
     operation_id: str
     tables: tuple[StagedTable, ...]
     class_: OperationClass = "logical"
     conditional: bool = False
     """The head it was built on is a condition of the caller, not only of the build."""
+    ancestors: tuple[Commit, ...] = ()
+    """What a merge brings along of the history of its source."""
 
     def request(self) -> PublishRequest:
         """What the manifest is asked for."""
@@ -58,11 +59,10 @@ class PublishPlan:
                 for table in self.tables
                 if table.pin != table.base_pin
             ),
-            precondition=ExactHead(self.head, self.branch_identifier),
+            precondition=self.built_on,
+            ancestors=self.ancestors,
         )
 
-    def on(
-        self, head: str, branch_identifier: str | None, tables: tuple[StagedTable, ...]
-    ) -> PublishPlan:
+    def on(self, head: ExactHead, tables: tuple[StagedTable, ...]) -> PublishPlan:
         """The same step on a newer head."""
-        return replace(self, head=head, branch_identifier=branch_identifier, tables=tables)
+        return replace(self, built_on=head, tables=tables)

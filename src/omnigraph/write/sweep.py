@@ -4,19 +4,17 @@ Owns what becomes of the intents in `__recovery/`: each is recorded in the audit
 removed, after the staged files of a write that never happened are discarded. Must
 never touch a live write, nor delete a file that a published version refers to.
 
-Why a discarded file is never needed. An intent has a time of expiry, and its writer
-proves itself not expired right before it publishes (`LiveIntent.require_alive`); the
-proof uses the last expiry whose writing was acknowledged in time. The sweep discards
-only when its own clock is past the expiry by a whole margin, and looks for the commit
-once more after that. So a publish that begins with a valid proof has the margin to get
-through, before any sweep may discard: the margin has to be longer than one publish and
-the difference of two clocks together. What that leaves is a writer frozen for longer
-than the margin exactly between its proof and its publish.
+Why a discarded file is never needed. An intent that has expired is revoked by a mark, and
+then the branch it was meant for gets a new epoch. Its writer captures a head, looks for the
+mark, and publishes on that head and no other: if it captured the head before the new epoch,
+it loses; if after, it finds the mark. So after that, either the commit is there, or it
+never will be. Clocks decide only when an intent is taken for dead: a wrong one costs its
+writer another run, and nobody any data.
 
 Three more rules guard the files:
 
-- a branch can be merged and deleted, even made anew, and its files live on where it was
-  merged: after any merge that may have seen them, `cleanup`, which traces, decides;
+- of a branch that is gone, nobody knows whether the commit was there and was merged
+  elsewhere: `cleanup`, which traces, decides;
 - what the current version of any branch refers to is kept, whatever an intent says;
 - a path that leads out of the table makes an intent one that cannot be read.
 
@@ -38,8 +36,9 @@ from omnigraph.errors import (
     UnsupportedFormat,
 )
 from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.epochs import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import View, commits_of, find_commit
+from omnigraph.manifest.view import View, find_commit
 from omnigraph.storage.files import files_of
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
@@ -48,6 +47,7 @@ from omnigraph.write.audit import Recovery, RecoveryKind, TableOutcome, record
 from omnigraph.write.failpoints import reach
 from omnigraph.write.intents import (
     DIRECTORY,
+    REVOKED,
     STAGING,
     Intent,
     IntentTable,
@@ -57,8 +57,7 @@ from omnigraph.write.intents import (
 )
 
 MARGIN = timedelta(minutes=10)
-# A merge has the time at which it began, and may have seen what was published until its end.
-LONGEST_MERGE = timedelta(days=1)
+"""So much longer than its lifetime an intent is left alone: clocks differ, and puts are slow."""
 CONCURRENCY = 16
 
 
@@ -83,6 +82,8 @@ def stored_intents(objects: ControlObjects) -> StoredIntents:
     intents: list[Intent] = []
     notices: list[str] = []
     for name in objects.list(DIRECTORY):
+        if name.endswith(REVOKED):
+            continue
         data = objects.read(name)
         if data is None:
             continue  # its writer, or another sweep, has removed it since the listing
@@ -134,23 +135,37 @@ class _Sweep:
             return self._finish(intent, "RolledForward", self._published_versions(intent, commit))
         if self.now < intent.expires_at + self.margin:
             return None
-        views = self._views()
+        is_live = self._revoke(intent)
+        views = list(self.manifest.views())
         # Again, and on every branch: the writer may have published since the first look.
         for view in views:
             commit = find_commit(view, intent.lineage.graph_commit_id)
             if commit is not None:
                 outcomes = self._published_versions(intent, commit)
                 return self._finish(intent, "RolledForward", outcomes)
-        self._discard(intent, views)
+        self._discard(intent, views, is_live=is_live)
         reach("sweep_discarded", intent.operation_id)
-        is_there = (intent.branch or MAIN) in {view.state.branch for view in views}
         unchanged = [
             TableOutcome(table.table_key, table.expected_version, table.expected_version)
             for table in intent.tables
         ]
         return self._finish(
-            intent, "RolledBack" if is_there else "OrphanedBranchDiscarded", unchanged
+            intent, "RolledBack" if is_live else "OrphanedBranchDiscarded", unchanged
         )
+
+    def _revoke(self, intent: Intent) -> bool:
+        """Make sure that the write is not published any more; whether its branch lives."""
+        self.objects.create(intent.mark, b"")
+        reach("sweep_revoked", intent.operation_id)
+        if intent.branch_id is None:
+            # It was to make its branch itself: it cannot any more, if it has not yet.
+            begin_epoch_of_names(self.manifest)
+        try:
+            branch_id = intent.branch_id or self.manifest.branch_id(intent.branch or MAIN)
+            view = begin_epoch(self.manifest, branch_id)
+        except BranchNotFound:
+            return False
+        return not view.state.head.ended
 
     def _finish(
         self, intent: Intent, kind: RecoveryKind, outcomes: Iterable[TableOutcome]
@@ -177,21 +192,17 @@ class _Sweep:
 
     def _published(self, intent: Intent) -> Commit | None:
         """The planned commit, if its branch shows it."""
+        branch_id = intent.branch_id
         try:
-            view = self.manifest.view(intent.branch or MAIN)
+            if branch_id is None:
+                view = self.manifest.view(intent.branch or MAIN)
+            elif self.manifest.is_named(branch_id):
+                view = self.manifest.view_by_id(branch_id)
+            else:
+                return None
         except BranchNotFound:
             return None
         return find_commit(view, intent.lineage.graph_commit_id)
-
-    def _views(self) -> list[View]:
-        """The newest state of every branch."""
-        views: list[View] = []
-        for branch in (MAIN, *sorted(self.manifest.branches())):
-            try:
-                views.append(self.manifest.view(branch))
-            except BranchNotFound:
-                continue  # deleted since it was listed
-        return views
 
     def _published_versions(self, intent: Intent, commit: Commit) -> list[TableOutcome]:
         try:
@@ -213,15 +224,15 @@ class _Sweep:
 
     # -- discarding -----------------------------------------------------------------
 
-    def _discard(self, intent: Intent, views: list[View]) -> None:
+    def _discard(self, intent: Intent, views: list[View], *, is_live: bool) -> None:
         """Delete the staged files of a write that was not published and cannot be any more."""
         staged = intent.files
         if not staged:
             return
-        if intent.branch is not None and self._may_be_merged(intent, views):
+        if not is_live:
             self.notices.append(
                 f"left {len(staged)} staged file(s) of operation {intent.operation_id} to cleanup: "
-                f"branch {intent.branch} may have been merged before it was deleted"
+                f"branch {intent.branch} is gone, and may have been merged before"
             )
             return
         needed: set[str] = set()
@@ -235,15 +246,6 @@ class _Sweep:
             )
         with ThreadPoolExecutor(CONCURRENCY) as pool:
             list(pool.map(self.objects.delete, sorted(set(staged) - needed)))
-
-    def _may_be_merged(self, intent: Intent, views: list[View]) -> bool:
-        """Whether a merge may have seen the write: only so can files leave their branch."""
-        begun = int(intent.started_at) - self.margin - microseconds(LONGEST_MERGE)
-        return any(
-            commit.merged_parent_id is not None and commit.created_at >= begun
-            for view in views
-            for commit in commits_of(view)
-        )
 
     def _current_files(self, table: IntentTable, views: list[View]) -> set[str]:
         """The files that the current versions of a table refer to, relative to the root."""

@@ -1,8 +1,9 @@
 """Turns: letting a writer through that keeps losing the race for a branch.
 
-Owns the tickets in `__turns/`. Of two writers that publish in a tight loop, the one
-with the shorter way to the next publish would win every time: a writer that has lost
-takes a ticket, and the others let it go first, for no longer than it says it needs.
+Owns the tickets in the queue of a branch, beside its versions. Of two writers that publish
+in a tight loop, the one with the shorter way to the next publish would win every time: a
+writer that has lost takes a ticket, and the others let it go first, for no longer than it
+says it needs.
 Tickets are a courtesy and no part of the protocol: who ignores them, or dies with one,
 breaks nothing and delays nobody for long.
 """
@@ -13,15 +14,14 @@ import time
 from dataclasses import dataclass, field
 from time import time_ns
 from typing import Self
-from urllib.parse import quote
 
 import msgspec
 from ulid import ULID
 
 from omnigraph.errors import StorageError
+from omnigraph.storage.headlog import QUEUE
 from omnigraph.storage.objects import ControlObjects
 
-DIRECTORY = "__turns"
 SHORTEST, LONGEST = 0.05, 1.0
 """How long others wait for the holder of a ticket, in seconds."""
 FORGOTTEN = 10.0
@@ -36,16 +36,22 @@ class _Ticket(msgspec.Struct, frozen=True):
 
 @dataclass(slots=True)
 class Turn:
-    """The turn of one write at a branch."""
+    """The turn of one write; ``objects`` are those of the manifest."""
 
     objects: ControlObjects
-    branch: str
+    branch_id: str | None = None
     _name: str | None = field(default=None, init=False)
     _ticket: _Ticket | None = field(default=None, init=False)
 
+    def join(self, branch_id: str) -> None:
+        """Wait at this branch from now on, and at no other."""
+        if self.branch_id != branch_id:
+            self._leave()
+            self.branch_id = branch_id
+
     @property
     def _directory(self) -> str:
-        return f"{DIRECTORY}/{quote(self.branch, safe='')}"
+        return f"{self.branch_id}/{QUEUE}"
 
     def give_way(self) -> bool:
         """Wait while somebody else's turn has come, and say so: one request when nobody waits."""
@@ -59,6 +65,8 @@ class Turn:
 
     def claim(self, window: float) -> None:
         """Ask the others to wait, for about as long as the next attempt will take."""
+        if self.branch_id is None:
+            return
         name = self._name or f"{self._directory}/{ULID()}.json"
         ticket = _Ticket(_now(), min(max(2 * window, SHORTEST), LONGEST))
         try:
@@ -102,9 +110,13 @@ class Turn:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._name is not None:
+        self._leave()
+
+    def _leave(self) -> None:
+        name, self._name, self._ticket = self._name, None, None
+        if name is not None:
             try:
-                self.objects.delete(self._name)
+                self.objects.delete(name)
             except StorageError:
                 return  # it expires by itself
 

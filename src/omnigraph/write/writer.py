@@ -12,10 +12,11 @@ from typing import Protocol
 
 from ulid import ULID
 
-from omnigraph.errors import BranchNotFound, Conflict
-from omnigraph.manifest.branches import BranchRefs
-from omnigraph.manifest.changes import CommitIntent
-from omnigraph.manifest.entries import Commit
+from omnigraph.errors import BranchNotFound, Conflict, StorageError
+from omnigraph.manifest.branches import BranchRefs, EpochMoved
+from omnigraph.manifest.changes import CommitIntent, ExactHead
+from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.store import Manifest
 from omnigraph.manifest.view import View, find_commit
 from omnigraph.storage.commits import Stamp
@@ -25,7 +26,13 @@ from omnigraph.write.base import Base
 from omnigraph.write.bulk import BulkChanges, stage_bulk
 from omnigraph.write.changes import ChangeSet
 from omnigraph.write.check import check_changes
-from omnigraph.write.door import Door, ReadSetBroken, precondition_failed
+from omnigraph.write.door import (
+    Door,
+    ReadSetBroken,
+    StageAgain,
+    precondition_failed,
+    require_unchanged,
+)
 from omnigraph.write.failpoints import reach
 from omnigraph.write.plan import PublishPlan
 from omnigraph.write.reads import ReadSet
@@ -41,15 +48,15 @@ PREPARATIONS = 32
 class WriteTxn:
     """One preparation of a write: the base it captured, and the questions it asks of it.
 
-    ``forks`` says that the branch does not exist yet: the base is that of the branch it
-    will be forked from. ``announced`` is the intent of the write, for work that stages files
-    while it is being prepared.
+    ``refs`` are the names as they were when the branch did not exist yet: the base is that of
+    the branch it will be forked from. ``announced`` is the intent of the write, for work that
+    stages files while it is being prepared.
     """
 
     branch: str
     base: Base
     announced: Announcement
-    forks: bool = False
+    refs: Refs | None = None
     reads: ReadSet = field(default_factory=ReadSet)
 
 
@@ -94,34 +101,47 @@ class Writer:
         """Prepare, check, stage and publish; a dry run ends before anything is staged."""
         cause: Exception | None = None
         created = False
+        strict: WriteTxn | None = None
         with (
             Announcement(self.root, self.branch, self.operation_id, commit) as announced,
-            Turn(self.manifest.root_objects, self.branch) as turn,
+            Turn(self.manifest.objects) as turn,
         ):
             for _ in range(PREPARATIONS):
                 begun = time.monotonic()
                 txn = self._capture(announced)
-                changes = prepare(txn)
-                reach("changes_built", self.branch)
-                if isinstance(changes, ChangeSet):
-                    check_changes(Trial(changes, txn.base, txn.reads))
-                reach("changes_checked", self.branch)
-                if dry_run or (changes.is_empty and not even_if_empty):
-                    self._confirm_head(txn)
-                    announced.settle()
-                    return Written(None)
-                if isinstance(changes, ChangeSet):
-                    announced.begin(changes, txn.base)
-                plan = self._stage(changes, txn, commit)
-                announced.extend(plan, txn.base)
-                if txn.forks:
-                    created = self._fork() or created
-                    view = self.manifest.view(self.branch)
-                    plan = plan.on(plan.head, view.identifier, plan.tables)
+                if strict is not None:
+                    _require_unchanged(strict, txn)
                 try:
+                    changes = prepare(txn)
+                    strict = None if changes.repeatable else txn
+                    reach("changes_built", self.branch)
+                    if isinstance(changes, ChangeSet):
+                        check_changes(Trial(changes, txn.base, txn.reads))
+                    reach("changes_checked", self.branch)
+                    if dry_run or (changes.is_empty and not even_if_empty):
+                        self._confirm_head(txn)
+                        announced.settle()
+                        return Written(None)
+                    if isinstance(changes, ChangeSet):
+                        announced.begin(changes, txn.base)
+                    plan = self._stage(changes, txn, commit)
+                    announced.extend(plan, txn.base)
+                except StorageError as error:
+                    # The base may have been collected while it was read: then there is another.
+                    if error.kind != "not_found" or not self._is_overtaken(txn):
+                        raise
+                    cause = error
+                    continue
+                try:
+                    if txn.refs is not None:
+                        plan = plan.on(self._fork(txn, txn.refs), plan.tables)
+                        created = True
                     published = Door(self.root, self.manifest).publish(
-                        plan, txn.base, txn.reads, announced.require_alive, turn=turn
+                        plan, txn.base, txn.reads, announced, turn=turn
                     )
+                except (StageAgain, EpochMoved, _Forked) as again:
+                    cause = again
+                    continue
                 except ReadSetBroken as broken:
                     if not changes.repeatable:
                         raise broken.cause from None
@@ -138,15 +158,16 @@ class Writer:
         ) from cause
 
     def _capture(self, announced: Announcement) -> WriteTxn:
-        forks = False
+        refs: Refs | None = None
         try:
             view = self.manifest.view(self.branch)
         except BranchNotFound:
             if self.fork_from is None:
                 raise
+            # Before the head: what that shows, no collection of this epoch takes away.
+            refs = self.manifest.refs.read()
             view = self.manifest.view(self.fork_from)
-            forks = True
-        txn = WriteTxn(self.branch, Base.of(self.root, view), announced, forks)
+        txn = WriteTxn(self.branch, Base.of(self.root, view), announced, refs)
         self._check_head(txn.base.head)
         reach("txn_captured", self.branch)
         return txn
@@ -173,25 +194,46 @@ class Writer:
         )
         return PublishPlan(
             self.branch,
-            txn.base.view.identifier,
-            txn.base.head,
+            txn.base.exact,
             commit,
             self.operation_id,
             tables,
             conditional=self.if_commit is not None,
+            ancestors=() if isinstance(changes, ChangeSet) else changes.ancestors,
         )
 
-    def _fork(self) -> bool:
-        """Make the branch; False when somebody else has made it meanwhile."""
-        refs = BranchRefs(self.manifest)
+    def _fork(self, txn: WriteTxn, refs: Refs) -> ExactHead:
+        """Make the branch; what was staged goes to its first epoch, which is that of ``refs``."""
+        branches = BranchRefs(self.manifest)
         try:
-            refs.create(self.branch, self.fork_from or "")
-        except Conflict:
-            if self.branch not in refs.list():
+            branch_id = branches.fork(self.branch, self.fork_from or MAIN, refs, self._actor(txn))
+        except Conflict as conflict:
+            if self.branch not in branches.list():
                 raise
-            return False
+            # Somebody else has made it meanwhile: then this is a write like any other.
+            raise _Forked from conflict
         reach("branch_forked", self.branch)
-        return True
+        return ExactHead(txn.base.head, branch_id, refs.epoch)
+
+    @staticmethod
+    def _actor(txn: WriteTxn) -> str | None:
+        return txn.announced.commit.actor
+
+    def _is_overtaken(self, txn: WriteTxn) -> bool:
+        """Whether the branch has another state than the one that was captured."""
+        return self.manifest.view_by_id(txn.base.view.branch_id).stored != txn.base.view.stored
+
+
+class _Forked(Exception):
+    """The branch was made by somebody else while this write was being prepared."""
+
+
+def _require_unchanged(before: WriteTxn, txn: WriteTxn) -> None:
+    """A write that must not be run on other rows than it has read is not, whatever it stages."""
+    try:
+        require_unchanged(before.base, txn.base, before.reads)
+    except ReadSetBroken as broken:
+        raise broken.cause from None
 
 
 def _commit_of(published: View, commit: CommitIntent) -> Commit:

@@ -10,20 +10,26 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from omnigraph.errors import BadRequest, Conflict, MergeConflicts
+from omnigraph.errors import BadRequest, BranchNotFound, Conflict, MergeConflicts
 from omnigraph.history.merge.conflicts import Conflicts
 from omnigraph.history.merge.plan import MergePlan
 from omnigraph.history.merge.resolution import Resolve, read_resolution
 from omnigraph.history.merge.results import MergeResult, Outcome
 from omnigraph.history.merge.sides import Sides, sides_of
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.manifest.ancestry import SOURCE_BRANCH, merge_base
+from omnigraph.manifest.ancestry import (
+    SOURCE_BRANCH,
+    Divergence,
+    divergence,
+    retained,
+)
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.changes import CommitIntent
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.opened import Opened
 from omnigraph.manifest.snapshot import snapshot_of
+from omnigraph.manifest.store import Manifest
 from omnigraph.manifest.view import View
 from omnigraph.storage.sorted_rows import DEFAULT_LIMITS, SortLimits
 from omnigraph.write.announcement import REQUEST_BYTES
@@ -66,6 +72,27 @@ class BaseStands:
         return all(commit.merged_parent_id is None for commit in commits[known[0] + 1 :])
 
 
+@dataclass(frozen=True, slots=True)
+class SourceRetained:
+    """A claim: what the merge takes over from its source can still be read.
+
+    Asked whenever the target has moved: a collection that the merge knows nothing of yet may
+    have dropped it.
+    """
+
+    manifest: Manifest = field(compare=False)
+    source: View = field(compare=False)
+    type_key: str = "source of the merge"
+
+    def holds(self, before: Base, after: Base) -> bool:  # noqa: ARG002 - as all claims
+        """Whether the source is there and retains its state."""
+        try:
+            retained(self.manifest, self.source)
+        except (BranchNotFound, Conflict):
+            return False
+        return True
+
+
 class IsMerged(Exception):
     """The target has everything that the source has."""
 
@@ -81,10 +108,15 @@ class Merge:
     limits: SortLimits = field(default_factory=_limits)
     plan: MergePlan | None = None
     base: Commit | None = None
+    news: tuple[Commit, ...] = ()
 
     def prepare(self, txn: WriteTxn) -> BulkChanges:
         """Plan the merge on the base of the transaction, and write its rows."""
-        self.base = self._merge_base(txn.base.view)
+        # After the target was captured: what is retained then, no collection takes away that
+        # this target does not know of.
+        self.source = retained(self.graph.manifest, self.source)
+        apart = divergence(self.source, txn.base.view)
+        self.base, self.news = self._merge_base(apart, txn.base.view), apart.news
         if self.base.id == self.source.state.head_commit_id:
             raise IsMerged
         old = snapshot_of(self.graph.manifest.view_at(self.base).state)
@@ -95,6 +127,7 @@ class Merge:
         self.plan.build()
         self._check(conflicts)
         txn.reads.claim(BaseStands())
+        txn.reads.claim(SourceRetained(self.graph.manifest, self.source))
         for key in _concerned(sides):
             txn.reads.claim(TableStands(key))
         if self.dry_run:
@@ -121,17 +154,21 @@ class Merge:
                 done.append(written)
                 txn.announced.name_files({key: written.written.files}, txn.base)
             reach("rows_written", key)
-        return BulkChanges(tuple(done), repeatable=True, writer_kind="BranchMerge")
+        return BulkChanges(
+            tuple(done),
+            repeatable=True,
+            writer_kind="BranchMerge",
+            ancestors=self.news,
+        )
 
-    def _merge_base(self, target: View) -> Commit:
-        found = merge_base(self.graph.manifest, self.source, target)
-        if found is None:
+    def _merge_base(self, apart: Divergence, target: View) -> Commit:
+        if apart.base is None:
             raise Conflict(
                 f"branches {self.source.state.branch} and {target.state.branch} share no commit "
                 "that still exists: they cannot be merged",
                 details={"source": self.source.state.branch, "target": target.state.branch},
             )
-        return found
+        return apart.base
 
 
 def merge_branch(

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.catalogs import catalog_of
-from omnigraph.manifest.entries import MAIN
 from omnigraph.pipeline.engine import SparkEngine, require_shared_storage
 from omnigraph.pipeline.load.given import Given, given
 from omnigraph.pipeline.load.operation import SparkLoad
@@ -111,7 +111,7 @@ def load_given(
 
 def catalog_for(writer: Writer) -> Catalog:
     """The schema of the branch, or of the one it will be forked from."""
-    branches = writer.manifest.branches()
-    known = writer.branch in (MAIN, *branches)
-    branch = writer.branch if known or writer.fork_from is None else writer.fork_from
+    branch = writer.branch
+    if writer.fork_from is not None and is_missing(writer.manifest, branch):
+        branch = writer.fork_from
     return catalog_of(writer.manifest.view(branch).state.schema)

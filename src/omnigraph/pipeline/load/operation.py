@@ -17,6 +17,7 @@ import pyarrow as pa
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import OmniGraphError
+from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.view import find_commit
 from omnigraph.pipeline.engine import SparkEngine, require_shared_storage
@@ -320,7 +321,7 @@ class SparkLoad:
     # -- the end ---------------------------------------------------------------------
 
     def _discard(self, writer: Writer, kept: Collection[tuple[str, str]]) -> None:
-        branch = writer.branch if writer.branch in writer.manifest.branches() else MAIN
+        branch = MAIN if is_missing(writer.manifest, writer.branch) else writer.branch
         self._delete(Base.of(writer.root, writer.manifest.view(branch)), kept)
 
     def _discard_files(self, txn: WriteTxn) -> None:

@@ -1,0 +1,308 @@
+"""Garbage: what goes from each directory of a graph, and its removal.
+
+Owns the order: versions of the manifest first, then versions of tables, then what they
+were made of. So whatever a collection that is cut short has left, a version that can be
+found is whole. Decides by what the roots reach, never by what a version says of itself, and
+takes only what bears a name that this graph's writers give: anything else is told and left.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from threading import Lock
+
+from omnigraph.errors import StorageError
+from omnigraph.maintain.live_work import LiveWork
+from omnigraph.maintain.reports import DirectoryCleanup
+from omnigraph.maintain.roots import CONCURRENCY, Roots
+from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.store import MANIFEST_NAME
+from omnigraph.storage.files import reached_files, version_of
+from omnigraph.storage.headlog import QUEUE
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import PROBE, ControlObjects, StoredObject
+from omnigraph.storage.session import handles
+from omnigraph.storage.table import TablePin
+from omnigraph.write.failpoints import reach
+from omnigraph.write.intents import STAGING
+
+TABLES = ("nodes", "edges")
+SCRATCH = (STAGING, PROBE)
+"""Where files lie that nobody needs when their writer is gone."""
+LAYOUT = ("data", "_deletions", "_indices", "_transactions", "_versions")
+SHARE = 16
+"""So many versions of a table are followed by one thread at a time."""
+BATCH = 1_000
+"""So many files are removed between two passings of the failpoint."""
+
+_TABLE = re.compile(r"(nodes|edges)/[0-9a-f]{16}-[0-9a-f]{16}")
+_BRANCH = re.compile(rf"{MAIN}|[0-7][0-9A-HJKMNP-TV-Z]{{25}}")
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+_HINT = "_versions/latest_version_hint.json"
+# What Lance calls its files, cut short puts (`…#1`) included.
+_OF_LANCE = re.compile(
+    r"data/[^/]+\.lance|data/[^/]+/[^/]+|_deletions/[^/]+\.(arrow|bin)|_indices/[0-9a-f-]{36}/.+"
+    r"|_transactions/[^/]+\.txn|_versions/d?[0-9]+\.manifest|.+#[0-9]+|.*\.tmp[^/]*"
+)
+
+
+@dataclass(slots=True)
+class DirectoryGarbage:
+    """What goes from one directory, and what became of it."""
+
+    type_key: str
+    path: str
+    versions: list[StoredObject] = field(default_factory=list)
+    last_versions: list[StoredObject] = field(default_factory=list)
+    """The newest versions of branches that are gone: they say so, and go after all others."""
+    others: list[StoredObject] = field(default_factory=list)
+    error: str | None = None
+    removed: list[StoredObject] = field(default_factory=list)
+    versions_removed: int = 0
+
+    @property
+    def is_any(self) -> bool:
+        """Whether anything goes."""
+        return bool(self.versions or self.last_versions or self.others)
+
+    def add(self, entry: StoredObject, name: str) -> None:
+        """Take a file, which has this name within its table."""
+        (self.others if version_of(name) is None else self.versions).append(entry)
+
+    def report(self, *, planned: bool) -> DirectoryCleanup:
+        """What was removed, or for a plan, what would be."""
+        every = [*self.versions, *self.last_versions]
+        gone = [*every, *self.others] if planned else self.removed
+        versions = len(every) if planned else self.versions_removed
+        size = sum(entry.size for entry in gone)
+        return DirectoryCleanup(self.type_key, self.path, size, len(gone), versions, self.error)
+
+
+@dataclass(slots=True)
+class GarbageCollector:
+    """The files of a graph as they were before anybody looked for roots.
+
+    So whatever comes into being meanwhile is not even considered.
+    """
+
+    root: Location
+    objects: ControlObjects
+    manifests: dict[str, list[StoredObject]]
+    """By the id of the branch."""
+    tables: Mapping[str, Sequence[StoredObject]]
+    """By the path of the table."""
+    scratch: Mapping[str, Sequence[StoredObject]]
+    _foreign: set[str] = field(default_factory=set)
+    _reached: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _followed: defaultdict[str, set[TablePin]] = field(default_factory=lambda: defaultdict(set))
+    _branches: set[str] = field(default_factory=set)
+    _errors: dict[str, str] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def of(cls, root: Location) -> GarbageCollector:
+        """List everything."""
+        objects = ControlObjects(root)
+        entries = [entry for place in TABLES for entry in objects.entries(place)]
+        return cls(
+            root,
+            objects,
+            {
+                path.removeprefix(f"{MANIFEST_NAME}/"): found
+                for path, found in _by_directory(objects.entries(MANIFEST_NAME)).items()
+            },
+            _by_directory(entries),
+            {place: objects.entries(place) for place in SCRATCH},
+        )
+
+    def notices(self) -> list[str]:
+        """A word on what was found in the way and is not this graph's."""
+        if not self._foreign:
+            return []
+        first = min(self._foreign)
+        return [f"left {len(self._foreign)} file(s) that this graph has not made, such as {first}"]
+
+    def add_own(self, made: Mapping[str, AbstractSet[str]]) -> None:
+        """Consider also what this collection has published itself and may have replaced since.
+
+        By the id of the branch, names relative to its manifest.
+        """
+        for path, entries in _by_directory(self.objects.entries(MANIFEST_NAME)).items():
+            branch_id = path.removeprefix(f"{MANIFEST_NAME}/")
+            known = {entry.name for entry in self.manifests.get(branch_id, ())}
+            self.manifests.setdefault(branch_id, []).extend(
+                entry
+                for entry in entries
+                if _within(path, entry) in made.get(branch_id, ()) and entry.name not in known
+            )
+
+    # -- planning --------------------------------------------------------------------
+
+    def follow(self, roots: Roots) -> None:
+        """Find the files that the roots reach in every table; only new pins cost anything."""
+        work: list[tuple[str, list[TablePin], list[str]]] = []
+        for path, pins in sorted(roots.pins.items()):
+            stored = [_within(path, entry) for entry in self.tables.get(path, ())]
+            fresh = sorted(pins - self._followed[path], key=lambda pin: pin.version)
+            work += [
+                (path, fresh[start : start + SHARE], stored)
+                for start in range(0, len(fresh), SHARE)
+            ]
+        with ThreadPoolExecutor(CONCURRENCY) as pool:
+            list(pool.map(lambda share: self._follow(*share), work))
+
+    def _follow(self, path: str, pins: list[TablePin], stored: list[str]) -> None:
+        try:
+            reached = reached_files(self.root.join(path), pins, stored)
+        except StorageError as error:
+            self._errors[path] = error.message
+            return
+        with self._lock:
+            self._reached[path] |= reached
+            self._followed[path] |= set(pins)
+
+    def plan(self, roots: Roots, work: LiveWork) -> list[DirectoryGarbage]:
+        """What goes, directory by directory: the tables, the manifest, the rest."""
+        names = roots.names
+        found = [
+            self._table(path, names[path], work)
+            for path in sorted(names, key=lambda path: (names[path], path))
+        ]
+        for path, entries in sorted(self.tables.items()):
+            if path not in names:
+                # Nothing tells that this graph has made it, whatever it is called.
+                self._foreign |= {entry.name for entry in entries}
+        found.append(self._manifest(roots))
+        for place, entries in self.scratch.items():
+            garbage = DirectoryGarbage(place, place)
+            for entry in entries:
+                if not work.covers(entry) and self._is_scratch(entry):
+                    garbage.others.append(entry)
+            found.append(garbage)
+        return found
+
+    def _table(self, path: str, type_key: str, work: LiveWork) -> DirectoryGarbage:
+        garbage = DirectoryGarbage(type_key, path, error=self._errors.get(path))
+        if garbage.error is not None or not _TABLE.fullmatch(path):
+            return garbage
+        for entry in self.tables.get(path, ()):
+            name = _within(path, entry)
+            if name in self._reached[path] or work.covers(entry):
+                continue
+            if name == _HINT:
+                # Lance notes it for its own use, as long as there is a table.
+                if not self._followed.get(path):
+                    garbage.add(entry, name)
+            elif self._is_ours(entry, name):
+                garbage.add(entry, name)
+        return garbage
+
+    def _manifest(self, roots: Roots) -> DirectoryGarbage:
+        garbage = DirectoryGarbage(MANIFEST_NAME, MANIFEST_NAME)
+        reached = roots.manifest_files
+        self._branches |= reached.keys()
+        for branch_id, entries in sorted(self.manifests.items()):
+            if not _BRANCH.fullmatch(branch_id):
+                self._foreign |= {entry.name for entry in entries}
+                continue
+            files = reached.get(branch_id, set())
+            found = DirectoryGarbage(branch_id, branch_id)
+            for entry in entries:
+                name = _within(f"{MANIFEST_NAME}/{branch_id}", entry)
+                is_noted = name == _HINT or name.startswith(f"{QUEUE}/")
+                if name in files or (files and is_noted):
+                    continue
+                if is_noted or self._is_ours(entry, name):
+                    found.add(entry, name)
+            if found.versions and not files:
+                # By name, the newest version comes first.
+                found.versions.sort(key=lambda entry: entry.name)
+                garbage.last_versions.append(found.versions.pop(0))
+            garbage.versions += found.versions
+            garbage.others += found.others
+        return garbage
+
+    def _is_ours(self, entry: StoredObject, name: str) -> bool:
+        """Whether a file of a table has a name that Lance gives; a word on it if not."""
+        if _OF_LANCE.fullmatch(name) and name.split("/", maxsplit=1)[0] in LAYOUT:
+            return True
+        self._foreign.add(entry.name)
+        return False
+
+    def _is_scratch(self, entry: StoredObject) -> bool:
+        parts = entry.name.split("/")
+        if parts[0] == PROBE or (len(parts) > 2 and _ULID.fullmatch(parts[1])):
+            return True
+        self._foreign.add(entry.name)
+        return False
+
+    # -- removing --------------------------------------------------------------------
+
+    def remove(self, plan: Sequence[DirectoryGarbage]) -> None:
+        """Remove what a plan says; what goes wrong with a table is that table's alone."""
+        manifests = [one for one in plan if one.path == MANIFEST_NAME]
+        others = [one for one in plan if one.path != MANIFEST_NAME]
+        for garbage in manifests:
+            # Before all else, and an error here ends it all: where a commit can still be found,
+            # its tables have to be there.
+            self._remove(garbage, garbage.versions)
+            self._remove(garbage, garbage.last_versions)
+        for garbage in others:
+            self._try(garbage, garbage.versions)
+            if garbage.versions_removed:
+                # A handle would answer from memory for as long as it can, and fail then.
+                handles.forget(self.root.join(garbage.path))
+        for garbage in (*others, *manifests):
+            self._try(garbage, garbage.others)
+        self._drop_empty([*others, *manifests])
+
+    def _try(self, garbage: DirectoryGarbage, entries: list[StoredObject]) -> None:
+        if garbage.error is not None:
+            return
+        try:
+            self._remove(garbage, entries)
+        except StorageError as error:
+            garbage.error = error.message
+
+    def _remove(self, garbage: DirectoryGarbage, entries: list[StoredObject]) -> None:
+        for start in range(0, len(entries), BATCH):
+            batch = entries[start : start + BATCH]
+            reach("cleanup_deleting", garbage.path)
+            self.objects.delete_all([entry.name for entry in batch])
+            garbage.removed += batch
+            if entries is not garbage.others:
+                garbage.versions_removed += len(batch)
+
+    def _drop_empty(self, found: list[DirectoryGarbage]) -> None:
+        emptied = {
+            parent for one in found for entry in one.removed for parent in _parents(entry.name)
+        }
+        # Where writers put files all the time, a directory may be empty for a moment.
+        live = [path for path, pins in self._followed.items() if pins]
+        live += [f"{MANIFEST_NAME}/{branch_id}" for branch_id in self._branches]
+        kept = {f"{path}/{name}" for path in live for name in LAYOUT}
+        for place in (*TABLES, MANIFEST_NAME, *SCRATCH):
+            self.objects.drop_empty(place, emptied=emptied - kept)
+
+
+def _by_directory(entries: Sequence[StoredObject]) -> dict[str, list[StoredObject]]:
+    """Files by the two first parts of their names; one that has no more than two is alone."""
+    found: defaultdict[str, list[StoredObject]] = defaultdict(list)
+    for entry in entries:
+        found["/".join(entry.name.split("/")[:2])].append(entry)
+    return dict(found)
+
+
+def _within(path: str, entry: StoredObject) -> str:
+    return entry.name.removeprefix(f"{path}/")
+
+
+def _parents(name: str) -> Iterator[str]:
+    while "/" in name:
+        name = name.rpartition("/")[0]
+        yield name

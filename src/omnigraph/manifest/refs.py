@@ -1,0 +1,179 @@
+"""Names: which branch each name means, kept as one small object with versions of its own.
+
+Owns the compare-and-swap over names: a version is an object that is created at most once, so
+of two changes of one version one comes first, and a change counts when the newest version is
+proven to have it. Knows nothing of what a branch holds.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Literal
+
+import msgspec
+
+from omnigraph.errors import Conflict, StorageError, UnsupportedFormat
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ControlObjects
+
+DIRECTORY = "__refs"
+FORMAT = 1
+ATTEMPTS = 64
+KEPT, MANY = 8, 32
+"""Once there are many versions, only so many of the newest are kept."""
+
+RefKind = Literal["branch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ref:
+    """What a name means: a branch, by an id that no other ever has."""
+
+    id: str
+    parent_id: str
+    parent: str
+    actor: str | None
+    created_at: int
+    kind: RefKind = "branch"
+
+
+@dataclass(frozen=True, slots=True)
+class Refs:
+    """All names at one version; main is always there and is not among them.
+
+    ``epoch`` counts the collections: a branch that was being made under one is not named
+    under another.
+    """
+
+    version: int = 0
+    epoch: int = 0
+    names: Mapping[str, Ref] = field(default_factory=dict)
+
+
+class _Stored(msgspec.Struct, frozen=True):
+    format: int
+    epoch: int
+    names: dict[str, Ref]
+
+
+class _Format(msgspec.Struct, frozen=True):
+    format: int
+
+
+Step = Callable[[Refs], Refs | None]
+"""From the names as they are to those wanted; None when they are so already."""
+
+
+class RefStore:
+    """The names of one graph."""
+
+    def __init__(self, root: Location) -> None:
+        self.objects = ControlObjects(root)
+        self._known = Refs()
+        self._is_read = False
+        self._lock = Lock()
+
+    @property
+    def known(self) -> Refs:
+        """The newest names seen, which may be out of date."""
+        return self._known
+
+    def seen(self) -> Refs:
+        """The newest names seen, read if none were: for a change that finds out what is stale."""
+        return self._known if self._is_read else self.read()
+
+    def read(self) -> Refs:
+        """The names as they are: one request when nothing has changed."""
+        for _ in range(ATTEMPTS):
+            versions = self._versions()
+            self._is_read = True
+            if not versions:
+                return Refs()
+            if versions[-1] == self._known.version:
+                return self._known
+            data = self.objects.read(_name(versions[-1]))
+            if data is not None:
+                return self._remember(_parsed(versions[-1], data))
+            # So many changes since the listing that this one is gone already.
+        raise _busy(self.objects.location)
+
+    def change(self, step: Step, seen: Refs | None = None) -> Refs:
+        """Change the names in one step; ``step`` says what, and is asked again after a race.
+
+        It has to recognise its own effect: whoever does not learn what became of an attempt
+        asks it once more. The first attempt is made on the names that the caller has ``seen``.
+        """
+        for attempt in range(ATTEMPTS):
+            refs = seen if seen is not None and attempt == 0 else self.read()
+            wanted = step(refs)
+            if wanted is None:
+                return refs
+            version = refs.version + 1
+            data = msgspec.json.encode(_Stored(FORMAT, wanted.epoch, dict(wanted.names)))
+            try:
+                is_first = self.objects.create(_name(version), data)
+            except StorageError as error:
+                if error.kind not in {"transient", "unknown"}:
+                    raise
+                is_first = False
+            # A version may be missing because it was removed: then what was created there
+            # lies behind the newest and means nothing.
+            versions = self._versions() if is_first else []
+            if versions and versions[-1] == version:
+                self._prune(versions)
+                return self._remember(Refs(version, wanted.epoch, wanted.names))
+            if attempt:
+                time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311 - jitter
+        raise _busy(self.objects.location)
+
+    def _remember(self, refs: Refs) -> Refs:
+        with self._lock:
+            if refs.version >= self._known.version:
+                self._known = refs
+        return refs
+
+    def _versions(self) -> list[int]:
+        return sorted(
+            int(stem)
+            for name in self.objects.list(DIRECTORY)
+            if (stem := name.removeprefix(f"{DIRECTORY}/").removesuffix(".json")).isdecimal()
+        )
+
+    def _prune(self, versions: list[int]) -> None:
+        """Remove old versions now and then: nobody reads any but the newest."""
+        if len(versions) > MANY:
+            try:
+                self.objects.delete_all([_name(version) for version in versions[:-KEPT]])
+            except StorageError:
+                return  # the change has happened, and the next one tries again
+
+
+def _name(version: int) -> str:
+    return f"{DIRECTORY}/{version:020d}.json"
+
+
+def _parsed(version: int, data: bytes) -> Refs:
+    name = _name(version)
+    try:
+        found = msgspec.json.decode(data, type=_Format).format
+        if found > FORMAT:
+            raise UnsupportedFormat(
+                f"{name} has format {found} and this program reads up to {FORMAT}: upgrade the "
+                "program",
+                details={"found": found, "supported": FORMAT},
+            )
+        stored = msgspec.json.decode(data, type=_Stored)
+    except msgspec.MsgspecError as error:
+        raise StorageError(f"{name} cannot be read: {error}", kind="permanent") from error
+    return Refs(version, stored.epoch, stored.names)
+
+
+def _busy(location: Location) -> Conflict:
+    return Conflict(
+        f"the names of branches in {location} change too fast: retry",
+        details={"attempts": ATTEMPTS},
+    )

@@ -1,0 +1,395 @@
+"""The compare-and-swap where versions are removed: a stale commit never becomes the head.
+
+Storage compares a commit with the versions since the one it was built on. Where those were
+removed, it lets a stale commit through: on top of the newest version, or into a gap below it.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from threading import Event
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pytest
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.faults import observed
+from omnigraph.storage.files import manifest_name, version_of
+from omnigraph.storage.headlog import QUEUE, HeadLog, HeadMoved
+from omnigraph.storage.location import Location
+from omnigraph.storage.objects import ControlObjects
+
+PUBLISHERS = 4
+PUBLISHES = 12
+
+
+def rows(*numbers: int) -> pa.Table:
+    return pa.table({"number": pa.array(numbers, pa.int64())})
+
+
+def numbers(table: pa.Table) -> list[int]:
+    return table["number"].to_pylist()  # type: ignore[no-any-return]
+
+
+def versions(location: Location) -> list[int]:
+    names = ControlObjects(location).list("_versions")
+    return sorted(version for name in names if (version := version_of(name)) is not None)
+
+
+def remove(location: Location, gone: list[int]) -> None:
+    """Remove versions as a collector does; what they were made of may stay."""
+    ControlObjects(location).delete_all([manifest_name(version) for version in gone])
+
+
+def grown(log: HeadLog, *heads: int) -> HeadLog:
+    for number in heads:
+        log = log.replace_head(rows(number))
+    return log
+
+
+def with_log(location: Location, fragments: int = 2) -> HeadLog:
+    """A head, and some sealed fragments of one row."""
+    log = HeadLog.create(location, rows(0))
+    for number in range(1, fragments + 1):
+        log = log.replace_head(rows(number), sealed=rows(-number))
+    return log
+
+
+@contextmanager
+def landing_in_a_gap(stale: HeadLog, newest: HeadLog) -> Iterator[None]:
+    """Let a commit see the versions as they were, and those after it come between.
+
+    Storage picks the number of a version first and writes it afterwards: meanwhile others may
+    publish, and what they built on may be removed. So the newer versions are taken away before
+    the commit, and only the newest comes back.
+    """
+    objects = ControlObjects(stale.location)
+    name = manifest_name(newest.version)
+    kept = objects.read(name)
+    assert kept is not None
+    later = list(range(stale.version + 1, newest.version + 1))
+
+    def restore() -> None:
+        objects.create(name, kept)
+
+    with ExitStack() as stack:
+        stack.enter_context(observed("before_commit", lambda: remove(stale.location, later)))
+        stack.enter_context(observed("after_commit", restore))
+        yield
+
+
+# -- the two parts ------------------------------------------------------------------
+
+
+def test_two_commits_on_one_version_have_one_winner(location: Location) -> None:
+    first = HeadLog.create(location, rows(1))
+    second = HeadLog.open(location)
+    first.replace_head(rows(2))
+    with pytest.raises(HeadMoved):
+        second.replace_head(rows(3))
+    assert numbers(HeadLog.open(location).head()) == [2]
+
+
+def test_sealed_rows_are_the_log_and_the_rest_is_the_head(location: Location) -> None:
+    made = with_log(location, 3)
+    for log in (made, HeadLog.open(location)):
+        assert numbers(log.log()) == [-1, -2, -3]
+        assert numbers(log.log(pc.field("number") < -1)) == [-2, -3]
+        assert numbers(log.log_rows([2, 0])) == [-3, -1]
+        assert log.log_sizes() == [1, 1, 1]
+        assert numbers(log.head()) == [3]
+    absorbed = made.replace_head(rows(4), sealed=rows(-2, -3, -4), absorbed=[1, 2])
+    for log in (absorbed, HeadLog.open(location)):
+        assert log.log_sizes() == [1, 3]
+        assert numbers(log.log()) == [-1, -2, -3, -4]
+        assert log.head().schema.names == log.log().schema.names == ["number"]
+
+
+def test_handle_shows_its_version_for_ever(location: Location) -> None:
+    log = HeadLog.create(location, rows(1))
+    newest = grown(log, 2, 3)
+    assert (log.version, log.latest_version()) == (1, 3)
+    assert numbers(log.head()) == [1]
+    assert numbers(HeadLog.open(location, 2).head()) == [2]
+    assert numbers(newest.head()) == [3]
+
+
+def test_created_once(location: Location) -> None:
+    HeadLog.create(location, rows(1))
+    with pytest.raises(StorageError) as caught:
+        HeadLog.create(location, rows(2))
+    assert caught.value.kind == "precondition"
+    assert numbers(HeadLog.open(location).head()) == [1]
+
+
+def test_files_are_all_that_a_version_needs(location: Location) -> None:
+    """Everything else may go, and the version is still there whole."""
+    log = with_log(location, 3)
+    objects = ControlObjects(location)
+    gone = [name for name in objects.list() if name not in log.files()]
+    assert gone
+    objects.delete_all(gone)
+    assert log.files() <= set(objects.list())
+    left = HeadLog.open(location)
+    assert (numbers(left.head()), numbers(left.log())) == ([3], [-1, -2, -3])
+    assert numbers(left.replace_head(rows(4)).head()) == [4]
+
+
+# -- a stale commit on top of the newest version ---------------------------------------
+
+
+@pytest.mark.parametrize("warm", [True, False])
+def test_stale_commit_on_top_is_not_the_head(location: Location, *, warm: bool) -> None:
+    stale = HeadLog.create(location, rows(1))
+    if warm:
+        stale.head()
+    newest = grown(HeadLog.open(location), 2, 3, 4)
+    remove(location, [2, 3])
+    with pytest.raises(HeadMoved):
+        stale.replace_head(rows(99))
+    # Storage did let it through: otherwise this tests nothing.
+    assert versions(location)[-1] == newest.version + 1
+    read = HeadLog.open(location)
+    assert numbers(read.head()) == [4]
+    assert numbers(read.head()) == [4]
+    assert numbers(read.log()) == []
+    assert numbers(newest.head()) == [4]
+
+
+def test_next_commit_removes_what_a_stale_one_left(location: Location) -> None:
+    stale = HeadLog.create(location, rows(1))
+    grown(HeadLog.open(location), 2, 3, 4)
+    remove(location, [2, 3])
+    with pytest.raises(HeadMoved):
+        stale.replace_head(rows(99))
+    stray = HeadLog.open(location)
+    cleaned = stray.replace_head(rows(5))
+    for log in (cleaned, HeadLog.open(location)):
+        assert (numbers(log.head()), numbers(log.log())) == ([5], [])
+        # The transaction, the version, and one data file: nothing of the stray one.
+        assert len([name for name in log.files() if name.startswith("data/")]) == 1
+    assert numbers(grown(cleaned, 6, 7).head()) == [7]
+
+
+def test_stale_commits_one_after_another(location: Location) -> None:
+    stale = [HeadLog.create(location, rows(1)), HeadLog.open(location)]
+    log = grown(HeadLog.open(location), 2, 3)
+    stale.append(HeadLog.open(location))
+    grown(log, 4, 5, 6)
+    remove(location, [2, 3, 4, 5])
+    for number, handle in enumerate(stale):
+        with pytest.raises(HeadMoved):
+            handle.replace_head(rows(90 + number))
+        assert numbers(HeadLog.open(location).head()) == [6]
+    cleaned = HeadLog.open(location).replace_head(rows(7))
+    assert (numbers(cleaned.head()), numbers(cleaned.log())) == ([7], [])
+    assert numbers(HeadLog.open(location).head()) == [7]
+
+
+def test_stale_commit_is_tried_again_on_what_the_head_is(location: Location) -> None:
+    stale = HeadLog.create(location, rows(1))
+    grown(HeadLog.open(location), 2, 3)
+    remove(location, [2])
+    with pytest.raises(HeadMoved):
+        stale.replace_head(rows(99))
+    assert numbers(HeadLog.open(location).replace_head(rows(99)).head()) == [99]
+    assert numbers(HeadLog.open(location).head()) == [99]
+
+
+def test_commit_that_meets_a_stray_one_counts_when_it_is_read(location: Location) -> None:
+    """Built on the true head and put behind the stray one: it is not proven, but it is the head."""
+    stale = HeadLog.create(location, rows(1))
+    true = grown(HeadLog.open(location), 2, 3)
+    rival = HeadLog.open(location)
+    remove(location, [2])
+    with pytest.raises(HeadMoved):
+        stale.replace_head(rows(99))
+    with pytest.raises(HeadMoved):
+        true.replace_head(rows(4))
+    assert numbers(HeadLog.open(location).head()) == [4]
+    # Another one on the same version has lost all the same.
+    with pytest.raises(HeadMoved):
+        rival.replace_head(rows(5))
+    assert numbers(HeadLog.open(location).head()) == [4]
+    cleaned = HeadLog.open(location).replace_head(rows(6))
+    assert (numbers(cleaned.head()), numbers(cleaned.log())) == ([6], [])
+
+
+def test_commit_between_stray_ones_is_never_overtaken(location: Location) -> None:
+    """Two stray commits around a true one, and a fourth that was built on the first of them."""
+    first = HeadLog.create(location, rows(1))
+    second = first.replace_head(rows(2))
+    true = grown(second, 3, 4)
+    remove(location, [2, 3])
+    with pytest.raises(HeadMoved):
+        first.replace_head(rows(98))
+    misled = HeadLog.open(location)
+    assert numbers(misled.head()) == [4]
+    with pytest.raises(HeadMoved):
+        true.replace_head(rows(5))
+    assert numbers(HeadLog.open(location).head()) == [5]
+    with pytest.raises(HeadMoved):
+        second.replace_head(rows(99))
+    assert versions(location) == [1, 4, 5, 6, 7]
+    assert numbers(HeadLog.open(location).head()) == [5]
+    remove(location, [1, 4, 5, 6])
+    with pytest.raises(HeadMoved):
+        misled.replace_head(rows(6))
+    assert numbers(HeadLog.open(location).head()) == [5]
+    cleaned = HeadLog.open(location).replace_head(rows(7))
+    assert (numbers(cleaned.head()), numbers(cleaned.log())) == ([7], [])
+
+
+def test_the_file_of_a_stray_commit_may_be_gone_wherever_it_lies(location: Location) -> None:
+    """A collector takes what was written in an epoch that it ended for garbage."""
+    first = HeadLog.create(location, rows(1))
+    true = grown(first, 2, 3)
+    remove(location, [2])
+    before = HeadLog.open(location).files()
+    with pytest.raises(HeadMoved):
+        first.replace_head(rows(98))
+    stray = HeadLog.open(location).files() - before
+    with pytest.raises(HeadMoved):
+        true.replace_head(rows(4))
+    ControlObjects(location).delete_all([name for name in stray if name.startswith("data/")])
+    read = HeadLog.open(location)
+    assert numbers(read.head()) == [4]
+    cleaned = read.replace_head(rows(5))
+    assert (numbers(cleaned.head()), numbers(HeadLog.open(location).head())) == ([5], [5])
+
+
+@pytest.mark.parametrize("true_absorbed", [True, False])
+def test_log_loses_nothing_to_a_stale_commit_that_absorbed_it(
+    location: Location, *, true_absorbed: bool
+) -> None:
+    stale = with_log(location, 3)
+    log = grown(HeadLog.open(location), 4, 5)
+    if true_absorbed:
+        log = log.replace_head(rows(6), sealed=rows(-2, -3, -4), absorbed=[1, 2])
+    else:
+        log = log.replace_head(rows(6), sealed=rows(-4))
+    newest = grown(log, 7).version
+    remove(location, list(range(stale.version + 1, newest)))
+    with pytest.raises(HeadMoved):
+        stale.replace_head(rows(99), sealed=rows(-1, -2, -3), absorbed=[0, 1, 2])
+    assert versions(location)[-1] == newest + 1
+    read = HeadLog.open(location)
+    assert numbers(read.head()) == [7]
+    assert set(numbers(read.log())) == {-1, -2, -3, -4}
+    cleaned = read.replace_head(rows(8), sealed=rows(-5))
+    for after in (cleaned, HeadLog.open(location)):
+        assert numbers(after.head()) == [8]
+        assert set(numbers(after.log())) == {-1, -2, -3, -4, -5}
+        assert sum(after.log_sizes()) == after.log().num_rows
+
+
+# -- a stale commit in a gap below the newest version -----------------------------------
+
+
+@pytest.mark.parametrize("sealed", [True, False])
+def test_commit_in_a_gap_is_not_acknowledged(location: Location, *, sealed: bool) -> None:
+    stale = HeadLog.create(location, rows(1))
+    newest = grown(HeadLog.open(location), 2, 3, 4)
+    with landing_in_a_gap(stale, newest), pytest.raises(HeadMoved):
+        stale.replace_head(rows(99), sealed=rows(-1) if sealed else None)
+    # Storage did let it through: otherwise this tests nothing.
+    assert versions(location) == [1, 2, 4]
+    assert numbers(HeadLog.open(location, 2).head()) == [99]
+    read = HeadLog.open(location)
+    assert (read.version, numbers(read.head()), numbers(read.log())) == (4, [4], [])
+    assert numbers(newest.replace_head(rows(5)).head()) == [5]
+    assert numbers(HeadLog.open(location).head()) == [5]
+
+
+def test_successor_of_a_commit_in_a_gap_does_not_count_either(location: Location) -> None:
+    """Somebody reads the version that means nothing, and builds on it."""
+    stale = HeadLog.create(location, rows(1))
+    newest = grown(HeadLog.open(location), 2, 3, 4)
+    with landing_in_a_gap(stale, newest), pytest.raises(HeadMoved):
+        stale.replace_head(rows(99))
+    misled = HeadLog.open(location, 2)
+    with pytest.raises(HeadMoved):
+        misled.replace_head(rows(100))
+    assert numbers(HeadLog.open(location).head()) == [4]
+    assert numbers(HeadLog.open(location).replace_head(rows(5)).head()) == [5]
+
+
+# -- many publishers beside a collector --------------------------------------------------
+
+
+def newest_of(location: Location) -> HeadLog:
+    """The newest version; it may be gone before it is read, so eager is this collector."""
+    while True:
+        try:
+            log = HeadLog.open(location)
+            log.head()
+        except StorageError as error:
+            if error.kind != "not_found":
+                raise
+        else:
+            return log
+
+
+def publish(location: Location, log: HeadLog, mine: int) -> HeadLog:
+    """Put a number into the head, and all of the head into the log when it has grown."""
+    while True:
+        held = numbers(log.head())
+        if mine in held or mine in numbers(log.log()):
+            return log
+        sealed, absorbed = None, range(0)
+        if len(held) > 4:
+            absorbed = range(max(0, len(log.log_sizes()) - 2), len(log.log_sizes()))
+            sealed = rows(*numbers(log.log_rows(absorbed)), *held)
+            held = []
+        try:
+            return log.replace_head(rows(*held, mine), sealed=sealed, absorbed=absorbed)
+        except HeadMoved:
+            log = newest_of(location)
+
+
+def test_nothing_acknowledged_is_lost_while_versions_are_removed(location: Location) -> None:
+    """Publishers of which some sleep over many versions, and a collector that takes any but the
+    newest; what a publisher was told to be there is there at the end.
+    """
+    HeadLog.create(location, rows(0))
+    done = Event()
+
+    def work(publisher: int) -> list[int]:
+        chance = random.Random(publisher)  # noqa: S311 - to be repeatable
+        log = newest_of(location)
+        mine = [1 + PUBLISHERS * number + publisher for number in range(PUBLISHES)]
+        for number in mine:
+            found = publish(location, log, number)
+            # A handle that is kept for several rounds is stale by many versions.
+            log = found if chance.random() < 0.3 else log
+        return mine
+
+    def collect() -> int:
+        chance = random.Random(0)  # noqa: S311 - to be repeatable
+        removed = 0
+        while not done.is_set():
+            old = [version for version in versions(location)[:-1] if chance.random() < 0.7]
+            remove(location, old)
+            removed += len(old)
+        return removed
+
+    with ThreadPoolExecutor(PUBLISHERS + 1) as pool:
+        collecting = pool.submit(collect)
+        try:
+            acknowledged = [n for mine in pool.map(work, range(PUBLISHERS)) for n in mine]
+        finally:
+            done.set()
+        assert collecting.result() > 0
+    newest = HeadLog.open(location)
+    held = numbers(newest.head())
+    assert len(held) == len(set(held))
+    assert sorted({*held, *numbers(newest.log())}) == [0, *sorted(acknowledged)]
+
+
+def test_a_look_at_versions_and_turns_lists_no_transactions() -> None:
+    """There is one transaction for every version that ever was."""
+    assert "_transactions" < QUEUE < "_versions"
