@@ -23,7 +23,7 @@ PROJECT_STAMP := $(VENV)/.stamp-project
 DOCS_STAMP := $(VENV)/.stamp-docs
 PINS_STAMP := $(VENV)/.stamp-pins
 
-.PHONY: help venv demo test lint check bench docs pins fmt clean
+.PHONY: help venv demo test lint check soak bench docs pins fmt clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
@@ -70,6 +70,12 @@ lint: venv ## formatting, lint, types and layers
 
 check: lint ## the same and the quick tests
 	$(BIN)/python -m pytest -n 2 -m "not slow"
+
+soak: venv ## kill processes at random for an hour; OMNIGRAPH_SOAK_KILLS and _SEED choose
+	@export OMNIGRAPH_SOAK=1 OMNIGRAPH_SOAK_KILLS=$${OMNIGRAPH_SOAK_KILLS:-2000} \
+		OMNIGRAPH_SOAK_SEED=$${OMNIGRAPH_SOAK_SEED:-$$(date +%s)}; \
+	echo "seed $$OMNIGRAPH_SOAK_SEED"; \
+	$(BIN)/python -m pytest -n 2 -m "soak or slow" tests/soak tests/protocol
 
 bench: venv ## the benchmarks, as ratios with limits
 	$(BIN)/python -m bench
