@@ -13,7 +13,7 @@ from bench.branch.systems import PEER, Differing, Merged, Sums
 from bench.branch.tables import Rounds, growth_table, merge_table
 from bench.traversal.systems import is_installed
 
-TINY = Size(merged=(20,), tables=(60, 120), rounds=1, runs=2)
+TINY = Size(merged=(20,), tables=(60, 120), rounds=1, runs=2, branches=(3, 20))
 
 Row = tuple[object, ...]
 
@@ -78,12 +78,13 @@ def test_a_tiny_run_merges_everywhere(capsys: pytest.CaptureFixture[str]) -> Non
     for text in ("create a branch", "20 rows, three-way", "20 rows, fast-forward", "requests"):
         assert text in shown
     names = [ratio.name for ratio in ratios]
-    assert names[:3] == [
-        "create a branch / Lance's create_branch",
+    assert names[:7] == [
+        "create a branch / write_dataset of 60 rows",
         "first insert on a branch / on main",
+        *(f"{step}, 20 branches / 3" for step in ("create", "open", "write", "delete")),
         "merge into 120 rows / 60",
     ]
-    assert names[3:] == ([f"merge of 20 rows, three-way / {PEER}"] if is_installed(PEER) else [])
+    assert names[7:] == ([f"merge of 20 rows, three-way / {PEER}"] if is_installed(PEER) else [])
     assert all(ratio.numerator_s > 0 for ratio in ratios)
 
 

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import os
 from datetime import timedelta
-from pathlib import Path
 
 import omnigraph as og
+from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.read.export import open_export
 from omnigraph.storage import session
+from omnigraph.write.intents import microseconds_now
 from tests.write.writing import mutate
 
 SCHEMA = """\
@@ -74,9 +74,7 @@ def reopened(graph: og.Graph) -> og.Graph:
     return og.open(str(graph.location), read_only=True)
 
 
-def age(root: Path, by: timedelta = 2 * HOUR) -> None:
-    """Let every file be older than it is."""
-    for path in root.rglob("*"):
-        status = path.lstat()
-        earlier = status.st_mtime_ns - int(by.total_seconds() * 1e9)
-        os.utime(path, ns=(status.st_atime_ns, earlier))
+def clean_later(graph: og.Graph, keep: int = 1, after: timedelta = 2 * HOUR) -> CleanupReport:
+    """A cleanup with the usual grace, by a clock that is ahead."""
+    now = microseconds_now() + after // timedelta(microseconds=1)
+    return cleanup(graph.location, graph.manifest, keep=keep, now=now)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from multiprocessing.connection import Connection
 
 import omnigraph as og
-from omnigraph.maintain import collection
+from omnigraph.maintain import garbage
 from omnigraph.storage import faults
 from tests.maintain.cleaning import clean
 from tests.write.processes import die
@@ -33,7 +33,7 @@ def clean_until(root: str, fatal: int) -> None:
 
 
 def _clean(root: str, watch: faults.Watch) -> None:
-    collection.BATCH = 2
+    garbage.BATCH = 2
     graph = og.open(root)
     with faults.watched(watch):
         clean(graph, 2)

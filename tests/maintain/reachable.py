@@ -12,37 +12,48 @@ from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
 import lance
 
 import omnigraph as og
-from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.entries import Commit, StoredVersion
 
 LAST = 2**64 - 1
-Version = tuple[str, int]
-"""A branch and a version of its manifest."""
 
 
 @dataclass(frozen=True)
 class Lineage:
-    """Every commit that a live branch lists, and the heads."""
+    """Every commit that a live branch descends from, and the line of each branch."""
 
     commits: dict[str, Commit]
     lists: dict[str, list[Commit]]
+    oldest: dict[str, str | None]
+    """By branch, the commit before which all were reclaimed by an earlier cleanup."""
 
     @classmethod
     def of(cls, graph: og.Graph) -> Lineage:
-        lists = {branch: graph.commits.list(branch) for branch in graph.branches.list()}
-        return cls({one.id: one for found in lists.values() for one in found}, lists)
+        branches = graph.branches.list()
+        every = [one for branch in branches for one in graph.commits.list(branch, merged=True)]
+        lists = {branch: graph.commits.list(branch) for branch in branches}
+        root = Path(graph.location.path)
+        oldest = {
+            branch: head_of(root, branch_id).get("oldest_retained_commit_id")
+            for branch, branch_id in names(root).items()
+        }
+        return cls({one.id: one for one in every}, lists, oldest)
+
+    @property
+    def listed(self) -> set[str]:
+        """The commits on the line of a branch."""
+        return {one.id for found in self.lists.values() for one in found}
 
     def ancestors(self, commit: str) -> set[str]:
-        """A commit and all it descends from, as far as it is listed anywhere."""
+        """A commit and all it descends from."""
         seen: set[str] = set()
         waiting = [commit]
         while waiting:
             found = waiting.pop()
-            if found in seen or found not in self.commits:
+            if found in seen:
                 continue
             seen.add(found)
             one = self.commits[found]
@@ -50,69 +61,88 @@ class Lineage:
         return seen
 
     def merge_bases(self) -> set[str]:
-        """For every two branches the commit they would be merged on."""
-        found = set()
-        for one, other in combinations([commits[0].id for commits in self.lists.values()], 2):
+        """For every two branches the commits that they have in common and none above another."""
+        found: set[str] = set()
+        for one, other in combinations({commits[0].id for commits in self.lists.values()}, 2):
             common = self.ancestors(one) & self.ancestors(other)
             above = {older for id_ in common for older in self.ancestors(id_) - {id_}}
-            lowest = common - above
-            if lowest:
-                newest = max(lowest, key=lambda id_: (self.commits[id_].created_at, id_))
-                found.add(newest)
+            found |= common - above
         return found
 
     def needed(self, keep: int) -> set[str]:
         """The commits that must stay readable when so many are kept."""
-        newest = {one.id for found in self.lists.values() for one in found[:keep]}
+        newest: set[str] = set()
+        for branch, found in self.lists.items():
+            ids = [one.id for one in found]
+            oldest = self.oldest[branch]
+            last = len(ids) if oldest is None else ids.index(oldest) + 1
+            newest |= set(ids[: min(keep, last)])
         return newest | self.merge_bases()
 
 
-def version_of(commit: Commit) -> Version:
-    return commit.branch or "main", commit.manifest_version
+def names(root: Path) -> dict[str, str]:
+    """The ids of the branches by their names, from the newest version of the names."""
+    versions = sorted((root / "__refs").glob("*.json"))
+    stored = json.loads(versions[-1].read_bytes())["names"] if versions else {}
+    return {"main": "main", **{name: found["id"] for name, found in stored.items()}}
 
 
-def manifest_of(root: Path, branch: str) -> Path:
-    return root / "__manifest" if branch == "main" else root / "__manifest" / "tree" / branch
+def manifest_of(root: Path, branch_id: str) -> Path:
+    return root / "__manifest" / branch_id
 
 
-def references(root: Path) -> dict[str, dict[str, Any]]:
-    """The branches besides main, from the files in which Lance keeps them."""
-    return {
-        unquote(path.stem): json.loads(path.read_text())
-        for path in (root / "__manifest" / "_refs" / "branches").glob("*.json")
-    }
+def head_of(root: Path, branch_id: str, version: int | None = None) -> dict[str, Any]:
+    """What the head of a branch says of it."""
+    (row,) = (
+        row
+        for row in head_rows(manifest_of(root, branch_id), version)
+        if row["object_type"] == "graph_head"
+    )
+    found: dict[str, Any] = json.loads(row["metadata"])
+    return found
 
 
-def needed_versions(root: Path, keep: int = 1) -> set[Version]:
-    """The versions of the manifest that must stay, of those that are there."""
+def needed_versions(root: Path, keep: int = 1) -> set[StoredVersion]:
+    """The versions of manifests whose tables must stay, of those that are there."""
     lineage = Lineage.of(og.open(root, read_only=True))
-    wanted = {version_of(lineage.commits[id_]) for id_ in lineage.needed(keep)}
-    branches = references(root)
-    for branch, found in branches.items():
-        wanted.add((found["parentBranch"] or "main", found["parentVersion"]))
-        wanted.add((branch, lance.dataset(str(manifest_of(root, branch))).version))
-    wanted.add(("main", lance.dataset(str(root / "__manifest")).version))
-    return {one for one in wanted if manifest_file(root, *one).exists()}
+    wanted = {lineage.commits[id_].stored for id_ in lineage.needed(keep)}
+    wanted |= {newest_version(root, branch_id) for branch_id in names(root).values()}
+    return {one for one in wanted if manifest_file(root, one).exists()}
 
 
-def manifest_file(root: Path, branch: str, version: int) -> Path:
-    return manifest_of(root, branch) / "_versions" / f"{LAST - version:020}.manifest"
+def newest_version(root: Path, branch_id: str) -> StoredVersion:
+    return StoredVersion(branch_id, lance.dataset(str(manifest_of(root, branch_id))).version)
+
+
+def log_versions(root: Path) -> set[StoredVersion]:
+    """The versions in whose logs branches find the history that they were forked with."""
+    found: set[StoredVersion] = set()
+    for branch_id in names(root).values():
+        origin = head_of(root, branch_id).get("forked_from", {"history": []})
+        found |= {StoredVersion(*one) for one in origin["history"]}
+    return found
+
+
+def manifest_file(root: Path, stored: StoredVersion) -> Path:
+    name = f"{LAST - stored.version:020}.manifest"
+    return manifest_of(root, stored.branch_id) / "_versions" / name
 
 
 def reachable(root: Path, keep: int = 1) -> set[str]:
     """Every file of a graph that somebody needs."""
     found: set[Path] = set(root.glob("*"))
     found |= set((root / "_graph_commit_recoveries.lance").rglob("*"))
-    found |= set((root / "__manifest" / "_refs").rglob("*"))
+    found |= set((root / "__refs").rglob("*"))
+    found |= set((root / "__recovery").glob("*.revoked"))
     tables: dict[Path, set[int]] = {}
-    for branch, version in needed_versions(root, keep):
-        place = manifest_of(root, branch)
-        found |= set(version_files(place, version))
-        found.add(place / "_versions" / "latest_version_hint.json")
-        for path, pin in pins(place, version):
+    for stored in needed_versions(root, keep):
+        place = manifest_of(root, stored.branch_id)
+        for path, pin in pins(place, stored.version):
             tables.setdefault(root / path, set()).add(pin)
-    for branch in ("main", *references(root)):
-        found.add(manifest_of(root, branch) / "_versions" / "latest_version_hint.json")
+    for stored in needed_versions(root, keep) | log_versions(root):
+        place = manifest_of(root, stored.branch_id)
+        found |= set(version_files(place, stored.version))
+        found.add(place / "_versions" / "latest_version_hint.json")
     for table, versions in tables.items():
         found.add(table / "_versions" / "latest_version_hint.json")
         for version in {1, *versions}:
@@ -128,10 +158,10 @@ def version_files(place: Path, version: int) -> Iterator[Path]:
     transaction = dataset.read_transaction(version)
     assert transaction is not None
     yield place / "_transactions" / f"{transaction.read_version}-{transaction.uuid}.txn"
-    bases = {base: Path(found.path) for base, found in dataset.base_paths().items()}
     for fragment in dataset.get_fragments():
         for file in fragment.metadata.files:
-            data = (place if file.base_id is None else bases[file.base_id]) / "data" / file.path
+            assert file.base_id is None, "a graph that was moved would not find it"
+            data = place / "data" / file.path
             yield data
             yield from data.with_suffix("").rglob("*")
         if fragment.metadata.deletion_file is not None:
@@ -143,12 +173,10 @@ def version_files(place: Path, version: int) -> Iterator[Path]:
 
 def pins(place: Path, version: int) -> Iterator[tuple[str, int]]:
     """The path and the Lance version of every table that a version of the manifest shows."""
-    fragments = lance.dataset(str(place), version=version).get_fragments()
-    head = max(fragments, key=lambda fragment: fragment.fragment_id).to_table().to_pylist()
     paths: dict[tuple[int, int], str] = {}
     versions: dict[tuple[int, int], tuple[int, int]] = {}
     gone: dict[tuple[int, int], int] = {}
-    for row in head:
+    for row in head_rows(place, version):
         identity = row["stable_table_id"], row["table_incarnation_id"]
         match row["object_type"]:
             case "table":
@@ -163,13 +191,20 @@ def pins(place: Path, version: int) -> Iterator[tuple[str, int]]:
             yield paths[identity], pin
 
 
+def head_rows(place: Path, version: int | None = None) -> list[dict[str, Any]]:
+    """The rows of the head fragment: the one that was written to become the newest version."""
+    fragments = lance.dataset(str(place), version=version).get_fragments()
+    heads = [fragment.to_table().to_pylist() for fragment in fragments]
+    return max(heads, key=lambda rows: int(rows[0]["_generation"]))
+
+
 def stored(root: Path) -> set[str]:
     """Every file that is there."""
     return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
 
 
 # Writers make no secret of needing them again.
-SPARED = {"data", "_indices", "_deletions", "branches", "__recovery"}
+SPARED = {"data", "_indices", "_deletions", "_turns", "__recovery"}
 
 
 def hollow(root: Path) -> list[str]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import shutil
 from datetime import timedelta
 from pathlib import Path
 
@@ -11,21 +12,24 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.maintain.cleanup import cleanup
 from omnigraph.manifest.changes import CommitIntent, DropTable, PublishRequest
+from omnigraph.storage import faults
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.write.intents import microseconds_now
 from tests.maintain.cleaning import (
     HOUR,
     NO_GRACE,
     SCHEMA,
-    age,
+    change,
     clean,
+    clean_later,
     insert,
     people,
     reopened,
     shown,
 )
-from tests.maintain.reachable import hollow, reachable, stored
+from tests.maintain.reachable import hollow, manifest_of, names, reachable, stored
 from tests.write.writing import compact_all, index_all, mutate, table_of
 
 
@@ -144,29 +148,38 @@ def test_a_read_only_graph_shows_what_would_go(graph: og.Graph, root: Path) -> N
 # -- the grace age -----------------------------------------------------------------
 
 
-def test_young_files_stay(graph: og.Graph, root: Path) -> None:
+def test_what_was_the_newest_state_lately_stays(graph: og.Graph, root: Path) -> None:
     commits = [insert(graph, f"p{number}") for number in range(3)]
     before = stored(root)
     report = graph.cleanup(1)
     assert (report.files_removed, report.commits_reclaimed) == (0, 0)
     assert stored(root) == before
-    age(root)
-    assert graph.cleanup(1).commits_reclaimed == 3
+    assert clean_later(graph).commits_reclaimed == 3
     with pytest.raises(errors.ChangeFeedGap):
         graph.snapshot(commit=commits[0])
 
 
-def test_what_was_shown_until_lately_stays_for_who_still_looks_at_it(
-    graph: og.Graph, root: Path
-) -> None:
+def test_what_was_shown_until_lately_stays_for_who_still_looks_at_it(graph: og.Graph) -> None:
     insert(graph, "old")
     mutate(graph, 'update Person set { age: 1 } where name = "old"')
     reader = graph.table("Person")
-    age(root)
     mutate(graph, 'update Person set { age: 2 } where name = "old"')
-    assert graph.cleanup(1).commits_reclaimed == 2
+    now = graph.commits.list()[0].created_at + 5
+    grace = timedelta(microseconds=10)
+    report = cleanup(graph.location, graph.manifest, keep=1, grace=grace, now=now)
+    assert report.commits_reclaimed == 2
     assert reader.to_table()["age"].to_pylist() == [1]
     assert clean(graph).commits_reclaimed == 1
+
+
+def test_the_files_of_dead_writers_go_whatever_the_grace_is(graph: og.Graph, root: Path) -> None:
+    insert(graph, "ann")
+    before = stored(root)
+    with faults.armed("publish_ready"), pytest.raises(errors.StorageError):
+        insert(graph, "dead")
+    assert stored(root) > before
+    assert graph.cleanup(1).files_removed == 3
+    assert people(reopened(graph)) == ["ann"]
 
 
 # -- the gap -----------------------------------------------------------------------
@@ -174,7 +187,7 @@ def test_what_was_shown_until_lately_stays_for_who_still_looks_at_it(
 
 def test_time_travel_to_a_reclaimed_commit_says_so(graph: og.Graph) -> None:
     gone = insert(graph, "ann")
-    insert(graph, "bob")
+    head = insert(graph, "bob")
     clean(graph)
     query = "query q() { match { $p: Person } return { $p.name } }"
     for ask in (
@@ -185,8 +198,13 @@ def test_time_travel_to_a_reclaimed_commit_says_so(graph: og.Graph) -> None:
         with pytest.raises(errors.ChangeFeedGap) as caught:
             ask()
         assert caught.value.code == "change_feed_gap"
-        assert caught.value.details == {"first_unreadable_commit_id": gone, "commit_id": gone}
+        assert caught.value.details == {
+            "first_unreadable_commit_id": gone,
+            "commit_id": gone,
+            "oldest_readable_commit_id": head,
+        }
         assert gone in str(caught.value)
+        assert head in str(caught.value)
     assert graph.commits.get(gone).id == gone
 
 
@@ -202,14 +220,29 @@ def test_what_is_reclaimed_is_not_remembered(graph: og.Graph) -> None:
     assert new.dataset().count_rows() == 2
 
 
-def test_a_commit_of_a_branch_that_was_made_anew_is_not_found(graph: og.Graph) -> None:
+def test_a_commit_of_a_deleted_branch_is_never_one_of_a_new_branch(graph: og.Graph) -> None:
     graph.branches.create("dev")
-    insert(graph, "ann", "dev")
-    lost = graph.commits.list("dev")[0]
+    lost = insert(graph, "ann", "dev")
     graph.branches.delete("dev")
     graph.branches.create("dev")
-    with pytest.raises(errors.NotFound, match="is gone"):
-        graph.manifest.view_at(lost)
+    insert(graph, "bob", "dev")
+    with pytest.raises(errors.NotFound, match="no commit"):
+        graph.snapshot(commit=lost)
+
+
+def test_commits_of_a_merged_branch_outlive_it(graph: og.Graph) -> None:
+    graph.branches.create("dev")
+    merged = [insert(graph, name, "dev") for name in ("ann", "bob")]
+    graph.branches.merge("dev", delete_source=True)
+    assert graph.commits.get(merged[0]).branch == "dev"
+    assert [len(shown(graph, commit)) for commit in merged] == [1, 2]
+    assert merged[0] not in {commit.id for commit in graph.commits.list()}
+    assert set(merged) < {commit.id for commit in graph.commits.list(merged=True)}
+    clean(graph)
+    # Known for ever, readable no longer.
+    assert graph.commits.get(merged[1]).parent_id == merged[0]
+    with pytest.raises(errors.ChangeFeedGap, match="oldest commit of branch main"):
+        graph.snapshot(commit=merged[1])
 
 
 # -- branches ----------------------------------------------------------------------
@@ -272,15 +305,17 @@ def test_merging_stays_possible(graph: og.Graph) -> None:
     names = {"ann", "later", "meanwhile", *(f"{side}{n}" for side in "dm" for n in range(3))}
     assert set(people(reopened(graph))) == names
     clean(graph)
-    # No merge needs it any more, but it is where dev begins.
-    assert len(shown(reopened(graph), fork)) == 1
+    # No merge needs it any more.
+    with pytest.raises(errors.ChangeFeedGap):
+        reopened(graph).snapshot(commit=fork)
 
 
 def test_a_branch_that_cannot_be_read_stops_it_all(graph: og.Graph, root: Path) -> None:
     insert(graph, "ann")
     graph.branches.create("dev")
     insert(graph, "bob", "dev")
-    (newest,) = sorted((root / "__manifest/tree/dev/_versions").glob("*.manifest"))[:1]
+    dev = manifest_of(root, names(root)["dev"])
+    (newest,) = sorted((dev / "_versions").glob("*.manifest"))[:1]
     newest.write_bytes(b"broken")
     before = stored(root)
     with pytest.raises(errors.StorageError, match="nothing was removed, because branch dev"):
@@ -288,16 +323,55 @@ def test_a_branch_that_cannot_be_read_stops_it_all(graph: og.Graph, root: Path) 
     assert stored(root) == before
 
 
-def test_leftovers_of_deleted_branches_go(graph: og.Graph, root: Path) -> None:
+def test_leftovers_of_deleted_and_half_made_branches_go(graph: og.Graph, root: Path) -> None:
     insert(graph, "ann")
-    left = root / "__manifest" / "tree" / "gone" / "_versions" / "5.manifest"
-    left.parent.mkdir(parents=True)
-    left.write_bytes(b"?")
-    (root / "__manifest" / "tree" / "hollow").mkdir()
-    assert clean(graph).tables[-1].old_versions_removed == 2
-    assert not (root / "__manifest" / "tree").exists()
     graph.branches.create("gone")
-    assert people(graph, "gone") == ["ann"]
+    insert(graph, "bob", "gone")
+    graph.branches.delete("gone")
+    with faults.armed("branch_creating"), pytest.raises(errors.StorageError):
+        graph.branches.create("half")
+    assert len(list((root / "__manifest").iterdir())) == 3
+    assert graph.branches.list() == ["main"]
+    clean(graph)
+    assert [path.name for path in (root / "__manifest").iterdir()] == ["main"]
+    assert stored(root) == reachable(root)
+    for name in ("gone", "half"):
+        graph.branches.create(name)
+        assert people(graph, name) == ["ann"]
+
+
+def test_a_branch_that_is_collected_says_to_the_last_that_it_is_gone(
+    graph: og.Graph, root: Path
+) -> None:
+    graph.branches.create("dev")
+    insert(graph, "ann", "dev")
+    warm = og.open(root)
+    warm.snapshot("dev")
+    graph.branches.delete("dev")
+    told: list[str] = []
+
+    def look() -> None:
+        with pytest.raises(errors.BranchNotFound):
+            warm.snapshot("dev")
+        told.append("gone")
+
+    with faults.observed("cleanup_deleting", look, times=None):
+        clean(graph)
+    assert len(told) >= 4
+    with pytest.raises(errors.BranchNotFound):
+        insert(warm, "bob", "dev")
+
+
+def test_a_deletion_that_was_cut_short_is_finished(graph: og.Graph, root: Path) -> None:
+    graph.branches.create("dev")
+    insert(graph, "ann", "dev")
+    with faults.armed("branch_ended"), pytest.raises(errors.StorageError):
+        graph.branches.delete("dev")
+    with pytest.raises(errors.BranchNotFound):
+        reopened(graph).snapshot("dev")
+    clean(graph)
+    assert graph.branches.list() == ["main"]
+    assert stored(root) == reachable(root)
 
 
 # -- tables ------------------------------------------------------------------------
@@ -339,7 +413,9 @@ def test_all_that_a_version_is_made_of(tmp_path: Path) -> None:
     assert graph.query('query q() { match { $d: Doc { name: "d" } } return { $d.text } }').rows
 
 
-def test_dropped_tables_and_directories_of_nobody_go(graph: og.Graph, root: Path) -> None:
+def test_dropped_tables_go_and_what_the_graph_has_not_made_stays(
+    graph: og.Graph, root: Path
+) -> None:
     mutate(graph, 'insert Film { title: "Up" }')
     film = graph.snapshot().tables["node:Film"]
     graph.branches.create("dev")
@@ -348,11 +424,18 @@ def test_dropped_tables_and_directories_of_nobody_go(graph: og.Graph, root: Path
     stray = root / "nodes" / "00000000000000aa-00000000000000bb" / "data" / "x.lance"
     stray.parent.mkdir(parents=True)
     stray.write_bytes(b"12345")
+    nested = root / "nodes" / "inner.omni"
+    og.init(nested, SCHEMA)
+    (root / "nodes" / "app.js").write_text("?")
+    before = {name for name in stored(root) if "inner.omni" in name}
     report = clean(graph)
-    unknown = report.tables[3]
-    assert unknown.type_key == unknown.path == "nodes/00000000000000aa-00000000000000bb"
-    assert (unknown.files_removed, unknown.bytes_removed) == (1, 5)
-    assert not stray.parent.parent.exists()
+    (told,) = report.notices
+    assert f"left {len(before) + 2} file(s) that this graph has not made" in told
+    assert {name for name in stored(root) if "inner.omni" in name} == before
+    assert stray.exists()
+    shutil.rmtree(nested)
+    shutil.rmtree(stray.parent.parent)
+    (root / "nodes" / "app.js").unlink()
     # On dev it lives on.
     assert reopened(graph).table("Film", branch="dev").count_rows() == 1
     graph.branches.delete("dev")
@@ -398,17 +481,42 @@ def test_damage_to_one_table_does_not_keep_the_others(graph: og.Graph, root: Pat
 # -- the rest ----------------------------------------------------------------------
 
 
-def test_tickets_and_staged_files_of_nobody_go(any_graph: og.Graph) -> None:
+def test_probes_and_staged_files_of_nobody_go(any_graph: og.Graph) -> None:
     objects = ControlObjects(any_graph.location)
-    names = ["__probe/1", "__staging/01ARZ3NDEKTSV4RRFFQ69G5FAV/x.arrow", "__turns/main/1.json"]
-    for name in names:
+    files = ["__probe/1", "__staging/01ARZ3NDEKTSV4RRFFQ69G5FAV/x.arrow"]
+    for name in files:
         objects.replace(name, b"1")
-    assert any_graph.cleanup(1).files_removed == 0
     report = clean(any_graph)
-    scratch = {table.type_key: table.files_removed for table in report.tables[-3:]}
-    assert scratch == {"__turns": 1, "__staging": 1, "__probe": 1}
-    left = objects.list()
-    assert not set(names) & set(left)
+    scratch = {table.type_key: table.files_removed for table in report.tables[-2:]}
+    assert scratch == {"__staging": 1, "__probe": 1}
+    assert not set(files) & set(objects.list())
+
+
+def test_without_anything_to_remove_nothing_is_published(graph: og.Graph, root: Path) -> None:
+    insert(graph, "ann")
+    graph.branches.create("dev")
+    insert(graph, "bob", "dev")
+    clean(graph)
+    before = stored(root)
+    report = clean(graph)
+    assert (report.files_removed, report.commits_reclaimed) == (0, 0)
+    assert stored(root) == before
+
+
+def test_a_reclaimed_commit_whose_version_holds_history_says_so(graph: og.Graph) -> None:
+    for number in range(70):
+        insert(graph, f"p{number}")
+    fork = graph.commits.list()[0].id
+    graph.branches.create("dev")
+    insert(graph, "next")
+    change(graph, 'delete Person where name = "p3"')
+    change(graph, 'delete Person where name = "p4"', "dev")
+    graph.branches.merge("dev")
+    clean(graph)
+    clean(graph)
+    assert len(reopened(graph).commits.list("dev")) == 72
+    with pytest.raises(errors.ChangeFeedGap, match=fork):
+        reopened(graph).table("Person", snapshot=fork).to_table()
 
 
 def test_an_old_manifest_with_a_long_log(graph: og.Graph, root: Path) -> None:

@@ -23,8 +23,8 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.storage import faults
 from omnigraph.write import announcement
-from tests.maintain.cleaning import NO_GRACE, SCHEMA, age, clean, forget_all, shown
-from tests.maintain.reachable import Lineage, hollow, manifest_file, reachable, stored, version_of
+from tests.maintain.cleaning import NO_GRACE, SCHEMA, clean, forget_all, shown
+from tests.maintain.reachable import Lineage, hollow, manifest_file, reachable, stored
 from tests.write.writing import compact_all, index_all, mutate
 
 EXAMPLES, STEPS = 12, 22
@@ -42,7 +42,6 @@ KINDS = {
     "maintain": 1,
     "crash": 2,
     "crash_announced": 2,
-    "time_passes": 1,
     "cleanup": 3,
 }
 """What happens in a history, and how often."""
@@ -188,9 +187,6 @@ class Histories(RuleBasedStateMachine):
         if data.draw(st.booleans(), "settle"):
             self.expire()
 
-    def time_passes(self, _: st.DataObject) -> None:
-        age(self.root)
-
     def cleanup(self, data: st.DataObject) -> None:
         if data.draw(st.sampled_from([True, True, False]), "thorough"):
             self.expire()
@@ -216,7 +212,7 @@ class Histories(RuleBasedStateMachine):
     def remember(self) -> None:
         """Note what every commit shows that was not there before."""
         graph = self.graphs[0]
-        for commit in Lineage.of(graph).commits:
+        for commit in Lineage.of(graph).listed:
             if commit not in self.images:
                 self.images[commit] = shown(graph, commit)
 
@@ -228,7 +224,7 @@ class Histories(RuleBasedStateMachine):
         expected = {
             commit
             for commit in lineage.needed(keep)
-            if manifest_file(self.root, *version_of(lineage.commits[commit])).exists()
+            if manifest_file(self.root, lineage.commits[commit].stored).exists()
         }
         is_beside = data.draw(st.booleans(), "somebody writes meanwhile")
         with faults.observed("cleanup_traced", lambda: is_beside and mutate(other, meanwhile)):

@@ -209,7 +209,7 @@ edges:
 """)
     assert problems(path) == [
         "1 grph: there is no such key; did you mean `graph`?",
-        "2 branch: 'a b' is not a branch name: use letters, digits and . _ - /",
+        "2 branch: 'a b' is not a branch name: use letters and digits of any script, and . _ - /",
         "3 mode: there is no load mode 'appnd': choose append, merge, overwrite",
         "4 max_rejects: this must be a number of rows, found '-1'",
         "6 run_id: the environment variable NOT_SET_ANYWHERE is not set",

@@ -16,7 +16,6 @@ from omnigraph.storage import lookup, session
 from omnigraph.storage.location import Location
 from omnigraph.storage.meter import RequestMeter, measure
 from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.session import TableHandles
 from tests.write.writing import mutate
 
 pytestmark = pytest.mark.slow
@@ -190,9 +189,8 @@ def test_each_table_is_opened_once_and_the_schema_compiled_once(
 
     graph = og.open(root)
     monkeypatch.setattr(session, "_open", spy)
-    fresh = TableHandles()
-    monkeypatch.setattr(session.handles, "_handles", fresh._handles)
-    monkeypatch.setattr(lookup.fragment_maps, "_columns", type(lookup.fragment_maps._columns)())
+    session.handles.clear()
+    lookup.fragment_maps.clear()
     catalogs.catalog_of.cache_clear()
     mutate(graph, body)
     assert catalogs.catalog_of.cache_info().misses == 1

@@ -1,4 +1,4 @@
-"""A write that nobody has announced and that took too long does not publish."""
+"""Writers that slept: what counts is whether a collection has begun, not how long it took."""
 
 from __future__ import annotations
 
@@ -8,12 +8,15 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import Conflict
 from omnigraph.storage import faults
-from omnigraph.write import announcement
-from omnigraph.write.intents import microseconds, microseconds_now
+from omnigraph.storage.objects import ControlObjects
+from omnigraph.write import intents
 from tests.film_graph import SCHEMA
-from tests.write.writing import mutate, unchanged
+from tests.write.beside import DAY, collect, collect_ahead, meanwhile, reopened
+from tests.write.writing import mutate, rows
+
+NIGHT = timedelta(hours=9)
+INSERT = 'insert Person { name: "Ann" }'
 
 
 @pytest.fixture
@@ -21,18 +24,48 @@ def graph(tmp_path: Path) -> og.Graph:
     return og.init(tmp_path / "film.omni", SCHEMA)
 
 
-def test_a_writer_that_slept_starts_anew(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    # Files as old as this may be gone, and what they were to say with them.
-    slept = microseconds_now() + microseconds(announcement.PATIENCE + timedelta(seconds=1))
+def sleep(monkeypatch: pytest.MonkeyPatch, slept: timedelta) -> None:
+    """Let the writer's clock be so much later than it was."""
+    later = intents.microseconds_now() + intents.microseconds(slept)
+    monkeypatch.setattr(intents, "microseconds_now", lambda: later)
 
-    def sleep() -> None:
-        monkeypatch.setattr(announcement, "microseconds_now", lambda: slept)
 
+def data_files(graph: og.Graph) -> int:
+    path = graph.snapshot().tables["node:Person"].table.path
+    return len(ControlObjects(graph.location).list(f"{path}/data"))
+
+
+@pytest.mark.parametrize("point", ["table_staged", "publish_ready"])
+@pytest.mark.parametrize("slept", [timedelta(minutes=31), NIGHT, -NIGHT])
+def test_a_writer_that_slept_just_publishes(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch, point: str, slept: timedelta
+) -> None:
     with (
-        unchanged(graph),
-        faults.observed("table_staged", sleep),
-        pytest.raises(Conflict, match="took longer than 0:30:00"),
+        faults.observed(point, lambda: sleep(monkeypatch, slept)) as fault,
+        faults.observed("rows_written", list, times=None) as staged,
     ):
-        mutate(graph, 'insert Person { name: "Ann" }')
-    monkeypatch.undo()
-    assert mutate(graph, 'insert Person { name: "Ann" }').commit is not None
+        result = mutate(graph, INSERT)
+    assert (fault.fired, staged.fired) == (1, 1)
+    assert result.commit is not None
+    assert result.commit.id == reopened(graph).snapshot().commit_id
+    assert rows(reopened(graph), "Person").keys() == {"Ann"}
+
+
+@pytest.mark.parametrize("point", ["table_staged", "publish_ready"])
+@pytest.mark.parametrize("ahead", [timedelta(0), NIGHT, DAY, -DAY])
+def test_a_writer_that_slept_through_a_collection_stages_again(
+    graph: og.Graph, point: str, ahead: timedelta
+) -> None:
+    with (
+        meanwhile(graph, point, collect_ahead(ahead)) as fault,
+        faults.observed("rows_written", list, times=None) as staged,
+    ):
+        result = mutate(graph, INSERT)
+    assert (fault.fired, staged.fired) == (1, 2)
+    assert result.commit is not None
+    assert graph.commits.list()[0].id == result.commit.id
+    assert rows(reopened(graph), "Person").keys() == {"Ann"}
+    # What it had staged before is gone, and so is all that it does not need.
+    collect(graph)
+    assert data_files(graph) == 1
+    assert rows(reopened(graph), "Person").keys() == {"Ann"}

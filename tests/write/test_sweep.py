@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import multiprocessing
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
@@ -14,20 +15,22 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import StorageError
+from omnigraph.errors import Conflict, StorageError
+from omnigraph.maintain.cleanup import cleanup
+from omnigraph.manifest.branches import BranchRefs, EpochMoved
 from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage import meter
-from omnigraph.storage.faults import armed
+from omnigraph.storage.faults import armed, observed
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.session import handles
-from omnigraph.storage.staging import insert_fragments, overwrite, stage_fragments
+from omnigraph.storage.staging import insert, insert_fragments, overwrite, stage_fragments
 from omnigraph.storage.table import Table, TablePin
 from omnigraph.write.audit import Recovery, TableOutcome, record, recoveries
 from omnigraph.write.failpoints import FAILPOINTS
 from omnigraph.write.intents import Intent, IntentTable, LiveIntent
-from omnigraph.write.sweep import SweepReport, stored_intents, sweep
+from omnigraph.write.sweep import StoredIntents, SweepReport, stored_intents, sweep
 from tests.film_graph import SCHEMA, files, insert_row
 
 # A time of its own, so that no test depends on the present one.
@@ -61,18 +64,29 @@ class Writer:
         table = Table(self.graph.location.join(shown.table.path), shown.pin)
         pin = insert_fragments(table, self.fragments)
         change = AdvanceTable(shown.identity, shown.version, pin)
-        self.graph.manifest.publish(self.branch, PublishRequest(self.commit, (change,)))
+        branch_id = self.graph.manifest.branch_id(self.branch)
+        self.graph.manifest.publish(branch_id, PublishRequest(self.commit, (change,)))
         return pin
 
 
 def begin(
-    graph: og.Graph, name: str = "ann", *, branch: str = "main", start: int = START
+    graph: og.Graph,
+    name: str = "ann",
+    *,
+    branch: str = "main",
+    from_branch: str | None = None,
+    start: int = START,
 ) -> Writer:
-    """A load that has staged one person, and goes no further by itself."""
-    shown = graph.snapshot(branch).tables[PERSON]
+    """A load that has staged one person, and goes no further by itself.
+
+    With ``from_branch`` it is to make its branch itself.
+    """
+    shown = graph.snapshot(from_branch or branch).tables[PERSON]
     table = Table(graph.location.join(shown.table.path), shown.pin)
     commit = CommitIntent.mint("loader")
-    intent = Intent.mint("Load", branch, commit, [IntentTable.of(shown.table, shown.version)])
+    branch_id = graph.manifest.branch_id(branch) if from_branch is None else None
+    tables = [IntentTable.of(shown.table, shown.version)]
+    intent = Intent.mint("Load", branch, commit, tables, branch_id)
     live = LiveIntent.open(ControlObjects(graph.location), intent, clock=lambda: start)
     fragments = stage_fragments(table, pa.table({"id": [name], "name": [name]}))
     written = [f"data/{file['path']}" for text in fragments for file in json.loads(text)["files"]]
@@ -153,8 +167,11 @@ def test_a_write_that_never_happened_is_rolled_back(any_graph: og.Graph) -> None
     assert set(writer.staged) < set(before)
     done = recovery(writer, "RolledBack", 2, 2)
     assert run(any_graph) == SweepReport((done,))
-    now = [name for name in objects.list() if not name.startswith("_graph_commit_recoveries")]
-    assert now == [name for name in before if name not in {*writer.staged, writer.live.intent.name}]
+    # What the sweep writes: the audit, the mark, and the state of main with a new epoch.
+    own = {name for name in before if not name.startswith("__manifest/")}
+    now = {name for name in objects.list() if not name.startswith(("_graph_", "__manifest/"))}
+    assert now == own - {*writer.staged, writer.live.intent.name} | {writer.live.intent.mark}
+    assert set(objects.list("__manifest")) > set(before) - own
     assert recoveries(any_graph.location) == [done]
     assert people(any_graph) == ["bob"]
     assert run(any_graph) == SweepReport()
@@ -170,6 +187,7 @@ def test_a_write_that_was_published_is_rolled_forward(any_graph: og.Graph, now: 
     done = recovery(writer, "RolledForward", 1, 2, now)
     assert run(any_graph, now) == SweepReport((done,))
     assert recoveries(any_graph.location) == [done]
+    # Nothing had to be revoked.
     assert ControlObjects(any_graph.location).list("__recovery") == []
     assert people(any_graph) == ["ann", "bob"]
 
@@ -197,7 +215,9 @@ def test_an_intent_without_staged_files(graph: og.Graph, root: Path) -> None:
     before = files(root)
     (done,) = run(graph).recoveries
     assert (done.recovery_kind, done.recovery_for_actor, done.tables) == ("RolledBack", None, ())
-    assert files(root).items() >= {k: v for k, v in before.items() if k != intent.name}.items()
+    others = {k: v for k, v in before.items() if not k.startswith(("__recovery/", "__manifest/"))}
+    assert files(root).items() >= others.items()
+    assert intent.name not in files(root)
 
 
 def test_a_shorter_margin_can_be_asked_for(graph: og.Graph) -> None:
@@ -237,65 +257,176 @@ def test_a_write_to_a_branch(graph: og.Graph) -> None:
     assert not set(dead.staged) & set(ControlObjects(graph.location).list())
 
 
-def test_a_branch_that_is_gone(graph: og.Graph) -> None:
-    graph.branches.create("dev")
-    writer = begin(graph, branch="dev")
-    graph.branches.delete("dev")
-    done = recovery(writer, "OrphanedBranchDiscarded", 1, 1)
-    assert run(graph) == SweepReport((done,))
-    assert recoveries(graph.location) == [done]
-    assert not set(writer.staged) & set(ControlObjects(graph.location).list())
-
-
-def test_a_branch_that_is_not_there_yet_belongs_to_a_live_writer(graph: og.Graph) -> None:
-    graph.branches.create("dev")
-    writer = begin(graph, branch="dev")
-    graph.branches.delete("dev")
-    assert run(graph, EXPIRED) == SweepReport()
-    graph.branches.create("dev")
-    writer.publish()
-    assert people(graph, "dev") == ["ann"]
-
-
-@pytest.mark.parametrize("recreated", [False, True])
-def test_a_merged_branch_leaves_its_files_where_it_was_merged(
-    graph: og.Graph, recreated: bool
+@pytest.mark.parametrize("is_cleaned", [False, True])
+@pytest.mark.parametrize("is_recreated", [False, True])
+def test_the_files_of_a_branch_that_is_gone_are_left_to_cleanup(
+    graph: og.Graph, is_recreated: bool, is_cleaned: bool
 ) -> None:
     graph.branches.create("dev")
     writer = begin(graph, branch="dev")
-    pin = writer.publish()
-    shown = graph.snapshot().tables[PERSON]
-    merge = CommitIntent.mint(merged_parent_id=writer.commit.id)
-    adopted = AdvanceTable(shown.identity, shown.version, pin)
-    graph.manifest.publish("main", PublishRequest(merge, (adopted,)))
-    # Main moves on, so that only its history has the file.
-    table = Table(graph.location.join(shown.table.path), pin)
-    emptied = overwrite(table, pa.table({"id": ["bob"], "name": ["bob"]}))
-    later = PublishRequest(CommitIntent.mint(), (AdvanceTable(shown.identity, 2, emptied),))
-    graph.manifest.publish("main", later)
     graph.branches.delete("dev")
-    if recreated:
+    if is_recreated:
         graph.branches.create("dev")
+        insert_row(graph, PERSON, "bob")
+    if is_cleaned:
+        with parked(graph, writer):
+            clean(graph, now=START)
+    # Of the branch's own manifest nothing may be left: the intent is settled all the same.
     report = run(graph)
-    assert [done.recovery_kind for done in report.recoveries] == [
-        "RolledBack" if recreated else "OrphanedBranchDiscarded"
-    ]
+    done = recovery(writer, "OrphanedBranchDiscarded", 1, 1)
+    assert report.recoveries == (done,)
+    assert recoveries(graph.location) == [done]
+    left = set(ControlObjects(graph.location).list())
+    assert set(writer.staged) <= left or is_cleaned
     assert len(report.notices) == 1
     assert "to cleanup" in report.notices[0]
-    assert people(graph, commit=merge.id) == ["ann"]
-    assert people(graph) == ["bob"]
-    assert ControlObjects(graph.location).list("__recovery") == []
+    clean(graph)
+    assert not set(writer.staged) & set(ControlObjects(graph.location).list())
+    if is_recreated:
+        assert people(graph, "dev") == []
+        insert_row_on(graph, "dev", "eve")
+        assert people(graph, "dev") == ["eve"]
 
 
-def test_a_merge_long_before_the_write_keeps_nothing(graph: og.Graph) -> None:
-    before = START - 25 * 60 * MINUTE
-    merge = CommitIntent("01KA5QWZ7N4T3M8YB0C2D6E9FG", before, None, graph.snapshot().commit_id)
-    graph.manifest.publish("main", PublishRequest(merge))
+@contextmanager
+def parked(graph: og.Graph, writer: Writer) -> Iterator[None]:
+    """In the block, nobody sees the intent."""
+    objects, intent = ControlObjects(graph.location), writer.live.intent
+    objects.delete(intent.name)
+    yield
+    objects.replace(intent.name, intent.encode())
+
+
+def clean(graph: og.Graph, now: int = SWEPT) -> None:
+    """Remove all that nobody needs, as another process would."""
+    manifest = Manifest(graph.location)
+    cleanup(graph.location, manifest, keep=1, grace=timedelta(0), now=now)
+
+
+def insert_row_on(graph: og.Graph, branch: str, name: str) -> None:
+    shown = graph.snapshot(branch).tables[PERSON]
+    table = Table(graph.location.join(shown.table.path), shown.pin)
+    pin = insert(table, pa.table({"id": [name], "name": [name]}))
+    change = AdvanceTable(shown.identity, shown.version, pin)
+    branch_id = graph.manifest.branch_id(branch)
+    graph.manifest.publish(branch_id, PublishRequest(CommitIntent.mint(), (change,)))
+
+
+def test_a_branch_that_is_not_there_yet_belongs_to_a_live_writer(graph: og.Graph) -> None:
+    writer = begin(graph, branch="dev", from_branch="main")
+    assert run(graph, SWEPT - 1) == SweepReport()
+    graph.branches.create("dev")
+    writer.publish()
+    assert run(graph, START).recoveries == (recovery(writer, "RolledForward", 1, 2, START),)
+    assert people(graph, "dev") == ["ann"]
+
+
+def test_a_branch_that_was_never_made_leaves_its_files_to_cleanup(graph: og.Graph) -> None:
+    names = graph.manifest.refs.read()
+    writer = begin(graph, branch="dev", from_branch="main")
+    report = run(graph)
+    assert report.recoveries == (recovery(writer, "OrphanedBranchDiscarded", 1, 1),)
+    assert set(writer.staged) <= set(ControlObjects(graph.location).list())
+    # Whoever was making the branch under the names as they were begins again.
+    with pytest.raises(EpochMoved):
+        BranchRefs(graph.manifest).fork("dev", "main", names)
+    clean(graph)
+    assert not set(writer.staged) & set(ControlObjects(graph.location).list())
+    assert graph.branches.list() == ["main"]
+
+
+def test_a_branch_that_was_made_by_the_write_itself_is_there_without_its_rows(
+    graph: og.Graph,
+) -> None:
+    writer = begin(graph, branch="dev", from_branch="main")
+    graph.branches.create("dev")
+    epoch = graph.manifest.view("dev").state.epoch
+    assert run(graph).recoveries == (recovery(writer, "RolledBack", 1, 1),)
+    assert graph.manifest.view("dev").state.epoch == epoch + 1
+    assert people(graph, "dev") == []
+    assert not set(writer.staged) & set(ControlObjects(graph.location).list())
+
+
+@pytest.mark.parametrize("after", ["deleted", "recreated", "cleaned"])
+def test_a_merged_branch_leaves_its_files_where_it_was_merged(graph: og.Graph, after: str) -> None:
     graph.branches.create("dev")
     writer = begin(graph, branch="dev")
+    writer.publish()
+    merge = graph.branches.merge("dev").commit
+    assert merge is not None
+    # Main moves on, so that only its history has the file.
+    shown = graph.snapshot().tables[PERSON]
+    table = Table(graph.location.join(shown.table.path), shown.pin)
+    emptied = overwrite(table, pa.table({"id": ["bob"], "name": ["bob"]}))
+    change = AdvanceTable(shown.identity, shown.version, emptied)
+    graph.manifest.publish("main", PublishRequest(CommitIntent.mint(), (change,)))
     graph.branches.delete("dev")
-    assert run(graph).notices == ()
-    assert not set(writer.staged) & set(ControlObjects(graph.location).list())
+    if after == "recreated":
+        graph.branches.create("dev")
+    if after == "cleaned":
+        with parked(graph, writer):
+            manifest = Manifest(graph.location)
+            cleanup(graph.location, manifest, keep=5, grace=timedelta(0), now=START)
+    # Main has the commit in what it descends from, whatever became of the branch.
+    assert run(graph) == SweepReport((recovery(writer, "RolledForward", 1, 2),))
+    assert people(graph, commit=merge.id) == ["ann"]
+    assert people(graph) == ["bob"]
+    assert stored_intents(ControlObjects(graph.location)) == StoredIntents()
+
+
+# -- revoking ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("branch", ["main", "dev"])
+def test_a_revoked_write_meets_a_new_epoch_of_its_branch_alone(
+    graph: og.Graph, branch: str
+) -> None:
+    graph.branches.create("dev")
+    before = {name: graph.manifest.view(name).exact for name in ("main", "dev")}
+    names = graph.manifest.refs.read()
+    writer = begin(graph, branch=branch)
+    assert run(graph).recoveries == (recovery(writer, "RolledBack", 1, 1),)
+    after = {name: graph.manifest.view(name).exact for name in ("main", "dev")}
+    moved = before[branch]
+    assert after == {**before, branch: replace(moved, epoch=moved.epoch + 1)}
+    assert graph.manifest.refs.read() == names
+    with pytest.raises(Conflict, match="was revoked"):
+        writer.live.require_alive()
+
+
+def test_a_live_intent_moves_no_epoch(graph: og.Graph) -> None:
+    before = graph.manifest.view().exact
+    begin(graph)
+    run(graph, SWEPT - 1)
+    assert Manifest(graph.location).view().exact == before
+
+
+def test_a_write_that_lands_between_the_first_look_and_the_mark_is_rolled_forward(
+    graph: og.Graph,
+) -> None:
+    writer = begin(graph)
+    with observed("sweep_revoked", writer.publish) as fault:
+        report = run(graph)
+    assert fault.fired == 1
+    assert report == SweepReport((recovery(writer, "RolledForward", 1, 2),))
+    assert people(graph) == ["ann"]
+    assert set(writer.staged) <= set(ControlObjects(graph.location).list())
+
+
+def test_a_write_that_is_merged_and_deleted_before_the_mark_is_rolled_forward(
+    graph: og.Graph,
+) -> None:
+    graph.branches.create("dev")
+    writer = begin(graph, branch="dev")
+
+    def land() -> None:
+        writer.publish()
+        graph.branches.merge("dev", delete_source=True)
+
+    with observed("sweep_revoked", land):
+        report = run(graph)
+    assert report.recoveries == (recovery(writer, "RolledForward", 1, 2),)
+    assert people(graph) == ["ann"]
 
 
 # -- what must not be touched ------------------------------------------------------
@@ -369,7 +500,11 @@ def test_odd_files_do_not_keep_others_waiting(graph: og.Graph, root: Path) -> No
     report = run(graph)
     assert [done.operation_id for done in report.recoveries] == [writer.operation]
     assert len(report.notices) == 3
-    assert len(files(root / "__recovery")) == 3
+    assert {name for name in files(root / "__recovery") if not name.endswith(".revoked")} == {
+        "0.json",
+        "notes.txt",
+        "zz/more.json",
+    }
 
 
 def test_damage_to_one_table_does_not_keep_others_waiting(graph: og.Graph, root: Path) -> None:
@@ -403,7 +538,8 @@ def test_a_sweep_that_dies_anywhere_is_made_good_by_the_next(
         writer.publish()
     if story == "OrphanedBranchDiscarded":
         graph.branches.delete("dev")
-    passed = not (story == "RolledForward" and point == "sweep_discarded")
+    is_revoked = story != "RolledForward"
+    passed = is_revoked or point not in {"sweep_revoked", "sweep_discarded"}
     target = "_graph_commit_recoveries" if point.endswith("_commit") else writer.operation
     # The first commit to the audit makes it.
     with armed(point, matching=target, skip=point.endswith("_commit")) as fault:
@@ -415,14 +551,15 @@ def test_a_sweep_that_dies_anywhere_is_made_good_by_the_next(
     assert fault.fired == passed
     second = run(graph, SWEPT + 1)
     assert len(second.recoveries) == (passed and point != "sweep_done")
-    assert second.notices == ()
+    is_left = story == "OrphanedBranchDiscarded"
+    assert len(second.notices) == (is_left and len(second.recoveries))
     recorded_first = point in {"sweep_audited", "sweep_done", "after_commit"} or not passed
     version = 2 if story == "RolledForward" else 1
     expected = recovery(writer, story, 1, version, SWEPT if recorded_first else SWEPT + 1)
     assert recoveries(graph.location) == [expected]
     objects = ControlObjects(graph.location)
-    assert objects.list("__recovery") == []
-    assert bool(set(writer.staged) & set(objects.list())) == (story == "RolledForward")
+    assert objects.list("__recovery") == [writer.live.intent.mark] * is_revoked
+    assert bool(set(writer.staged) & set(objects.list())) == (story != "RolledBack")
     if story != "OrphanedBranchDiscarded":
         assert people(graph, "dev") == (["ann"] if story == "RolledForward" else [])
     assert run(graph) == SweepReport()
@@ -460,7 +597,7 @@ def test_two_sweeps_at_once(any_graph: og.Graph) -> None:
     assert {done.operation_id: done for done in found} == told
     assert len(found) == len(told) == 6
     assert sorted(people(any_graph)) == ["p0", "p2", "p4"]
-    assert ControlObjects(any_graph.location).list("__recovery") == []
+    assert stored_intents(ControlObjects(any_graph.location)) == StoredIntents()
 
 
 # -- the audit ---------------------------------------------------------------------

@@ -6,8 +6,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import pyarrow as pa
-
 import omnigraph as og
 from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
 from omnigraph.storage import faults
@@ -24,13 +22,7 @@ def rows(graph: og.Graph, type_name: str, branch: str = "main") -> Rows:
     """The rows of a type by id, without their blobs."""
     dataset = graph.table(type_name, branch=branch)
     columns = [field.name for field in dataset.schema if "blob" not in str(field.type)]
-    table = dataset.to_table(columns=columns)
-    # As it is stored, a moment would become a day.
-    shown = [
-        pa.field(field.name, pa.timestamp("ms") if field.type == pa.date64() else field.type)
-        for field in table.schema
-    ]
-    found = table.cast(pa.schema(shown)).to_pylist()
+    found = dataset.to_table(columns=columns).to_pylist()
     assert len({row["id"] for row in found}) == len(found), f"{type_name} repeats an id"
     return {row.pop("id"): row for row in found}
 
@@ -74,7 +66,7 @@ def maintain(
         pin = work(key, table_of(graph, key, branch), commit)
         if pin != found.pin:
             changes.append(AdvanceTable(found.identity, found.version, pin))
-    graph.manifest.publish(branch, PublishRequest(commit, tuple(changes)))
+    graph.manifest.publish(graph.manifest.branch_id(branch), PublishRequest(commit, tuple(changes)))
     return len(changes)
 
 

@@ -15,11 +15,20 @@ from typing import NamedTuple
 import omnigraph as og
 from omnigraph.history.merge import operation
 from omnigraph.storage import faults
+from omnigraph.storage.headlog import QUEUE
 from omnigraph.write import announcement
 from tests.write.crash.writers import WRITERS, Writer
 from tests.write.processes import die
 
 RIVAL = "(the other writer)"
+_OF_THE_GRAPH = {"cleanup_listed", "cleanup_named", "cleanup_traced"}
+_PLACES = {
+    "__recovery": "intent",
+    "__probe": "probe",
+    "__refs": "names",
+    "__manifest": "manifest",
+    "_graph_commit_recoveries.lance": "audit",
+}
 
 
 class Passing(NamedTuple):
@@ -37,17 +46,16 @@ def target_name(point: str, target: str) -> str:
     """What a point concerns, in words that are the same in every run."""
     if point.startswith(("intent_", "sweep_")):
         return "operation"
+    if point == "cleanup_fencing":
+        return "main" if target == "main" else "another branch"
+    if point in _OF_THE_GRAPH:
+        return "graph"
     parts = target.split("/")
-    named = {
-        "__recovery": "intent",
-        "__probe": "probe",
-        "__turns": "ticket",
-        "__manifest": "manifest",
-        "_graph_commit_recoveries.lance": "audit",
-    }
-    for part in (parts[0], parts[-1]):
-        if part in named:
-            return named[part]
+    if QUEUE in parts:
+        return "ticket"
+    for part, name in _PLACES.items():
+        if part in parts:
+            return name
     return "/".join(parts[-2:])
 
 

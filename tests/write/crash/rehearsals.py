@@ -12,11 +12,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import omnigraph as og
+from omnigraph.manifest.branches import is_missing
 from tests.write.crash.crash_child import RIVAL, Passing, rehearse
 from tests.write.crash.writers import WRITERS, prepare
 from tests.write.processes import context
 
 Rows = Mapping[str, tuple[str, ...]]
+_COMMITTED = ("after_commit", "manifest")
+_NAMED = ("after_put", "names")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +46,8 @@ class State:
 
 
 def observe(graph: og.Graph) -> State:
-    """What a graph shows."""
-    branches = graph.branches.list()
+    """What a graph shows; a branch that was ended and still has its name shows nothing."""
+    branches = [name for name in graph.branches.list() if not is_missing(graph.manifest, name)]
     return State(
         {branch: _rows(graph, branch) for branch in branches},
         {branch: tuple(c.actor for c in graph.commits.list(branch)) for branch in branches},
@@ -87,21 +90,35 @@ class Rehearsal:
 
     def aftermath(self, fatal: Passing) -> Aftermath:
         """What dying there must leave."""
-        passed = self.passings[: self.passings.index(fatal) + 1]
+        place = self.passings.index(fatal)
+        passed = self.passings[: place + 1]
         so_far = {(passing.point, passing.target) for passing in passed}
         points = {passing.point for passing in passed}
-        is_published = ("after_commit", "manifest") in so_far
+        is_published = self._has_happened("published", _COMMITTED, place)
+        is_deleted = self._has_happened("branch_ended", _COMMITTED, place)
         is_overtaken = RIVAL in points
         state = self.overtaken if is_overtaken else self.before
         writer = WRITERS[self.kind]
-        if is_published or "branch_deleted" in points:
+        if is_published or is_deleted:
             state = self.done
-            if writer.deleted is not None and "branch_deleted" not in points:
+            if writer.deleted is not None and not is_deleted:
                 state = state.with_branch(writer.deleted, self.before, writer.deleted)
-        elif "branch_created" in points:
+        elif self._has_happened("branch_created", _NAMED, place):
             state = state.with_fork(writer.branch)
         has_intent = ("after_put", "intent") in so_far and "intent_removed" not in points
         return Aftermath(state, is_published, is_overtaken, has_intent)
+
+    def _has_happened(self, told: str, effect: tuple[str, str], place: int) -> bool:
+        """Whether something has happened by then: its effect is the last one before it is told.
+
+        An earlier one of the same kind was another step's, or lost its race.
+        """
+        points = [passing.point for passing in self.passings]
+        if told not in points:
+            return False
+        before = self.passings[: points.index(told)]
+        effects = [n for n, passing in enumerate(before) if passing[:2] == effect]
+        return effects[-1] <= place
 
 
 def hold_rehearsal(seed: Path, place: Path, kind: str) -> Rehearsal:

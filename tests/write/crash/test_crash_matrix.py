@@ -22,7 +22,7 @@ from omnigraph.write.intents import Intent
 from omnigraph.write.sweep import stored_intents, sweep
 from tests.write.crash.crash_child import Passing, crash
 from tests.write.crash.rehearsals import Aftermath, Rehearsal, hold_rehearsal, observe
-from tests.write.crash.writers import WRITERS, Family, Writer, make_seed, prepare
+from tests.write.crash.writers import WRITERS, Family, Writer, collect, make_seed, prepare
 from tests.write.processes import check_chain, context
 from tests.write.writing import mutate, table_of
 
@@ -34,6 +34,8 @@ SWEPT = {
     "sweep-back": "RolledBack",
     "sweep-orphan": "OrphanedBranchDiscarded",
 }
+UNSEEN = {*SWEPT, "cleanup"}
+"""What changes nothing that a reader sees."""
 
 
 @pytest.fixture(scope="module")
@@ -57,7 +59,7 @@ def left_intents(root: Path) -> tuple[Intent, ...]:
     return stored.intents
 
 
-@pytest.mark.parametrize("kind", [kind for kind in WRITERS if kind not in SWEPT])
+@pytest.mark.parametrize("kind", [kind for kind in WRITERS if kind not in UNSEEN])
 def test_a_killed_write_happened_or_did_not(
     kind: str, seed: Path, tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
@@ -94,6 +96,8 @@ def check_write(root: Path, rehearsal: Rehearsal, left: Aftermath) -> None:
         writer.write(graph)
         if left.is_overtaken or writer.rival is None:
             assert observe(graph).rows == rehearsal.done.rows
+    if writer.deleted is not None:
+        check_name_is_free(graph, writer.deleted)
     mutate(graph, NEXT, branch=writer.branch)
     if writer.family in ("merge", "branching"):
         check_next_merge(graph, writer.branch)
@@ -104,6 +108,16 @@ def check_write(root: Path, rehearsal: Rehearsal, left: Aftermath) -> None:
     check_sweep(graph, intents, is_published=left.is_published)
     assert observe(og.open(root)) == shown
     check_chain(root, writer.branch)
+
+
+def check_name_is_free(graph: og.Graph, name: str) -> None:
+    """A deletion that was cut short can be finished, and the name used again."""
+    if name in graph.branches.list():
+        graph.branches.delete(name)
+    assert name not in graph.branches.list()
+    graph.branches.create(name)
+    assert observe(graph).rows[name] == observe(graph).rows["main"]
+    graph.branches.delete(name)
 
 
 def check_next_merge(graph: og.Graph, branch: str) -> None:
@@ -182,11 +196,51 @@ def check_swept(root: Path, rehearsal: Rehearsal, intents: tuple[Intent, ...]) -
     assert recovery.recovery_for_actor == "dead"
     left = set(ControlObjects(graph.location).list())
     assert intent.name not in left
+    assert (intent.mark in left) == (rehearsal.kind != "sweep-forward")
+    if rehearsal.kind == "sweep-orphan":
+        collect(graph)
+        left = set(ControlObjects(graph.location).list())
     assert rehearsal.kind == "sweep-forward" or not left.intersection(intent.files)
     mutate(graph, NEXT)
     assert list(graph.export())
     assert not sweep(graph.location, graph.manifest, now=FAR_FUTURE).recoveries
     check_chain(root)
+
+
+def test_a_killed_cleanup_is_finished_by_the_next(
+    seed: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    rehearsal = hold_rehearsal(seed, tmp_path, "cleanup")
+    assert rehearsal.done == rehearsal.before
+    prepared = tmp_path / "prepared"
+    shutil.copytree(seed, prepared)
+    prepare(prepared, "cleanup")
+    finished = tmp_path / "finished"
+    shutil.copytree(prepared, finished)
+    collect(og.open(finished))
+    for number, fatal in enumerate(rehearsal.cases):
+        root = tmp_path / str(number)
+        shutil.copytree(prepared, root)
+        kill(root, "cleanup", fatal)
+        try:
+            graph = og.open(root, actor="next")
+            assert observe(graph) == rehearsal.before
+            collect(graph)
+            assert files_of_tables(root) == files_of_tables(finished)
+            mutate(graph, NEXT)
+            graph.branches.merge("dev")
+            assert list(graph.export())
+            check_chain(root)
+        except Exception as error:
+            error.add_note(f"a cleanup was killed at {fatal}")
+            raise
+        shutil.rmtree(root)
+    record_property("crash matrix, processes killed", len(rehearsal.cases))
+
+
+def files_of_tables(root: Path) -> set[str]:
+    found = [path for place in ("nodes", "edges") for path in (root / place).rglob("*")]
+    return {path.relative_to(root).as_posix() for path in found if path.is_file()}
 
 
 def test_every_point_is_tested(
@@ -199,15 +253,14 @@ def test_every_point_is_tested(
         for passing in rehearsal.cases:
             targets[passing.point].add(passing.target)
             families[passing.point].add(WRITERS[rehearsal.kind].family)
-    # Cleanups are killed in tests/maintain.
-    of_writes = {point for point in FAILPOINTS if not point.startswith("cleanup_")}
-    assert set(targets) == {*of_writes, *STORAGE_POINTS}
+    assert set(targets) == {*FAILPOINTS, *STORAGE_POINTS}
     for point in ("before_commit", "after_commit"):
         assert len(targets[point] - {"manifest", "audit"}) == 4, "every table is committed to"
         assert targets[point] >= {"manifest", "audit"}
     for point in ("before_put", "after_put"):
-        assert targets[point] == {"intent", "probe", "ticket", "_schema.pg"}
-    writers = set(get_args(Family)) - {"sweep", "branching"}
+        # Whether storage creates an object only once is probed once in the life of a process.
+        assert targets[point] - {"probe"} == {"intent", "ticket", "names", "_schema.pg"}
+    writers = set(get_args(Family)) - {"sweep", "cleanup", "branching"}
     for point in ("txn_captured", "changes_built", "changes_checked", "rows_written"):
         assert families[point] == writers
     for point in ("table_staged", "publish_ready", "published"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any, Literal
 
@@ -44,7 +45,16 @@ edge ActedIn: Person -> Film {
 
 Step = Callable[[og.Graph], object]
 Family = Literal[
-    "mutation", "load", "branch", "announced", "overtaken", "merge", "branching", "sweep"
+    "mutation",
+    "load",
+    "branch",
+    "announced",
+    "overtaken",
+    "collected",
+    "merge",
+    "branching",
+    "sweep",
+    "cleanup",
 ]
 LONG_AGO = 1_700_000_000_000_000
 """When the dead writers of the sweeps began, so that they have expired by any clock."""
@@ -129,7 +139,9 @@ def leave_intent(*, published: bool, branch: str = "main") -> Step:
     def step(graph: og.Graph) -> None:
         shown = graph.snapshot(branch).tables["node:Person"]
         commit = CommitIntent.mint("dead")
-        intent = Intent.mint("Load", branch, commit, [IntentTable.of(shown.table, shown.version)])
+        tables = [IntentTable.of(shown.table, shown.version)]
+        branch_id = graph.manifest.branch_id(branch)
+        intent = Intent.mint("Load", branch, commit, tables, branch_id)
         objects = ControlObjects(graph.location)
         live = LiveIntent.open(objects, intent, clock=lambda: LONG_AGO)
         table = table_of(graph, "node:Person", branch)
@@ -139,7 +151,7 @@ def leave_intent(*, published: bool, branch: str = "main") -> Step:
             rows = pa.table({"id": ["Ghost"], "name": ["Ghost"]})
             pin = insert(table, rows, stamp(commit.id, intent.operation_id, "logical"))
             change = AdvanceTable(shown.identity, shown.version, pin)
-            graph.manifest.publish(branch, PublishRequest(commit, (change,)))
+            graph.manifest.publish(branch_id, PublishRequest(commit, (change,)))
 
     return step
 
@@ -155,6 +167,19 @@ def leave_orphan(graph: og.Graph) -> None:
     graph.branches.create("gone")
     leave_intent(published=False, branch="gone")(graph)
     graph.branches.delete("gone")
+
+
+def leave_garbage(graph: og.Graph) -> None:
+    """Commits that nobody keeps, a branch that was merged and deleted, and one that stays."""
+    diverge(CHANGED_ONE, CHANGED_OTHER)(graph)
+    merge(delete_source=True)(graph)
+    diverge(CHANGED_OTHER, CHANGED_ONE)(graph)
+    leave_orphan(graph)
+
+
+def collect(graph: og.Graph) -> None:
+    """Reclaim all but what the heads show."""
+    assert graph.cleanup(1, grace=timedelta(0)).errors == {}
 
 
 def reopen(graph: og.Graph) -> object:
@@ -193,6 +218,8 @@ UPSERTS = (envelope("Person", "Ann", age=50), envelope("Person", "Gus", age=20))
 ONE_MORE = run('insert Person { name: "Rival", age: 1 }')
 CHANGED_ANN = run('update Person set { age: 77 } where name = "Ann"')
 CASCADE = 'delete Person where name = "Bob"'
+SAME_GUS = run('insert Person { name: "Gus", age: 1 }')
+STAGED = "table_staged"
 CHANGED_EVE = run('update Person set { age: 78 } where name = "Eve"')
 CHANGED_ONE = 'update Person set { age: 51 } where name = "Ann"'
 CHANGED_OTHER = 'update Person set { age: 52 } where name = "Cid"'
@@ -278,9 +305,33 @@ WRITERS: dict[str, Writer] = {
         rival=slip_in,
         overtaken_at="publish_ready",
     ),
-    "prepared-again": Writer("overtaken", load("merge", *UPSERTS), rival=CHANGED_ANN),
+    "rebased-upsert": Writer("overtaken", load("merge", *UPSERTS), rival=CHANGED_ANN),
+    "prepared-again": Writer("overtaken", load("merge", *UPSERTS), rival=SAME_GUS),
     "prepared-again-announced": Writer(
-        "overtaken", load("merge", *UPSERTS), rival=CHANGED_ANN, announced=True
+        "overtaken", load("merge", *UPSERTS), rival=SAME_GUS, announced=True
+    ),
+    "staged-again-insert": Writer(
+        "collected", run('insert Person { name: "Gus" }'), rival=collect, overtaken_at=STAGED
+    ),
+    "staged-again-update": Writer(
+        "collected",
+        run('update Person set { age: 40 } where name = "Ann"'),
+        rival=collect,
+        overtaken_at="publish_ready",
+    ),
+    "staged-again-forking": Writer(
+        "collected",
+        load("append", *UPSERTS[1:], branch="new", from_branch="main"),
+        branch="new",
+        rival=collect,
+        overtaken_at=STAGED,
+    ),
+    "collected-announced": Writer(
+        "collected",
+        load("merge", *UPSERTS),
+        rival=collect,
+        overtaken_at=STAGED,
+        announced=True,
     ),
     "merge-forward": Writer("merge", merge(), before=diverge(THERE)),
     "merge-rows": Writer("merge", merge(), before=diverge(THERE, HERE)),
@@ -298,6 +349,7 @@ WRITERS: dict[str, Writer] = {
     "sweep-forward": Writer("sweep", reopen, before=leave_intent(published=True)),
     "sweep-back": Writer("sweep", reopen, before=leave_much),
     "sweep-orphan": Writer("sweep", reopen, before=leave_orphan),
+    "cleanup": Writer("cleanup", collect, before=leave_garbage),
 }
 
 
