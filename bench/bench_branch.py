@@ -8,7 +8,7 @@ not installed is left out.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from itertools import count
@@ -16,7 +16,9 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import lance
+import pyarrow as pa
 
+import omnigraph as og
 from bench.branch.data import People
 from bench.branch.rounds import Step, run_round
 from bench.branch.systems import PEER, Omnigraph
@@ -28,7 +30,7 @@ from bench.ratio import Ratio
 from bench.traversal.systems import is_installed
 
 MERGED, TABLES = "OMNIGRAPH_BENCH_MERGED", "OMNIGRAPH_BENCH_TABLES"
-CREATE_LIMIT, GROWTH_LIMIT = 3.0, 2.0
+CREATE_LIMIT, GROWTH_LIMIT, NUMBER_LIMIT = 1.2, 2.0, 1.3
 AHEAD_OF_PEER = 1.0
 INSERT = "query q($n: String) { insert Person { name: $n, age: 3 } }"
 
@@ -44,6 +46,8 @@ class Size:
     tables: tuple[int, ...] = (10_000, 100_000, 1_000_000)
     rounds: int = 3
     runs: int = 15
+    branches: tuple[int, int] = (10, 1_000)
+    """Few and many: what one of them costs is to be the same."""
 
 
 def run() -> list[Ratio]:
@@ -71,6 +75,7 @@ def measure(size: Size) -> list[Ratio]:
             peer.load()
         # Each part has tables of its own: what one leaves behind, the next would have to read.
         ratios = _one_branch(_Subject.make(directory / "one", min(size.tables)), peer, size.runs)
+        ratios += _many_branches(directory / "many", size)
         subjects = [_Subject.make(directory / f"t{rows}", rows) for rows in size.tables]
         growth, growth_goals = _growth(subjects, min(size.merged), size.rounds)
         subject = _Subject.make(directory / "merges", max(size.tables))
@@ -102,30 +107,81 @@ class _Subject:
 
 
 def _one_branch(subject: _Subject, peer: PeerWorker | None, runs: int) -> list[Ratio]:
-    """Making a branch beside what Lance does for one, and writing to it beside writing to main."""
+    """Making a branch beside a small dataset, and writing to it beside writing to main."""
     graph, numbers = subject.system.graph, count()
     head = graph.manifest.view().log.head()
-    raw = lance.write_dataset(head, graph.location.join("raw.lance").uri)
+    rows = pa.concat_tables([head] * (60 // head.num_rows + 1)).slice(0, 60)
     create, floor = costs(
         [
             lambda: graph.branches.create(f"made-{next(numbers)}"),
-            lambda: raw.create_branch(f"made-{next(numbers)}"),
+            lambda: lance.write_dataset(
+                rows, graph.location.join(f"raw-{next(numbers)}.lance").uri
+            ),
         ],
         runs=runs,
     )
     first, on_main = _first_writes(subject, runs)
     cells: list[Cost] = [create, floor, first, on_main]
-    print(line("", ["create a branch", "Lance's own", "first insert there", "insert on main"]))
+    print(line("", ["create a branch", "write 60 rows", "first insert there", "insert on main"]))
     print(line("ours", cells))
     if peer is not None:
         seconds = min(peer.branch(f"made-{number}") for number in range(runs))
         print(line(PEER, [f"{1e3 * seconds:.1f} ms"]))
     return [
         Ratio(
-            "create a branch / Lance's create_branch", create.seconds, floor.seconds, CREATE_LIMIT
+            "create a branch / write_dataset of 60 rows",
+            create.seconds,
+            floor.seconds,
+            CREATE_LIMIT,
         ),
         Ratio("first insert on a branch / on main", first.seconds, on_main.seconds, float("inf")),
     ]
+
+
+def _many_branches(directory: Path, size: Size) -> list[Ratio]:
+    """What one branch costs beside few others and beside many."""
+    directory.mkdir()
+    subjects = [_Branches.make(directory / f"b{number}", number) for number in size.branches]
+    steps = ("create", "open", "write", "delete")
+    print(line("", [*steps]))
+    found: dict[str, list[Cost]] = {}
+    for step in steps:
+        found[step] = costs([getattr(one, step) for one in subjects], runs=size.runs)
+    for place, number in enumerate(size.branches):
+        print(line(f"ours  {number:,} branches", [found[step][place] for step in steps]))
+    few_of, many_of = size.branches
+    return [
+        Ratio(f"{step}, {many_of:,} branches / {few_of}", many.seconds, few.seconds, NUMBER_LIMIT)
+        for step, (few, many) in found.items()
+    ]
+
+
+@dataclass(slots=True)
+class _Branches:
+    """A small graph with so many branches."""
+
+    graph: og.Graph
+    numbers: Iterator[int]
+    made: list[str]
+
+    @classmethod
+    def make(cls, place: Path, number: int) -> _Branches:
+        graph = og.init(place, "node Person { name: String @key  age: I32? }")
+        names = [graph.branches.create(f"b{one}") for one in range(number)]
+        return cls(graph, count(), names)
+
+    def create(self) -> None:
+        self.made.append(self.graph.branches.create(f"new-{next(self.numbers)}"))
+
+    def open(self) -> None:
+        og.open(str(self.graph.location), read_only=True).snapshot(self.made[0])
+
+    def write(self) -> None:
+        name = f"p{next(self.numbers)}"
+        self.graph.mutate(INSERT, params={"n": name}, branch=self.made[0])
+
+    def delete(self) -> None:
+        self.graph.branches.delete(self.made.pop())
 
 
 def _first_writes(subject: _Subject, runs: int) -> list[Cost]:
