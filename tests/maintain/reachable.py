@@ -192,10 +192,10 @@ def pins(place: Path, version: int) -> Iterator[tuple[str, int]]:
 
 
 def head_rows(place: Path, version: int | None = None) -> list[dict[str, Any]]:
-    """The rows of the head fragment: the one that was written to become the newest version."""
+    """The rows of the head fragment: the newest."""
     fragments = lance.dataset(str(place), version=version).get_fragments()
-    heads = [fragment.to_table().to_pylist() for fragment in fragments]
-    return max(heads, key=lambda rows: int(rows[0]["_generation"]))
+    head = max(fragments, key=lambda fragment: fragment.fragment_id)
+    return head.to_table().to_pylist()  # type: ignore[no-any-return]
 
 
 def stored(root: Path) -> set[str]:

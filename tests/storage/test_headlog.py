@@ -1,7 +1,7 @@
 """The compare-and-swap where versions are removed: a stale commit never becomes the head.
 
-Storage compares a commit with the versions since the one it was built on. Where those were
-removed, it lets a stale commit through: on top of the newest version, or into a gap below it.
+A commit becomes the version after the one it was built on. Where that one was removed, storage
+lets a stale commit through, into a gap below the newest version, where nobody looks for it.
 """
 
 from __future__ import annotations
@@ -139,40 +139,53 @@ def test_files_are_all_that_a_version_needs(location: Location) -> None:
     assert numbers(left.replace_head(rows(4)).head()) == [4]
 
 
-# -- a stale commit on top of the newest version ---------------------------------------
+# -- a stale commit in a gap below the newest version -----------------------------------
 
 
+@pytest.mark.parametrize("sealed", [True, False])
 @pytest.mark.parametrize("warm", [True, False])
-def test_stale_commit_on_top_is_not_the_head(location: Location, *, warm: bool) -> None:
+def test_commit_in_a_gap_is_not_acknowledged(
+    location: Location, *, sealed: bool, warm: bool
+) -> None:
     stale = HeadLog.create(location, rows(1))
     if warm:
         stale.head()
     newest = grown(HeadLog.open(location), 2, 3, 4)
     remove(location, [2, 3])
     with pytest.raises(HeadMoved):
-        stale.replace_head(rows(99))
+        stale.replace_head(rows(99), sealed=rows(-1) if sealed else None)
     # Storage did let it through: otherwise this tests nothing.
-    assert versions(location)[-1] == newest.version + 1
+    assert versions(location) == [1, 2, 4]
+    assert numbers(HeadLog.open(location, 2).head()) == [99]
     read = HeadLog.open(location)
-    assert numbers(read.head()) == [4]
-    assert numbers(read.head()) == [4]
-    assert numbers(read.log()) == []
-    assert numbers(newest.head()) == [4]
+    assert (read.version, numbers(read.head()), numbers(read.log())) == (4, [4], [])
+    assert newest.latest_version() == 4
+    assert numbers(newest.replace_head(rows(5)).head()) == [5]
+    assert numbers(HeadLog.open(location).head()) == [5]
 
 
-def test_next_commit_removes_what_a_stale_one_left(location: Location) -> None:
+def test_commit_that_others_overtake_while_it_picks_its_number(location: Location) -> None:
+    stale = HeadLog.create(location, rows(1))
+    newest = grown(HeadLog.open(location), 2, 3, 4)
+    with landing_in_a_gap(stale, newest), pytest.raises(HeadMoved):
+        stale.replace_head(rows(99))
+    assert versions(location) == [1, 2, 4]
+    assert numbers(HeadLog.open(location).head()) == [4]
+
+
+@pytest.mark.parametrize("kept", [[], [1], [1, 2], [3], [1, 3]])
+def test_no_stale_commit_comes_behind_the_newest_version(
+    location: Location, kept: list[int]
+) -> None:
+    """Whichever versions are left, it takes the number after its own or none."""
     stale = HeadLog.create(location, rows(1))
     grown(HeadLog.open(location), 2, 3, 4)
-    remove(location, [2, 3])
+    before = HeadLog.open(location).files()
+    remove(location, [version for version in (1, 2, 3) if version not in kept])
     with pytest.raises(HeadMoved):
         stale.replace_head(rows(99))
-    stray = HeadLog.open(location)
-    cleaned = stray.replace_head(rows(5))
-    for log in (cleaned, HeadLog.open(location)):
-        assert (numbers(log.head()), numbers(log.log())) == ([5], [])
-        # The transaction, the version, and one data file: nothing of the stray one.
-        assert len([name for name in log.files() if name.startswith("data/")]) == 1
-    assert numbers(grown(cleaned, 6, 7).head()) == [7]
+    assert versions(location) == sorted({*kept, 4} | (set() if 2 in kept else {2}))
+    assert HeadLog.open(location).files() == before
 
 
 def test_stale_commits_one_after_another(location: Location) -> None:
@@ -185,81 +198,23 @@ def test_stale_commits_one_after_another(location: Location) -> None:
         with pytest.raises(HeadMoved):
             handle.replace_head(rows(90 + number))
         assert numbers(HeadLog.open(location).head()) == [6]
-    cleaned = HeadLog.open(location).replace_head(rows(7))
-    assert (numbers(cleaned.head()), numbers(cleaned.log())) == ([7], [])
+    assert numbers(HeadLog.open(location).replace_head(rows(7)).head()) == [7]
     assert numbers(HeadLog.open(location).head()) == [7]
 
 
-def test_stale_commit_is_tried_again_on_what_the_head_is(location: Location) -> None:
+def test_successor_of_a_commit_in_a_gap_does_not_count_either(location: Location) -> None:
+    """Somebody reads the version that means nothing, and builds on it."""
     stale = HeadLog.create(location, rows(1))
-    grown(HeadLog.open(location), 2, 3)
-    remove(location, [2])
-    with pytest.raises(HeadMoved):
-        stale.replace_head(rows(99))
-    assert numbers(HeadLog.open(location).replace_head(rows(99)).head()) == [99]
-    assert numbers(HeadLog.open(location).head()) == [99]
-
-
-def test_commit_that_meets_a_stray_one_counts_when_it_is_read(location: Location) -> None:
-    """Built on the true head and put behind the stray one: it is not proven, but it is the head."""
-    stale = HeadLog.create(location, rows(1))
-    true = grown(HeadLog.open(location), 2, 3)
-    rival = HeadLog.open(location)
-    remove(location, [2])
-    with pytest.raises(HeadMoved):
-        stale.replace_head(rows(99))
-    with pytest.raises(HeadMoved):
-        true.replace_head(rows(4))
-    assert numbers(HeadLog.open(location).head()) == [4]
-    # Another one on the same version has lost all the same.
-    with pytest.raises(HeadMoved):
-        rival.replace_head(rows(5))
-    assert numbers(HeadLog.open(location).head()) == [4]
-    cleaned = HeadLog.open(location).replace_head(rows(6))
-    assert (numbers(cleaned.head()), numbers(cleaned.log())) == ([6], [])
-
-
-def test_commit_between_stray_ones_is_never_overtaken(location: Location) -> None:
-    """Two stray commits around a true one, and a fourth that was built on the first of them."""
-    first = HeadLog.create(location, rows(1))
-    second = first.replace_head(rows(2))
-    true = grown(second, 3, 4)
+    newest = grown(HeadLog.open(location), 2, 3, 4)
     remove(location, [2, 3])
     with pytest.raises(HeadMoved):
-        first.replace_head(rows(98))
-    misled = HeadLog.open(location)
-    assert numbers(misled.head()) == [4]
+        stale.replace_head(rows(99))
+    misled = HeadLog.open(location, 2)
     with pytest.raises(HeadMoved):
-        true.replace_head(rows(5))
-    assert numbers(HeadLog.open(location).head()) == [5]
-    with pytest.raises(HeadMoved):
-        second.replace_head(rows(99))
-    assert versions(location) == [1, 4, 5, 6, 7]
-    assert numbers(HeadLog.open(location).head()) == [5]
-    remove(location, [1, 4, 5, 6])
-    with pytest.raises(HeadMoved):
-        misled.replace_head(rows(6))
-    assert numbers(HeadLog.open(location).head()) == [5]
-    cleaned = HeadLog.open(location).replace_head(rows(7))
-    assert (numbers(cleaned.head()), numbers(cleaned.log())) == ([7], [])
-
-
-def test_the_file_of_a_stray_commit_may_be_gone_wherever_it_lies(location: Location) -> None:
-    """A collector takes what was written in an epoch that it ended for garbage."""
-    first = HeadLog.create(location, rows(1))
-    true = grown(first, 2, 3)
-    remove(location, [2])
-    before = HeadLog.open(location).files()
-    with pytest.raises(HeadMoved):
-        first.replace_head(rows(98))
-    stray = HeadLog.open(location).files() - before
-    with pytest.raises(HeadMoved):
-        true.replace_head(rows(4))
-    ControlObjects(location).delete_all([name for name in stray if name.startswith("data/")])
-    read = HeadLog.open(location)
-    assert numbers(read.head()) == [4]
-    cleaned = read.replace_head(rows(5))
-    assert (numbers(cleaned.head()), numbers(HeadLog.open(location).head())) == ([5], [5])
+        misled.replace_head(rows(100))
+    assert versions(location) == [1, 2, 3, 4]
+    assert numbers(HeadLog.open(location).head()) == [4]
+    assert numbers(newest.replace_head(rows(5)).head()) == [5]
 
 
 @pytest.mark.parametrize("true_absorbed", [True, False])
@@ -276,46 +231,15 @@ def test_log_loses_nothing_to_a_stale_commit_that_absorbed_it(
     remove(location, list(range(stale.version + 1, newest)))
     with pytest.raises(HeadMoved):
         stale.replace_head(rows(99), sealed=rows(-1, -2, -3), absorbed=[0, 1, 2])
-    assert versions(location)[-1] == newest + 1
+    assert versions(location)[-1] == newest
     read = HeadLog.open(location)
     assert numbers(read.head()) == [7]
     assert set(numbers(read.log())) == {-1, -2, -3, -4}
-    cleaned = read.replace_head(rows(8), sealed=rows(-5))
-    for after in (cleaned, HeadLog.open(location)):
+    again = read.replace_head(rows(8), sealed=rows(-5))
+    for after in (again, HeadLog.open(location)):
         assert numbers(after.head()) == [8]
         assert set(numbers(after.log())) == {-1, -2, -3, -4, -5}
         assert sum(after.log_sizes()) == after.log().num_rows
-
-
-# -- a stale commit in a gap below the newest version -----------------------------------
-
-
-@pytest.mark.parametrize("sealed", [True, False])
-def test_commit_in_a_gap_is_not_acknowledged(location: Location, *, sealed: bool) -> None:
-    stale = HeadLog.create(location, rows(1))
-    newest = grown(HeadLog.open(location), 2, 3, 4)
-    with landing_in_a_gap(stale, newest), pytest.raises(HeadMoved):
-        stale.replace_head(rows(99), sealed=rows(-1) if sealed else None)
-    # Storage did let it through: otherwise this tests nothing.
-    assert versions(location) == [1, 2, 4]
-    assert numbers(HeadLog.open(location, 2).head()) == [99]
-    read = HeadLog.open(location)
-    assert (read.version, numbers(read.head()), numbers(read.log())) == (4, [4], [])
-    assert numbers(newest.replace_head(rows(5)).head()) == [5]
-    assert numbers(HeadLog.open(location).head()) == [5]
-
-
-def test_successor_of_a_commit_in_a_gap_does_not_count_either(location: Location) -> None:
-    """Somebody reads the version that means nothing, and builds on it."""
-    stale = HeadLog.create(location, rows(1))
-    newest = grown(HeadLog.open(location), 2, 3, 4)
-    with landing_in_a_gap(stale, newest), pytest.raises(HeadMoved):
-        stale.replace_head(rows(99))
-    misled = HeadLog.open(location, 2)
-    with pytest.raises(HeadMoved):
-        misled.replace_head(rows(100))
-    assert numbers(HeadLog.open(location).head()) == [4]
-    assert numbers(HeadLog.open(location).replace_head(rows(5)).head()) == [5]
 
 
 # -- many publishers beside a collector --------------------------------------------------

@@ -21,6 +21,7 @@ _RELEASES = {
     4: "0.8",
     5: "unreleased",
     6: "0.1.0 before branches were datasets of their own",
+    7: "0.1.0 while heads carried their generation",
 }
 
 

@@ -28,7 +28,6 @@ from omnigraph.manifest.rows import from_table, to_table
 from omnigraph.manifest.stamp import check_stamp, stamped
 from omnigraph.manifest.state import ManifestState, fold
 from omnigraph.manifest.view import View, commits_of, find_commit, retained_line
-from omnigraph.storage.files import version_of
 from omnigraph.storage.headlog import HeadLog
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
@@ -36,8 +35,6 @@ from omnigraph.storage.objects import ControlObjects
 T = TypeVar("T")
 MANIFEST_NAME = "__manifest"
 ATTEMPTS = 8
-LATE = 4
-"""So many versions behind the one it aimed at a commit is looked for."""
 MAX_VIEWS = 256
 """Of so many branches the newest state is remembered."""
 
@@ -148,41 +145,19 @@ class Manifest:
         return view
 
     def find_state(self, commit: Commit) -> View | None:
-        """The state a commit published; None when it is not there any more.
-
-        A commit that met a stray one lies a version or two behind the one it aimed at.
-        """
-        stored = commit.stored
-        view = self._view_of(stored)
-        if view is not None and view.state.head_commit_id == commit.id:
-            return view
-        for version in self._versions_after(stored):
-            view = self._view_of(StoredVersion(stored.branch_id, version))
-            if view is not None and view.state.head_commit_id == commit.id:
-                return view
-            if view is not None and commit.id in view.state.known_commits:
-                return None  # the branch had moved on by then
-        return None
-
-    def _versions_after(self, stored: StoredVersion) -> list[int]:
-        """The next few versions of a branch that are there."""
-        objects = ControlObjects(self.location.join(stored.branch_id))
-        found = (version_of(name) for name in objects.names_in("_versions"))
-        return sorted(
-            version for version in found if version is not None and version > stored.version
-        )[:LATE]
-
-    def view_of(self, stored: StoredVersion) -> View:
-        """The state of a branch at a version of its manifest; a StorageError if there is none."""
-        return self._read(HeadLog.open(self.location.join(stored.branch_id), stored.version))
-
-    def _view_of(self, stored: StoredVersion) -> View | None:
+        """The state a commit published; None when it is not there any more."""
         try:
-            return self.view_of(stored)
+            view = self.view_of(commit.stored)
         except StorageError as error:
             if error.kind != "not_found":
                 raise
             return None
+        # Once a version was removed, a commit that came too late may lie in its place.
+        return view if view.state.head_commit_id == commit.id else None
+
+    def view_of(self, stored: StoredVersion) -> View:
+        """The state of a branch at a version of its manifest; a StorageError if there is none."""
+        return self._read(HeadLog.open(self.location.join(stored.branch_id), stored.version))
 
     def require_retained(self, commit: Commit) -> None:
         """Refuse a commit of which no branch says that it can still be read.

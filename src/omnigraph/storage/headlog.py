@@ -1,14 +1,13 @@
 """A table with one head fragment that every commit replaces, and sealed log fragments behind it.
 
-Owns the compare-and-swap: two commits from one version remove the same fragment, so storage
-lets exactly one of them through, and a commit counts only when the newest version is proven
-to be built on it. Knows nothing of what the rows mean. Reading the head costs the same
-however long the log is.
+Owns the compare-and-swap: a commit becomes the version after the one it was built on, or
+nothing, and it counts only when that version is proven to be the newest. Knows nothing of
+what the rows mean. Reading the head costs the same however long the log is.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 import lance
@@ -16,7 +15,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from lance.commit import CommitConflictError
 from lance.dataset import LanceDataset, LanceOperation, Transaction
-from lance.fragment import LanceFragment, write_fragments
+from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.failures import classify, storage_errors
@@ -31,10 +30,6 @@ QUEUE = "_turns"
 
 By its name it is listed right before the versions, and behind the transactions, which are many.
 """
-GENERATION = "_generation"
-"""One more than that of the head it replaces; 0 in sealed rows."""
-AIM = "_aim"
-"""The version that a head was written to become; 0 in sealed rows."""
 
 
 class HeadMoved(Exception):
@@ -42,17 +37,6 @@ class HeadMoved(Exception):
 
     Somebody else was first, or it cannot be told apart from that without reading.
     """
-
-
-@dataclass(frozen=True, slots=True)
-class _Parts:
-    """The fragments of a version by what they are, oldest first."""
-
-    head: LanceFragment
-    generation: int
-    log: tuple[LanceFragment, ...]
-    strays: tuple[LanceFragment, ...] = ()
-    """Heads of commits that were prepared on a version long gone and found no opposition."""
 
 
 @dataclass(slots=True)
@@ -66,7 +50,7 @@ class HeadLog:
     is_alone: bool = False
     """Whether the version it was committed on was gone by then, and all others with it perhaps."""
     _objects: ControlObjects | None = field(default=None, repr=False, compare=False)
-    _parts: _Parts | None = field(default=None, repr=False, compare=False)
+    _fragments: tuple[LanceFragment, ...] | None = field(default=None, repr=False, compare=False)
 
     # -- making and opening ----------------------------------------------------------
 
@@ -74,11 +58,10 @@ class HeadLog:
     def create(cls, location: Location, head: pa.Table) -> HeadLog:
         """Make the table with its first head; fails when there is one already."""
         with storage_errors(f"cannot create {location}"):
-            rows = _marked(head, 1, 1)
             # Not by `write_fragments`, which looks first whether there is a dataset.
             fragment = LanceFragment.create(
                 location.uri,
-                rows,
+                head,
                 mode="create",
                 data_storage_version="2.2",
                 storage_options=location.storage_options,
@@ -87,7 +70,7 @@ class HeadLog:
             try:
                 dataset = LanceDataset.commit(
                     location.uri,
-                    LanceOperation.Overwrite(rows.schema, [fragment]),
+                    LanceOperation.Overwrite(head.schema, [fragment]),
                     max_retries=0,
                     enable_stable_row_ids=True,
                     storage_options=location.storage_options,
@@ -137,86 +120,36 @@ class HeadLog:
 
     def head(self) -> pa.Table:
         """The rows of the head fragment."""
-        *others, newest = self._fragments()
-        rows = self._read(newest)
-        if rows is not None:
-            generation, aim = _marks(rows)
-            if aim == self.version:
-                # Nothing came between it and the version it was built on.
-                self._parts = _Parts(newest, generation, tuple(others))
-                return rows.drop_columns([GENERATION, AIM])
-        with storage_errors(f"cannot read {self.location}"):
-            return self._part().head.to_table().drop_columns([GENERATION, AIM])
-
-    def _read(self, fragment: LanceFragment, *columns: str) -> pa.Table | None:
-        """The rows of a fragment, or of some columns the first; None when its file is gone."""
-        try:
-            with storage_errors(f"cannot read {self.location}"):
-                if columns:
-                    return fragment.to_table(columns=list(columns), limit=1)
-                return fragment.to_table()
-        except StorageError as error:
-            if error.kind != "not_found":
-                raise
-            return None
+        return self._rows(self._parts[-1:])
 
     def log(self, where: pc.Expression | None = None) -> pa.Table:
         """The rows of every sealed fragment that pass the filter, oldest first."""
-        return self._rows(self._part().log, where)
+        return self._rows(self._parts[:-1], where)
 
     def log_sizes(self) -> list[int]:
         """How many rows each sealed fragment holds, oldest first."""
-        return [int(fragment.physical_rows) for fragment in self._part().log]
+        return [int(fragment.physical_rows) for fragment in self._parts[:-1]]
 
     def log_rows(self, positions: Sequence[int]) -> pa.Table:
         """The rows of some sealed fragments, by their position in the log."""
-        log = self._part().log
-        return self._rows([log[position] for position in positions])
+        return self._rows([self._parts[position] for position in positions])
 
     def _rows(
-        self, fragments: Iterable[LanceFragment], where: pc.Expression | None = None
+        self, fragments: Sequence[LanceFragment], where: pc.Expression | None = None
     ) -> pa.Table:
         with storage_errors(f"cannot read {self.location}"):
             found = [fragment.to_table(filter=where) for fragment in fragments]
-        table = pa.concat_tables(found) if found else self._dataset.schema.empty_table()
-        return table.drop_columns([GENERATION, AIM])
+        return pa.concat_tables(found) if found else self._dataset.schema.empty_table()
 
-    def _fragments(self) -> list[LanceFragment]:
-        fragments = self._dataset.get_fragments()
-        if not fragments:
-            raise StorageError(f"{self.location} has no rows: it was emptied", kind="permanent")
-        return sorted(fragments, key=lambda fragment: fragment.fragment_id)
-
-    def _part(self) -> _Parts:
-        """Which fragment is what; the newest is the head unless a stray lies behind it.
-
-        A commit on a version whose successors have been collected meets no opposition: storage
-        compares it with every version since, and those are gone. It puts a second head behind
-        the true one, which descends from the head that both knew: so its generation is at
-        most that one's, and of two of one generation the true one came first. Its file may even
-        be gone: a collector that ended the epoch it was written in took it for garbage.
-        """
-        if self._parts is None:
-            fragments = self._fragments()
-            ages: dict[int, int] = {}
-            gone: list[LanceFragment] = []
-            for one in fragments:
-                rows = self._read(one, GENERATION, AIM)
-                if rows is None:
-                    gone.append(one)
-                else:
-                    ages[one.fragment_id] = _marks(rows)[0]
-            heads = [one for one in fragments if ages.get(one.fragment_id, 0) > 0]
-            if not heads:
-                raise StorageError(f"{self.location} has no head", kind="not_found")
-            head = max(heads, key=lambda one: (ages[one.fragment_id], -one.fragment_id))
-            self._parts = _Parts(
-                head,
-                ages[head.fragment_id],
-                tuple(one for one in fragments if ages.get(one.fragment_id) == 0),
-                (*(one for one in heads if one is not head), *gone),
-            )
-        return self._parts
+    @property
+    def _parts(self) -> tuple[LanceFragment, ...]:
+        """The sealed fragments, oldest first, and the head at the end."""
+        if self._fragments is None:
+            found = self._dataset.get_fragments()
+            if not found:
+                raise StorageError(f"{self.location} has no rows: it was emptied", kind="permanent")
+            self._fragments = tuple(sorted(found, key=lambda fragment: fragment.fragment_id))
+        return self._fragments
 
     # -- writing ---------------------------------------------------------------------
 
@@ -232,14 +165,11 @@ class HeadLog:
 
         Returns only what is proven to be the newest version; raises HeadMoved otherwise.
         """
-        parts = self._part()
-        aim = self.version + 1
-        gone = [parts.head, *parts.strays, *(parts.log[position] for position in absorbed)]
-        tables = [_marked(head, parts.generation + 1, aim)]
-        if sealed is not None:
-            tables.insert(0, _marked(sealed, 0, 0))
+        tables = [head] if sealed is None else [sealed, head]
+        *log, _ = self._parts
+        stay = [one.metadata for place, one in enumerate(log) if place not in absorbed]
         try:
-            dataset = self._commit(tables, gone, properties or {})
+            dataset = self._commit(stay, tables, properties or {})
         except StorageError as error:
             if error.kind != "not_found":
                 raise
@@ -247,23 +177,26 @@ class HeadLog:
             # Lance was reading: so this version has been superseded.
             raise HeadMoved from error
         versions, is_awaited = self._look()
-        if int(dataset.version) != aim or versions[0] != aim:
+        if versions[0] != dataset.version:
+            # Versions after the one it was built on had been removed, so that there was room
+            # for it below the newest: nobody will ever read it.
             raise HeadMoved
         is_alone = versions[-1] != self.version
-        committed = HeadLog(self.location, dataset, is_awaited, is_alone, self._objects)
-        ordered = committed._fragments()
-        committed._parts = _Parts(ordered[-1], parts.generation + 1, tuple(ordered[:-1]))
-        return committed
+        return HeadLog(self.location, dataset, is_awaited, is_alone, self._objects)
 
     def _commit(
         self,
+        stay: Sequence[FragmentMetadata],
         tables: Sequence[pa.Table],
-        gone: Sequence[LanceFragment],
         properties: Mapping[str, str],
     ) -> LanceDataset:
-        """Write tables as fragments that take the place of others, on this version."""
+        """Write tables as fragments behind those that stay, as the version after this one.
+
+        An overwrite that is not retried is the one operation that Lance never moves behind
+        other commits.
+        """
         with storage_errors(f"cannot publish {self.location}"):
-            fragments = [
+            written = [
                 fragment
                 for table in tables
                 for fragment in write_fragments(
@@ -275,15 +208,7 @@ class HeadLog:
             ]
             transaction = Transaction(
                 self.version,
-                LanceOperation.Update(
-                    removed_fragment_ids=[fragment.fragment_id for fragment in gone],
-                    new_fragments=fragments,
-                    update_mode="rewrite_rows",
-                    # Without all of them an index would claim the new fragment and answer stale.
-                    fields_for_preserving_frag_bitmap=[
-                        found.id() for found in self._dataset.lance_schema.fields()
-                    ],
-                ),
+                LanceOperation.Overwrite(self._dataset.lance_schema, [*stay, *written]),
                 transaction_properties=dict(properties),
             )
             reach("before_commit", self.location.uri)
@@ -343,17 +268,3 @@ class HeadLog:
             if error.kind != "not_found":
                 raise
             return None
-
-
-def _marked(rows: pa.Table, generation: int, aim: int) -> pa.Table:
-    for name, number in ((GENERATION, generation), (AIM, aim)):
-        column = pa.repeat(pa.scalar(number, pa.uint64()), rows.num_rows)
-        rows = rows.append_column(pa.field(name, pa.uint64(), nullable=False), column)
-    return rows
-
-
-def _marks(rows: pa.Table) -> tuple[int, int]:
-    """The generation and the aim of a fragment."""
-    if not rows.num_rows:
-        return 0, 0
-    return int(rows.column(GENERATION)[0].as_py()), int(rows.column(AIM)[0].as_py())
