@@ -78,7 +78,7 @@ def create_graph(
     ]
     if objects.read(CLAIM_NAME) != claim:
         raise Conflict(f"another init with --force has taken over {root}: nothing was made here")
-    Manifest(root).create(MAIN, fold(entries))
+    Manifest(root).create(fold(entries))
     keep_reserve(objects)
     try:
         release_claim(objects, claim)

@@ -6,6 +6,7 @@ Owns what a name may be. Never looks at which branches exist.
 from __future__ import annotations
 
 import unicodedata
+from collections.abc import Collection
 
 from omnigraph.errors import BadRequest
 
@@ -54,9 +55,12 @@ def _shown(name: str) -> str:
     return name if len(name) <= 64 else f"{name[:60]}…"
 
 
-def path_conflict(name: str, others: list[str]) -> str | None:
+def path_conflict(name: str, others: Collection[str]) -> str | None:
     """An existing branch that is a path above or below the name, if there is one."""
-    for other in others:
-        if other.startswith(f"{name}/") or name.startswith(f"{other}/"):
-            return other
-    return None
+    parts = name.split("/")
+    for length in range(1, len(parts)):
+        above = "/".join(parts[:length])
+        if above in others:
+            return above
+    below = f"{name}/"
+    return next((other for other in others if other.startswith(below)), None)

@@ -136,7 +136,7 @@ class BranchRefs:
         taken = refs.names.get(name)
         if taken is not None and not self._has_ended(taken.id, or_is_gone=True):
             raise Conflict(f"branch {name} exists already", details={"branch": name})
-        other = path_conflict(name, [MAIN, *refs.names])
+        other = path_conflict(name, {MAIN, *refs.names})
         if other is not None:
             raise Conflict(
                 f"branch {name} cannot exist beside {other}: one name is a path above the other",

@@ -29,8 +29,7 @@ KEPT, MANY = 8, 32
 RefKind = Literal["branch"]
 
 
-@dataclass(frozen=True, slots=True)
-class Ref:
+class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """What a name means: a branch, by an id that no other ever has."""
 
     id: str

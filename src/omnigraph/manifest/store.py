@@ -12,6 +12,8 @@ from dataclasses import replace
 from threading import Lock
 from typing import TypeVar
 
+import pyarrow as pa
+
 from omnigraph.errors import (
     BranchNotFound,
     ChangeFeedGap,
@@ -299,13 +301,18 @@ class Manifest:
             state.head.oldest_commit_id,
             origin,
         )
-        self.create(branch_id, replace(state, head=head))
+        self._create(branch_id, replace(state, head=head), HeadLog.create_alone)
 
-    def create(self, branch_id: str, state: ManifestState) -> None:
+    def create(self, state: ManifestState) -> None:
+        """Write the first version of main; of two who do, one gets an error."""
+        self._create(MAIN, state, HeadLog.create)
+
+    def _create(
+        self, branch_id: str, state: ManifestState, make: Callable[[Location, pa.Table], HeadLog]
+    ) -> None:
         """Write the first version of a branch's manifest; an error is read back."""
-        rows = stamped(to_table(state.entries()))
         try:
-            HeadLog.create(self.location.join(branch_id), rows)
+            make(self.location.join(branch_id), stamped(to_table(state.entries())))
         except StorageError as failure:
             # The answer may have got lost.
             try:

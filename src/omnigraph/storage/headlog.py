@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import lance
 import pyarrow as pa
@@ -25,6 +26,7 @@ from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.session import shared_session
 
+DATA_FORMAT: Final = "2.2"
 QUEUE = "_turns"
 """Where writers that wait for their turn leave a word.
 
@@ -63,7 +65,7 @@ class HeadLog:
                 location.uri,
                 head,
                 mode="create",
-                data_storage_version="2.2",
+                data_storage_version=DATA_FORMAT,
                 storage_options=location.storage_options,
             )
             reach("before_commit", location.uri)
@@ -80,6 +82,22 @@ class HeadLog:
                     raise
                 # Lance takes it for a change of the version before the first, and finds none.
                 raise StorageError(f"{location} exists already", kind="precondition") from error
+            reach("after_commit", location.uri)
+        return cls(location, dataset)
+
+    @classmethod
+    def create_alone(cls, location: Location, head: pa.Table) -> HeadLog:
+        """Make the table where nobody else would: in one call, which two could not race in."""
+        with storage_errors(f"cannot create {location}"):
+            reach("before_commit", location.uri)
+            dataset = lance.write_dataset(
+                head,
+                location.uri,
+                mode="create",
+                data_storage_version=DATA_FORMAT,
+                enable_stable_row_ids=True,
+                storage_options=location.storage_options,
+            )
             reach("after_commit", location.uri)
         return cls(location, dataset)
 

@@ -7,6 +7,7 @@ Must never offer a conditional replace: local disks cannot do it.
 from __future__ import annotations
 
 import os
+import re
 import uuid
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,8 @@ if TYPE_CHECKING:
 PROBE = "__probe"
 # What one request may delete at most.
 _BULK = 1_000
+# What the library calls an object on a local disk until it is whole.
+_CUT_SHORT = re.compile(r"#[0-9]+$")
 # Where this process has seen that an object is created only once.
 _proven: set[str] = set()
 
@@ -147,6 +150,8 @@ class ControlObjects:
         if self._is_absent():
             return []
         with storage_errors(f"listing {self._shown(prefix)}"):
+            if self.location.is_local:
+                return sorted(_local_objects(Path(self.location.path), prefix))
             return sorted(
                 found["path"]
                 for chunk in obstore.list(self._store, prefix or None)
@@ -287,6 +292,14 @@ def _local_names(root: Path, directory: str) -> list[str]:
             return [f"{directory}/{entry.name}" for entry in found]
     except FileNotFoundError:
         return []
+
+
+def _local_objects(root: Path, prefix: str) -> Iterator[str]:
+    """The names of all files but those that a put which was cut short has left."""
+    for directory, _, names in os.walk(root / prefix):
+        path = Path(directory).relative_to(root).as_posix()
+        above = "" if path == "." else f"{path}/"
+        yield from (f"{above}{name}" for name in names if not _CUT_SHORT.search(name))
 
 
 def _local_entries(root: Path, prefix: str) -> Iterator[StoredObject]:
