@@ -31,6 +31,7 @@ from omnigraph.storage.headlog import HeadLog
 from omnigraph.storage.location import Location
 from omnigraph.storage.objects import ControlObjects
 from omnigraph.storage.table import TablePin
+from omnigraph.version import INTERNAL_SCHEMA
 
 PERSON = TableIdentity(1, 1)
 KNOWS = TableIdentity(2, 1)
@@ -56,7 +57,7 @@ def first_state() -> ManifestState:
     return fold(genesis())
 
 
-def make_manifest(root: Location, stamp: str | None = "7") -> Manifest:
+def make_manifest(root: Location, stamp: str | None = str(INTERNAL_SCHEMA)) -> Manifest:
     """A manifest in its first version, written with a format stamp."""
     metadata = {} if stamp is None else {rows.FORMAT_KEY: stamp.encode()}
     head = rows.to_table(genesis()).replace_schema_metadata(metadata)

@@ -22,6 +22,7 @@ from omnigraph.manifest.rows import FORMAT_KEY, to_table
 from omnigraph.manifest.state import ManifestState
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.location import Location
+from omnigraph.version import INTERNAL_SCHEMA
 from tests.manifest.graphs import KNOWS, PERSON, advance, fork, genesis, make_manifest, pin, request
 
 
@@ -199,7 +200,8 @@ def test_view_is_fresh(manifest: Manifest, root: Location) -> None:
     [
         ("6", "export it with that release and import it into a new graph"),
         ("3", "0.6.2 to 0.7.2"),
-        ("8", "upgrade the program"),
+        ("7", "while heads carried their generation"),
+        (str(INTERNAL_SCHEMA + 1), "upgrade the program"),
         (None, "no format stamp"),
         ("six", "no format stamp"),
         ("²", "no format stamp"),
@@ -217,7 +219,8 @@ def test_wrong_stamp_is_refused(root: Location, stamp: str | None, advice: str) 
 def test_stamp_that_changes_under_an_open_handle(manifest: Manifest) -> None:
     manifest.view()
     dataset = lance.dataset(dataset_of(manifest))
-    dataset.update_schema_metadata({"omnigraph:internal_schema_version": "8"})
+    newer = str(INTERNAL_SCHEMA + 1)
+    dataset.update_schema_metadata({"omnigraph:internal_schema_version": newer})
     with pytest.raises(UnsupportedFormat):
         manifest.publish("main", request())
     with pytest.raises(UnsupportedFormat):
@@ -233,7 +236,7 @@ def test_graph_with_one_manifest_for_all_branches_is_refused(root: Location) -> 
     for act in (manifest.view, manifest.commits, lambda: manifest.publish("main", request())):
         with pytest.raises(UnsupportedFormat, match="export it") as caught:
             act()
-        assert caught.value.details == {"found": "6", "supported": 7}
+        assert caught.value.details == {"found": "6", "supported": INTERNAL_SCHEMA}
     with pytest.raises(UnsupportedFormat):
         fork(manifest, "new")
     assert lance.dataset(root.join("__manifest").uri).version == 1
