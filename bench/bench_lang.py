@@ -16,7 +16,7 @@ from omnigraph.lang.query.compile import check_query
 from omnigraph.lang.query.parser import parse_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.lang.schema.parser import parse_schema
+from omnigraph.lang.schema.syntax.parser import parse_schema
 from omnigraph.lang.source import Source
 
 COMPILE_LIMIT = 15.0

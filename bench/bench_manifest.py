@@ -17,11 +17,11 @@ from tempfile import TemporaryDirectory
 import omnigraph.graph as og
 from bench.cost import Cost, costs, line
 from bench.ratio import Ratio
-from omnigraph.manifest.changes import AdvanceTable
 from omnigraph.manifest.entries import MAIN, Commit, TableIdentity
+from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage import session
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables import handles
 from tests.manifest.graphs import advance, copy_manifest, make_manifest, pin, request
 from tests.s3_server import running
 
@@ -102,7 +102,7 @@ def _measure(histories: Sequence[History]) -> Costs:
 
 def _forget() -> None:
     """Empty the caches of this process, as if it had just started."""
-    session._session = None  # noqa: SLF001 - the product never has a reason to
+    handles._session = None  # noqa: SLF001 - the product never has a reason to
 
 
 # -- histories -------------------------------------------------------------------------

@@ -27,8 +27,8 @@ from lance.fragment import write_fragments
 import omnigraph.graph as og
 from bench.ratio import Ratio, interleaved
 from omnigraph.graph import Graph
-from omnigraph.storage.headlog import HeadLog
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import HeadLog
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  city: String?  joined: Date?  score: F64? }

@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from omnigraph.storage.meter import measure
+from omnigraph.storage.objects.meter import measure
 
 LABEL, CELL = 22, 21
 

@@ -21,8 +21,8 @@ from demo.branching import show_branches
 from demo.searching import show_search
 from demo.telling import HERE, check, run, say
 from omnigraph import lang
-from omnigraph.write.intents import LIFETIME, microseconds, microseconds_now
-from omnigraph.write.sweep import MARGIN, sweep
+from omnigraph.write.recovery.intents import LIFETIME, microseconds, microseconds_now
+from omnigraph.write.recovery.sweep import MARGIN, sweep
 
 POPULAR = (
     "query popular() { match { $p: Person $q: Person $q knows $p } "

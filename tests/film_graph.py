@@ -8,9 +8,9 @@ import pyarrow as pa
 
 import omnigraph as og
 from omnigraph.evolve.genesis import CLAIM_NAME
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
-from omnigraph.storage.staging import insert
-from omnigraph.storage.table import Table
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
+from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.write_rows import insert
 
 SCHEMA = """\
 node Person {
@@ -54,7 +54,7 @@ def insert_row(
     shown = graph.snapshot(branch).tables[key]
     table = Table(graph.location.join(shown.table.path), shown.pin)
     pin = insert(table, pa.table({"id": [name], table.schema.names[1]: [name]}))
-    commit = CommitIntent.mint(actor)
+    commit = PendingCommit.mint(actor)
     change = AdvanceTable(shown.identity, shown.version, pin)
     graph.manifest.publish(graph.manifest.branch_id(branch), PublishRequest(commit, (change,)))
     return commit.id

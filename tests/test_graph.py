@@ -17,8 +17,8 @@ from omnigraph.evolve.contract import COPY_NAMES, IR_NAME, STATE_NAME
 from omnigraph.evolve.genesis import CLAIM_NAME
 from omnigraph.manifest.catalogs import SOURCE_NAME
 from omnigraph.manifest.rows import FORMAT_KEY
-from omnigraph.storage import meter
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects import meter
+from omnigraph.storage.objects.control_objects import ControlObjects
 from tests.film_graph import SCHEMA, files, insert_row
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.storage.meter import measure
+from omnigraph.storage.objects.meter import measure
 
 OURS, PEER = "omnigraph", "doltlite"
 SCHEMA = "node Person { name: String @key  age: I32?  city: String?  score: F64? }"

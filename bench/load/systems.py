@@ -59,8 +59,8 @@ class Omnigraph:
 
     def start(self, *, warm_up: bool) -> dict[str, float]:
         """A session, and one job that starts the workers."""
-        from omnigraph.pipeline.session import spark_session
-        from omnigraph.pipeline.tasks import run_tasks
+        from omnigraph.pipeline.spark.session import spark_session
+        from omnigraph.pipeline.spark.tasks import run_tasks
 
         begun = time.perf_counter()
         with spark_session(_settings()) as engine:
@@ -88,7 +88,7 @@ class Omnigraph:
 
 
 def _settings() -> Any:
-    from omnigraph.pipeline.settings import SparkSettings
+    from omnigraph.pipeline.spark.settings import SparkSettings
 
     return SparkSettings(conf={"spark.driver.memory": DRIVER_MEMORY})
 

@@ -28,34 +28,34 @@ from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN, SchemaContract
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.manifest.store import Manifest
-from omnigraph.pipeline.export import choose_export_engine, export_on_spark
+from omnigraph.pipeline.export.operation import choose_export_engine, export_on_spark
 from omnigraph.pipeline.facade import OnSpark
 from omnigraph.pipeline.load.choice import choose_engine
-from omnigraph.read.budget import Budget, Cancellation
-from omnigraph.read.context import Expansion
-from omnigraph.read.explain import Explanation, explain
-from omnigraph.read.export import Export, open_export
-from omnigraph.read.export_file import ExportReport, write_export
+from omnigraph.read.execute.budget import Budget, Cancellation
+from omnigraph.read.execute.context import Expansion
+from omnigraph.read.output.export import Export, open_export
+from omnigraph.read.output.export_file import ExportReport, write_export
+from omnigraph.read.output.result import Result
+from omnigraph.read.plan.explain import Explanation, explain
 from omnigraph.read.queries import Query
-from omnigraph.read.result import Result
 from omnigraph.storage.cache_budget import CacheUse
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.session import cache_uses, open_pin
-from omnigraph.write.audit import Recovery, recoveries
-from omnigraph.write.embedding import Backfill, EmbedResult
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.handles import cache_uses, open_pin
+from omnigraph.write.backfill import Backfill, EmbedResult
+from omnigraph.write.change.results import LoadResult, MutationResult
 from omnigraph.write.load.operation import Load
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.operations import Mutation
-from omnigraph.write.results import LoadResult, MutationResult
-from omnigraph.write.sweep import sweep
-from omnigraph.write.writer import Writer
+from omnigraph.write.mutation.operation import Mutation
+from omnigraph.write.publish.driver import Writer
+from omnigraph.write.recovery.audit import Recovery, recoveries
+from omnigraph.write.recovery.sweep import sweep
 
 if TYPE_CHECKING:
     import lance
     from pyspark.sql import SparkSession
 
-    from omnigraph.pipeline.settings import SparkSettings
+    from omnigraph.pipeline.spark.settings import SparkSettings
 
 
 def init(
@@ -218,7 +218,7 @@ class Graph(OnSpark, Maintained):
         if choose_export_engine(path, format, engine) == "inline" or path is None:
             export = open_export(self.location, shown, catalog, types, format)
             return export if path is None else write_export(export, path)
-        from omnigraph.pipeline.load.entry import SparkChoice
+        from omnigraph.pipeline.load.entry import SparkTarget
 
         return export_on_spark(
             self.location,
@@ -227,7 +227,7 @@ class Graph(OnSpark, Maintained):
             types,
             format_=format,
             path=path,
-            spark=SparkChoice.of(spark, progress=progress),
+            spark=SparkTarget.of(spark, progress=progress),
         )
 
     def diff(
@@ -380,9 +380,9 @@ class Graph(OnSpark, Maintained):
         writer = Writer(self.location, self.manifest, normalise_branch(branch), fork_from=base)
         if choose_engine(data, engine) == "inline":
             return Load(data, options).run(writer, actor or self.actor)
-        from omnigraph.pipeline.load.entry import SparkChoice, load_on_spark
+        from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
 
-        choice = SparkChoice.of(spark, progress=progress)
+        choice = SparkTarget.of(spark, progress=progress)
         return load_on_spark(data, options, writer, actor or self.actor, choice)
 
     def embed(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bench.cost import Cost, costs, line
-from omnigraph.storage import meter
+from omnigraph.storage.objects import meter
 
 
 def test_all_are_measured_in_turns_and_prepared() -> None:

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.storage import faults
+from omnigraph.storage.objects import faults
 
 Run = Callable[..., Any]
 

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.cli.json_stream import LazyObject, json_pieces
-from omnigraph.manifest.changes import DropTable
+from omnigraph.cli.render.json_stream import LazyObject, json_pieces
+from omnigraph.manifest.publish_request import DropTable
 from tests.history.changing import SCHEMA, change_schema, make_people, mutate, person, place
 
 Run = Callable[..., Any]

@@ -8,16 +8,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.cli.commit_graph import Line, Node, draw
+from omnigraph.cli.render.commit_graph import GraphNode, Line, draw
 
 
-def nodes(text: str) -> list[Node]:
+def nodes(text: str) -> list[GraphNode]:
     """`d:b,c b:a c:a a` for a diamond."""
     found = []
     for word in text.split():
         name, _, parents = word.partition(":")
         ids = tuple(parents.split(",")) if parents else ()
-        found.append(Node(name, ids))
+        found.append(GraphNode(name, ids))
     return found
 
 
@@ -171,14 +171,14 @@ def test_a_column_keeps_its_number() -> None:
 
 
 @st.composite
-def graphs(draw_: st.DrawFn) -> list[Node]:
+def graphs(draw_: st.DrawFn) -> list[GraphNode]:
     """Commits with up to two parents among those below them, and some that are not shown."""
     size = draw_(st.integers(1, 24))
     found = []
     for number in range(size):
         below = st.integers(number + 1, min(size + 1, number + 9))
         parents = draw_(st.lists(below, max_size=2, unique=True)) if number < size else []
-        found.append(Node(str(number), tuple(map(str, parents))))
+        found.append(GraphNode(str(number), tuple(map(str, parents))))
     return found
 
 
@@ -270,7 +270,9 @@ def char(text: str, at: int) -> str:
 
 
 @given(graphs())
-def test_every_commit_stands_once_and_every_line_leads_to_its_parent(found: list[Node]) -> None:
+def test_every_commit_stands_once_and_every_line_leads_to_its_parent(
+    found: list[GraphNode],
+) -> None:
     lines = draw(found)
     assert [line.node for line in lines if line.node] == [node.id for node in found]
     shown = {node.id for node in found}
@@ -279,7 +281,7 @@ def test_every_commit_stands_once_and_every_line_leads_to_its_parent(found: list
 
 
 @given(graphs())
-def test_a_drawing_is_plain_and_no_wider_than_its_branches(found: list[Node]) -> None:
+def test_a_drawing_is_plain_and_no_wider_than_its_branches(found: list[GraphNode]) -> None:
     lines = draw(found)
     assert set().union(*(line.text for line in lines)) <= set("*x:|/\\_ ")
     most, running = 0, set[str]()

@@ -76,7 +76,7 @@ def test_colour_is_for_terminals(
     assert changed.snapshot("draft").branch == "draft"
     plain = run("diff", "main", "draft", "--uri", uri).out
     assert "\x1b" not in plain
-    monkeypatch.setattr("omnigraph.cli.output.use_colour", lambda _: True)
+    monkeypatch.setattr("omnigraph.cli.render.output.use_colour", lambda _: True)
     coloured = run("diff", "main", "draft", "--uri", uri).out
     assert click.unstyle(coloured) == plain
     for text in (

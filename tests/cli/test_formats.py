@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from omnigraph.cli.formats import FORMATS, Format, ReadOutput, render
+from omnigraph.cli.render.formats import FORMATS, Format, ReadOutput, render
 
 ROWS: list[Mapping[str, Any]] = [
     {"name": "Ann", "n": 1, "x": 0.1, "ok": True, "tags": ["a", "b"], "node": {"@id": "Ann"}},

@@ -11,7 +11,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.storage import faults, meter
+from omnigraph.storage.objects import faults, meter
 
 Run = Callable[..., Any]
 

@@ -14,8 +14,8 @@ import click
 import pytest
 
 import omnigraph as og
-from omnigraph.cli.lineage import in_order
-from omnigraph.cli.verbs import log
+from omnigraph.cli.render.commit_order import in_order
+from omnigraph.cli.verbs.history import log
 from omnigraph.manifest.entries import Commit
 
 Run = Callable[..., Any]
@@ -191,7 +191,7 @@ def test_colours_are_for_terminals(
 ) -> None:
     plain = run("log", uri(graph), "--graph").out
     assert "\x1b" not in plain
-    monkeypatch.setattr("omnigraph.cli.output.use_colour", lambda _: True)
+    monkeypatch.setattr("omnigraph.cli.render.output.use_colour", lambda _: True)
     drawn = run("log", uri(graph), "--graph").out
     assert drawn.startswith(click.style("*", fg=log.COLOURS[0]))
     assert click.unstyle(drawn) == plain
@@ -223,5 +223,5 @@ def test_its_help_opens_no_engine() -> None:
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
     loaded = set(ran.stderr.split())
-    assert "omnigraph.cli.verbs.log" in loaded
+    assert "omnigraph.cli.verbs.history.log" in loaded
     assert loaded.isdisjoint({"msgspec", "pyarrow", "lance", "numpy", "omnigraph.graph"})

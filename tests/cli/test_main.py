@@ -22,7 +22,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
     def fail(*_args: object, **_kwargs: object) -> None:
         raise error
 
-    monkeypatch.setattr("omnigraph.cli.verbs.version.write_text", fail)
+    monkeypatch.setattr("omnigraph.cli.verbs.maintain.version.write_text", fail)
 
 
 @pytest.mark.parametrize("spelling", ["-h", "--help"])
@@ -110,7 +110,7 @@ def test_a_bug_is_not_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_verb_returns_its_exit_code(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.cli.verbs.version.command.callback", lambda **_: 1)
+    monkeypatch.setattr("omnigraph.cli.verbs.maintain.version.command.callback", lambda **_: 1)
     assert run("version").code == 1
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from omnigraph.cli.output import diagnose, use_colour, write_json, write_note, write_text
+from omnigraph.cli.render.output import diagnose, use_colour, write_json, write_note, write_text
 
 
 class Terminal(io.StringIO):

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.storage.location import Location
-from omnigraph.write.audit import Recovery, TableOutcome, record
+from omnigraph.storage.objects.location import Location
+from omnigraph.write.recovery.audit import Recovery, TableOutcome, record
 from tests.film_graph import SCHEMA, files
 
 Run = Callable[..., Any]

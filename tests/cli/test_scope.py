@@ -8,28 +8,30 @@ from typing import Any
 import click
 import pytest
 
-from omnigraph.cli.capability import CAPABILITIES, FLAGS, Flag, capability, refusals
 from omnigraph.cli.command import LazyGroup, VerbCommand
-from omnigraph.cli.scope import Scope
+from omnigraph.cli.options.capability import CAPABILITIES, FLAGS, Flag, capability, refusals
+from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.verbs import VERBS
 
 Run = Callable[..., Any]
 
 
-def scope_from(args: list[str], verb: str = "load") -> Scope:
+def scope_from(args: list[str], verb: str = "load") -> CommandScope:
     """Run a verb that only hands back its scope."""
     group = LazyGroup("omnigraph", package="", verbs={verb: ""})
     group.get_command = lambda ctx, cmd_name: VerbCommand(  # type: ignore[method-assign]  # noqa: ARG005 - click passes it
         cmd_name, callback=lambda: click.get_current_context().obj
     )
     scope = group.main(args, prog_name="omnigraph", standalone_mode=False)
-    assert isinstance(scope, Scope)
+    assert isinstance(scope, CommandScope)
     return scope
 
 
 def test_options_stand_before_and_after_the_verb() -> None:
     args = ["--store", "a.omni", "--yes", "load", "--as", "ann", "--quiet", "--profile", "p"]
-    assert scope_from(args) == Scope(store="a.omni", actor="ann", yes=True, quiet=True, profile="p")
+    assert scope_from(args) == CommandScope(
+        store="a.omni", actor="ann", yes=True, quiet=True, profile="p"
+    )
 
 
 def test_the_last_one_wins() -> None:
@@ -38,7 +40,7 @@ def test_the_last_one_wins() -> None:
 
 def test_nothing_given_is_an_empty_scope() -> None:
     scope = scope_from(["load"])
-    assert scope == Scope()
+    assert scope == CommandScope()
     assert scope.given == frozenset()
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from omnigraph.cli.tables import render_table, text_width
+from omnigraph.cli.render.tables import render_table, text_width
 
 
 def test_columns_are_padded_and_numbers_stand_to_the_right() -> None:

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.scope import Scope
-from omnigraph.cli.target import Target, target_of
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.target import Target, target_of
 
 Run = Callable[..., Any]
 
@@ -22,12 +22,12 @@ class Terminal(io.StringIO):
 
 
 def test_an_address_is_taken_as_it_is() -> None:
-    assert target_of(Scope(), "a.omni") == Target("a.omni")
-    assert target_of(Scope(store="s3://b/a.omni"), None) == Target("s3://b/a.omni")
+    assert target_of(CommandScope(), "a.omni") == Target("a.omni")
+    assert target_of(CommandScope(store="s3://b/a.omni"), None) == Target("s3://b/a.omni")
 
 
 def test_an_address_wins_over_a_profile() -> None:
-    assert target_of(Scope(profile="p"), "a.omni") == Target("a.omni")
+    assert target_of(CommandScope(profile="p"), "a.omni") == Target("a.omni")
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_what_is_local(uri: str, local: bool) -> None:
 
 
 def consent(target: str, *, yes: bool = False, as_json: bool = False) -> None:
-    Target(target).require_consent("deleting branch b", Scope(yes=yes), as_json=as_json)
+    Target(target).require_consent("deleting branch b", CommandScope(yes=yes), as_json=as_json)
 
 
 def test_nobody_is_asked_on_a_local_disk_or_after_yes() -> None:

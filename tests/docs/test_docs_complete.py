@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from omnigraph.cli.main import cli
-from omnigraph.storage.faults import STORAGE_POINTS
-from omnigraph.write.failpoints import FAILPOINTS
+from omnigraph.storage.objects.faults import STORAGE_POINTS
+from omnigraph.write.publish.failpoints import FAILPOINTS
 from tests.docs.collect import (
     LINT_CODE,
     MIGRATION_CODE,

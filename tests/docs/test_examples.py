@@ -14,8 +14,8 @@ from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.query.plan_text import render_plan
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import check_schema_source, compile_schema
-from omnigraph.lang.schema.format import format_schema
-from omnigraph.lang.schema.migration import plan_migration
+from omnigraph.lang.schema.migration.planner import plan_migration
+from omnigraph.lang.schema.syntax.format import format_schema
 from omnigraph.lang.source import Source
 from tests.docs.examples import (
     ROLES,

@@ -12,8 +12,8 @@ import omnigraph as og
 from omnigraph.embed.mock import MockEmbedder
 from omnigraph.embed.protocol import text_array
 from omnigraph.errors import BadRequest, EmbeddingError, TypeCheckError
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
-from omnigraph.storage.staging import insert
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
+from omnigraph.storage.tables.write_rows import insert
 from tests.write.writing import compact_all, mutate, overtaken, rows, table_of, unchanged
 
 SCHEMA = """
@@ -60,7 +60,7 @@ def store(graph: og.Graph, type_: str, branch: str = "main", **columns: Any) -> 
     pin = insert(table_of(graph, f"node:{type_}", branch), data)
     change = AdvanceTable(shown.identity, shown.version, pin)
     graph.manifest.publish(
-        graph.manifest.branch_id(branch), PublishRequest(CommitIntent.mint(), (change,))
+        graph.manifest.branch_id(branch), PublishRequest(PendingCommit.mint(), (change,))
     )
 
 
@@ -222,7 +222,7 @@ def test_blobs_stay_as_they_are(graph: og.Graph) -> None:
 
 
 def test_many_nodes(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.write.embedding.REQUEST_BYTES", 1000)
+    monkeypatch.setattr("omnigraph.write.backfill.REQUEST_BYTES", 1000)
     names = [f"film {number}" for number in range(20_000)]
     store(graph, "Film", title=names, blurb=names)
     assert graph.embed("Film").rows == 20_000

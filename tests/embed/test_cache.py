@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from omnigraph.embed.cache import FrugalEmbedder
+from omnigraph.embed.cache import CachingEmbedder
 from omnigraph.embed.mock import MockEmbedder
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
 from omnigraph.embed.store import VectorStore
@@ -41,37 +41,37 @@ def expected(texts: list[str], dimension: int, role: Role = "document") -> Vecto
 def test_equal_texts_are_asked_for_once() -> None:
     paid = Paid()
     texts = ["a", "b", "a", "c", "b"]
-    assert np.array_equal(FrugalEmbedder(paid).embed(texts, 8), expected(texts, 8))
+    assert np.array_equal(CachingEmbedder(paid).embed(texts, 8), expected(texts, 8))
     assert paid.calls == [["a", "b", "c"]]
 
 
 def test_without_a_store_nothing_is_kept() -> None:
     paid = Paid()
     for _ in range(2):
-        FrugalEmbedder(paid).embed(["a"], 8)
+        CachingEmbedder(paid).embed(["a"], 8)
     assert paid.calls == [["a"], ["a"]]
 
 
 def test_a_second_run_asks_for_what_is_new(tmp_path: Path) -> None:
     store = VectorStore(str(tmp_path / "vectors"))
-    FrugalEmbedder(Paid(), store).embed(["a", "b"], 8)
+    CachingEmbedder(Paid(), store).embed(["a", "b"], 8)
     paid = Paid()
     texts = ["c", "b", "a", "é"]
-    assert np.array_equal(FrugalEmbedder(paid, store).embed(texts, 8), expected(texts, 8))
+    assert np.array_equal(CachingEmbedder(paid, store).embed(texts, 8), expected(texts, 8))
     assert paid.calls == [["c", "é"]]
     paid.calls.clear()
-    assert np.array_equal(FrugalEmbedder(paid, store).embed(texts, 8), expected(texts, 8))
+    assert np.array_equal(CachingEmbedder(paid, store).embed(texts, 8), expected(texts, 8))
     assert paid.calls == []
 
 
 def test_other_models_dimensions_and_roles_are_other_vectors(tmp_path: Path) -> None:
     store = VectorStore(str(tmp_path))
-    FrugalEmbedder(Paid(), store).embed(["a"], 8)
+    CachingEmbedder(Paid(), store).embed(["a"], 8)
     paid, other = Paid(), Paid("other")
-    assert np.array_equal(FrugalEmbedder(paid, store).embed(["a"], 4), expected(["a"], 4))
-    asked = FrugalEmbedder(paid, store).embed(["a"], 8, "query")
+    assert np.array_equal(CachingEmbedder(paid, store).embed(["a"], 4), expected(["a"], 4))
+    asked = CachingEmbedder(paid, store).embed(["a"], 8, "query")
     assert np.array_equal(asked, expected(["a"], 8, "query"))
-    FrugalEmbedder(other, store).embed(["a"], 8)
+    CachingEmbedder(other, store).embed(["a"], 8)
     assert paid.calls == [["a"], ["a"]]
     assert other.calls == [["a"]]
 
@@ -81,9 +81,9 @@ def test_what_was_paid_before_a_failure_is_kept(tmp_path: Path) -> None:
     texts = [f"text {n}" for n in range(600)]
     failing = Paid(limit=2)
     with pytest.raises(ConnectionError):
-        FrugalEmbedder(failing, store).embed(texts, 4)
+        CachingEmbedder(failing, store).embed(texts, 4)
     paid = Paid()
-    assert np.array_equal(FrugalEmbedder(paid, store).embed(texts, 4), expected(texts, 4))
+    assert np.array_equal(CachingEmbedder(paid, store).embed(texts, 4), expected(texts, 4))
     done = sum(map(len, failing.calls))
     assert 0 < done < len(texts)
     assert [text for call in paid.calls for text in call] == texts[done:]
@@ -91,11 +91,11 @@ def test_what_was_paid_before_a_failure_is_kept(tmp_path: Path) -> None:
 
 def test_a_damaged_file_is_named(tmp_path: Path) -> None:
     store = VectorStore(str(tmp_path))
-    FrugalEmbedder(Paid(), store).embed(["a"], 8)
+    CachingEmbedder(Paid(), store).embed(["a"], 8)
     (kept,) = tmp_path.rglob("*.arrow")
     kept.write_bytes(b"no arrow")
     with pytest.raises(StorageError, match=f"{kept.name}.*delete it"):
-        FrugalEmbedder(Paid(), store).embed(["a"], 8)
+        CachingEmbedder(Paid(), store).embed(["a"], 8)
 
 
 def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
@@ -103,5 +103,5 @@ def test_a_place_that_cannot_be_written(tmp_path: Path) -> None:
     file.touch()
     paid = Paid()
     with pytest.raises(StorageError, match="cannot be written"):
-        FrugalEmbedder(paid, VectorStore(str(file))).embed(["a"], 8)
+        CachingEmbedder(paid, VectorStore(str(file))).embed(["a"], 8)
     assert paid.calls == []

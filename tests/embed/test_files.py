@@ -12,7 +12,7 @@ import pytest
 
 from omnigraph.cli.main import main
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.embed.files import Choice, embed_file
+from omnigraph.embed.files import RecordChoice, embed_file
 from omnigraph.embed.mock import MockEmbedder
 from omnigraph.embed.records import Selector
 from omnigraph.embed.seeds import EmbedFiles, EmbedSpec, read_seed, read_spec
@@ -125,7 +125,7 @@ def test_what_is_selected_is_made_anew(folder: Folder) -> None:
         {"type": "Person", "data": {"name": "Rain", "face": given}},
     )
     chosen = ["Film:title=Rain", "tags=wet", "Film:good=true"]
-    choice = Choice(selectors=[Selector.of(text) for text in chosen])
+    choice = RecordChoice(selectors=[Selector.of(text) for text in chosen])
     summary = embed_file(folder.files, choice, config=MOCK)
     assert (summary.mode, summary.selected_records) == ("reembed_selected", 3)
     rain, snow, fog, sun, person = folder.data
@@ -137,7 +137,7 @@ def test_what_is_selected_is_made_anew(folder: Folder) -> None:
 def test_a_selection_bounds_the_other_modes_too(folder: Folder) -> None:
     given = [1, 0, 0, 0]
     folder.write(film("Rain", year=1, meaning=given), film("Snow", year=2, meaning=given))
-    choice = Choice(selectors=[Selector.of("year=1")])
+    choice = RecordChoice(selectors=[Selector.of("year=1")])
     summary = embed_file(folder.files, choice, "clean", MOCK)
     assert (summary.selected_records, summary.cleaned_records) == (1, 1)
     assert folder.data == [
@@ -157,7 +157,7 @@ def test_vectors_are_taken_away(folder: Folder) -> None:
 
 def test_some_types(folder: Folder) -> None:
     folder.write(film("Rain"), {"type": "Person", "data": {"name": "Ann"}})
-    summary = embed_file(folder.files, Choice(types=["Person"]), config=MOCK)
+    summary = embed_file(folder.files, RecordChoice(types=["Person"]), config=MOCK)
     assert summary.selected_records == 1
     rain, ann = folder.data
     assert "meaning" not in rain
@@ -298,8 +298,10 @@ def test_a_selector_that_is_none(text: str) -> None:
         Selector.of(text)
 
 
-@pytest.mark.parametrize("choice", [Choice(["Flim"]), Choice((), [Selector("a", "b", "Flim")])])
-def test_a_type_that_the_spec_does_not_have(folder: Folder, choice: Choice) -> None:
+@pytest.mark.parametrize(
+    "choice", [RecordChoice(["Flim"]), RecordChoice((), [Selector("a", "b", "Flim")])]
+)
+def test_a_type_that_the_spec_does_not_have(folder: Folder, choice: RecordChoice) -> None:
     folder.write(film("Rain"))
     with pytest.raises(BadRequest, match=r"no type 'Flim'.*Film"):
         embed_file(folder.files, choice, config=MOCK)

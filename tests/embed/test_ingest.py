@@ -14,9 +14,9 @@ from omnigraph.embed.local import MODEL, LocalEmbedder
 from omnigraph.embed.mock import MockEmbedder
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
 from omnigraph.errors import EmbeddingError, KeyConflict, ValidationError
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
-from omnigraph.storage.staging import insert
-from omnigraph.storage.table import Table
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
+from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.write_rows import insert
 from tests.write.writing import overtaken
 
 SCHEMA = """
@@ -79,7 +79,7 @@ def store_unembedded(graph: og.Graph, title: str, blurb: str) -> None:
     table = Table(graph.location.join(shown.table.path), shown.pin)
     row = pa.table({"id": [title], "title": [title], "blurb": [blurb]})
     change = AdvanceTable(shown.identity, shown.version, insert(table, row))
-    graph.manifest.publish("main", PublishRequest(CommitIntent.mint(), (change,)))
+    graph.manifest.publish("main", PublishRequest(PendingCommit.mint(), (change,)))
 
 
 def film(title: str, **data: Any) -> dict[str, Any]:

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from omnigraph.embed import connection, patience
+from omnigraph.embed import connection, retry
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.embed.patience import Patience
 from omnigraph.embed.protocol import Role
 from omnigraph.embed.providers import embedder_of
 from omnigraph.embed.remote import CONCURRENCY
+from omnigraph.embed.retry import RetryPolicy
 from omnigraph.errors import EmbeddingError
 from tests.embed.vector_server import (
     KEY,
@@ -31,7 +31,7 @@ from tests.embed.vector_server import (
     vectors_of,
 )
 
-HASTY = Patience(timeout_ms=5000, deadline_ms=0, attempts=4, backoff_ms=0)
+HASTY = RetryPolicy(timeout_ms=5000, deadline_ms=0, attempts=4, backoff_ms=0)
 GEMINI = "https://generativelanguage.googleapis.com/v1beta"
 PROVIDERS = ["openai-compatible", "openai", "gemini"]
 
@@ -256,8 +256,8 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         self.slept: list[float] = []
-        monkeypatch.setattr(patience, "monotonic", lambda: self.now)
-        monkeypatch.setattr(patience, "sleep", self.sleep)
+        monkeypatch.setattr(retry, "monotonic", lambda: self.now)
+        monkeypatch.setattr(retry, "sleep", self.sleep)
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -267,7 +267,7 @@ class Clock:
 def test_pauses_double(server: VectorServer, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     server.respond = lambda _: error(500, "no")
-    refused(config(server, patience=Patience()))
+    refused(config(server, patience=RetryPolicy()))
     assert clock.slept == [0.2, 0.4, 0.8]
 
 
@@ -276,7 +276,7 @@ def test_a_wish_for_a_longer_pause_is_granted(
 ) -> None:
     clock = Clock(monkeypatch)
     server.next = [error(429, "wait", retry_after="7"), error(429, "wait", retry_after="0")]
-    embed(config(server, patience=Patience()), ["a"])
+    embed(config(server, patience=RetryPolicy()), ["a"])
     assert clock.slept == [7, 0.4]
 
 
@@ -284,10 +284,10 @@ def test_a_wish_may_be_a_moment(server: VectorServer, monkeypatch: pytest.Monkey
     clock = Clock(monkeypatch)
     past, future = "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2990 07:28:00 GMT"
     server.next = [error(429, "wait", retry_after=past), error(503, "wait", retry_after="soon")]
-    embed(config(server, patience=Patience()), ["a"])
+    embed(config(server, patience=RetryPolicy()), ["a"])
     assert clock.slept == [0.2, 0.4]
     server.next = [error(429, "wait", retry_after=future)]
-    assert refused(config(server, patience=Patience())).kind == "unavailable"
+    assert refused(config(server, patience=RetryPolicy())).kind == "unavailable"
 
 
 def test_nobody_waits_beyond_the_deadline(
@@ -295,7 +295,7 @@ def test_nobody_waits_beyond_the_deadline(
 ) -> None:
     clock = Clock(monkeypatch)
     server.respond = lambda _: error(429, "wait", retry_after="25")
-    found = refused(config(server, patience=Patience()))
+    found = refused(config(server, patience=RetryPolicy()))
     assert clock.slept == [25, 25]
     assert "for 25 s" in str(found)
     assert "tried 3 times" in str(found)
@@ -306,13 +306,13 @@ def test_without_a_deadline_one_waits(
 ) -> None:
     clock = Clock(monkeypatch)
     server.respond = lambda _: error(429, "wait", retry_after="3600")
-    refused(config(server, patience=Patience(deadline_ms=0)))
+    refused(config(server, patience=RetryPolicy(deadline_ms=0)))
     assert clock.slept == [3600] * 3
 
 
 def test_a_server_that_does_not_answer(server: VectorServer) -> None:
     server.respond = lambda _: Answer(hangs=True)
-    hasty = Patience(timeout_ms=50, deadline_ms=0, attempts=2, backoff_ms=0)
+    hasty = RetryPolicy(timeout_ms=50, deadline_ms=0, attempts=2, backoff_ms=0)
     found = refused(config(server, patience=hasty))
     assert found.kind == "unavailable"
     assert "no answer within 0.05 s; tried 2 times" in str(found)
@@ -321,7 +321,7 @@ def test_a_server_that_does_not_answer(server: VectorServer) -> None:
 
 def test_the_deadline_shortens_an_attempt(server: VectorServer) -> None:
     server.respond = lambda _: Answer(hangs=True)
-    hasty = Patience(timeout_ms=30_000, deadline_ms=60, attempts=4, backoff_ms=1000)
+    hasty = RetryPolicy(timeout_ms=30_000, deadline_ms=60, attempts=4, backoff_ms=1000)
     found = refused(config(server, patience=hasty))
     assert "tried once" in str(found)
 

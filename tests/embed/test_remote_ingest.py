@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import EmbeddingError
-from omnigraph.storage import faults
+from omnigraph.storage.objects import faults
 from tests.embed.vector_server import KEY, Answer, Asked, VectorServer, error, vectors_of
 from tests.pipeline.scripts import output_of
 from tests.write.writing import unchanged
@@ -178,8 +178,8 @@ def test_the_key_is_written_nowhere(
     monkeypatch.setenv("OMNIGRAPH_EMBED_CACHE", str(tmp_path / "vectors"))
     # Every write leaves an intent while it is at work.
     intents: list[bytes] = []
-    monkeypatch.setattr("omnigraph.write.announcement.REQUEST_BYTES", -1)
-    monkeypatch.setattr("omnigraph.write.embedding.REQUEST_BYTES", -1)
+    monkeypatch.setattr("omnigraph.write.recovery.intent_scope.REQUEST_BYTES", -1)
+    monkeypatch.setattr("omnigraph.write.backfill.REQUEST_BYTES", -1)
     root = Path(filled.location.path)
     with faults.observed(
         "publish_ready",

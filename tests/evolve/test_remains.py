@@ -11,9 +11,9 @@ from omnigraph import errors
 from omnigraph.evolve.contract import COPY_NAMES
 from omnigraph.evolve.genesis import CLAIM_NAME
 from omnigraph.evolve.remains import Remains, find_remains
-from omnigraph.storage import faults
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects import faults
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
 from tests.film_graph import SCHEMA, check_complete, files, insert_row
 
 TABLE = "nodes/0000000000000001-0000000000000006"

@@ -16,7 +16,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import ValidationError
-from omnigraph.generate.dirt import FORMATS, KINDS, DirtKind, Format
+from omnigraph.generate.bad_rows import FORMATS, KINDS, DirtKind, Format
 from omnigraph.generate.people_graph import (
     GeneratedGraph,
     GraphSize,

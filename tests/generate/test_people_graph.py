@@ -19,7 +19,7 @@ import omnigraph as og
 from omnigraph.errors import BadRequest
 from omnigraph.generate.people_graph import GraphSize, generate, schema, tables
 from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.lang.schema.format import format_schema
+from omnigraph.lang.schema.syntax.format import format_schema
 from omnigraph.lang.source import Source
 
 ROOT = Path(__file__).parents[2]

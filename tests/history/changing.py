@@ -9,12 +9,12 @@ from typing import Any
 
 import omnigraph as og
 from omnigraph.evolve.contract import contract_of
-from omnigraph.history.changes import Block, Change
+from omnigraph.history.changes import Change, ChangeBlock
 from omnigraph.history.feed import FeedPage
 from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.lang.schema.ir_reader import ir_from_json
+from omnigraph.lang.schema.ir.reader import ir_from_json
 from omnigraph.lang.source import Source
-from omnigraph.manifest.changes import CommitIntent, PublishRequest, TableChange
+from omnigraph.manifest.publish_request import PendingCommit, PublishRequest, TableChange
 
 SCHEMA = """\
 node Person {
@@ -133,11 +133,11 @@ def told(changes: Iterable[Change]) -> list[tuple[str, str, str, str]]:
     return [(change.op, change.kind, change.type.name, change.id) for change in changes]
 
 
-def follow(graph: og.Graph, **options: Any) -> tuple[list[Block], list[FeedPage]]:
+def follow(graph: og.Graph, **options: Any) -> tuple[list[ChangeBlock], list[FeedPage]]:
     """Poll until the head is reached: the blocks, whole, and the pages they came on."""
     start = {"start": options.pop("start", "beginning")}
     pages: list[FeedPage] = []
-    blocks: list[Block] = []
+    blocks: list[ChangeBlock] = []
     while not pages or not pages[-1].caught_up:
         page = graph.changes.poll(**start, **options)
         assert (page.next_page_token is None) != (page.cursor is None)
@@ -145,7 +145,7 @@ def follow(graph: og.Graph, **options: Any) -> tuple[list[Block], list[FeedPage]
         for number, block in enumerate(page.blocks):
             if was_open and number == 0:
                 assert blocks[-1].cause == block.cause
-                blocks[-1] = Block(block.cause, blocks[-1].changes + block.changes)
+                blocks[-1] = ChangeBlock(block.cause, blocks[-1].changes + block.changes)
             else:
                 blocks.append(block)
         pages.append(page)
@@ -160,7 +160,7 @@ def change_schema(
     """Publish another schema with what it does to tables; returns the commit."""
     accepted = ir_from_json(graph.manifest.view(branch).state.schema.ir)
     compiled = compile_schema(Source(source, "next.pg"), accepted=accepted)
-    commit = CommitIntent.mint()
+    commit = PendingCommit.mint()
     graph.manifest.publish(
         graph.manifest.branch_id(branch), PublishRequest(commit, changes, contract_of(compiled))
     )

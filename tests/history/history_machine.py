@@ -18,10 +18,10 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.history.merge.results import MergeResult
-from omnigraph.manifest.changes import CommitIntent
-from omnigraph.storage.indexes import compact, create_index
-from omnigraph.storage.table import Table, TablePin
-from omnigraph.write.stamps import stamp
+from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.storage.indexes.table_indexes import compact, create_index
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.write.publish.commit_stamp import stamp
 from tests.history.history_model import (
     Conflict,
     Counts,
@@ -303,7 +303,7 @@ class Histories(RuleBasedStateMachine):
         branch = self.branch(data)
         graph = self.handle(data)
 
-        def work(key: str, table: Table, commit: CommitIntent) -> TablePin:
+        def work(key: str, table: Table, commit: PendingCommit) -> TablePin:
             stamped = stamp(commit.id, kind, "maintenance")
             if kind == "compact":
                 return compact(table, stamp=stamped)

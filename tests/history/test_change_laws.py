@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.errors import MergeConflicts
 from omnigraph.history.stream import ChangeStream
-from omnigraph.storage.indexes import compact
-from omnigraph.storage.sorted_rows import SortLimits
+from omnigraph.rows.external_sort import SortLimits
+from omnigraph.storage.indexes.table_indexes import compact
 from tests.history.changing import SCHEMA, State, apply, follow, lines_of, state_of
 from tests.write.writing import maintain
 

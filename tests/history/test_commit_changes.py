@@ -13,7 +13,7 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.history.changed_rows import changed_rows
 from omnigraph.history.changes import Change
-from omnigraph.manifest.changes import DropTable, RenameTable
+from omnigraph.manifest.publish_request import DropTable, RenameTable
 from tests.history.changing import (
     SCHEMA,
     change_schema,

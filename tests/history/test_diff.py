@@ -13,8 +13,8 @@ from omnigraph import errors
 from omnigraph.history.changes import Endpoints
 from omnigraph.history.diff import TypeStats
 from omnigraph.history.images import changes_of
-from omnigraph.manifest.changes import AdvanceTable, DropTable, RenameTable
-from omnigraph.storage.reshape import add_columns
+from omnigraph.manifest.publish_request import AdvanceTable, DropTable, RenameTable
+from omnigraph.storage.tables.alter_columns import add_columns
 from tests.history.changing import (
     SCHEMA,
     apply,

@@ -13,7 +13,7 @@ import pytest
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.history import feed as feed_module
-from omnigraph.manifest.changes import DropTable, RenameTable
+from omnigraph.manifest.publish_request import DropTable, RenameTable
 from tests.history.changing import (
     SCHEMA,
     State,
@@ -394,7 +394,7 @@ def test_a_baseline_that_fails_leaves_the_old_file(
         raise errors.StorageError("the disk is gone", kind="permanent")
         yield
 
-    monkeypatch.setattr("omnigraph.read.export.Export.chunks", broken)
+    monkeypatch.setattr("omnigraph.read.output.export.Export.chunks", broken)
     with pytest.raises(errors.StorageError):
         graph.changes.baseline(path)
     assert path.read_text() == "old"

@@ -16,9 +16,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.history.merge import operation, tables
-from omnigraph.storage.meter import RequestMeter, measure
-from omnigraph.storage.sorted_rows import DEFAULT_LIMITS
-from omnigraph.storage.spool import Spool
+from omnigraph.rows.external_sort import DEFAULT_LIMITS
+from omnigraph.rows.spool import Spool
+from omnigraph.storage.objects.meter import RequestMeter, measure
 from tests.write.writing import image, mutate
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import MergeConflicts
-from omnigraph.storage import differing
+from omnigraph.storage.tables import version_diff
 from tests.history.merging import (
     Told,
     content,
@@ -47,7 +47,7 @@ BY_SIDE: Mapping[Side, int] = {"left": 7, "right": 8}
 @pytest.fixture(autouse=True)
 def _picked(monkeypatch: pytest.MonkeyPatch) -> None:
     """Have rows read one by one, as in a large table; so few would be read all together."""
-    monkeypatch.setattr(differing, "DENSE", 0)
+    monkeypatch.setattr(version_diff, "DENSE", 0)
 
 
 # -- the model ---------------------------------------------------------------------------------

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import ChangeCursorRejected
 from omnigraph.history.changes import Change, TypeRef
-from omnigraph.history.position import LONG_ID, LongId, Position
+from omnigraph.history.position import LONG_ID, ChangePosition, LongId
 from omnigraph.history.tokens import MAX_LENGTH, TokenKind, seal, unseal
 
 unhurried = settings(deadline=None)
@@ -100,15 +100,15 @@ def test_a_hash_alone_does_not_make_a_token(content: Any) -> None:
 IDS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=400)
 
 
-def behind(id_: str) -> Position:
-    return Position.of(Change("node", TypeRef("t", "T"), id_, "delete"))
+def behind(id_: str) -> ChangePosition:
+    return ChangePosition.of(Change("node", TypeRef("t", "T"), id_, "delete"))
 
 
 @unhurried
 @given(IDS)
 def test_a_position_comes_back(id_: str) -> None:
     position = behind(id_)
-    assert Position.from_json(position.to_json()) == position
+    assert ChangePosition.from_json(position.to_json()) == position
     assert isinstance(position.id, LongId) == (len(id_.encode()) > LONG_ID)
     assert len(seal("feed-page", BINDING, position.to_json())) <= MAX_LENGTH
 
@@ -119,7 +119,7 @@ def test_a_position_is_found_again(ids: set[str], data: st.DataObject) -> None:
     ordered = sorted(ids, key=str.encode)
     at = data.draw(st.integers(0, len(ordered) - 1))
     cut = data.draw(st.integers(0, len(ordered)))
-    position: Position | None = behind(ordered[at])
+    position: ChangePosition | None = behind(ordered[at])
     left = []
     for part in (ordered[:cut], ordered[cut:]):
         if position is None:
@@ -151,4 +151,4 @@ def test_a_long_id_that_is_not_there_is_noticed() -> None:
 )
 def test_what_says_no_position_is_refused(body: dict[str, Any]) -> None:
     with pytest.raises(ChangeCursorRejected, match="position"):
-        Position.from_json(body)
+        ChangePosition.from_json(body)

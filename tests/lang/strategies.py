@@ -11,7 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from omnigraph.lang.query import syntax as gq
-from omnigraph.lang.schema import syntax as pg
+from omnigraph.lang.schema.syntax import tree as pg
 from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
 from tests.lang.drawing import (
     but,
@@ -187,7 +187,7 @@ def _starts_with_variable(expr: gq.Expr) -> bool:
     return isinstance(expr, gq.Variable | gq.Access)
 
 
-_hops = st.builds(gq.Hops, naturals, maybe(naturals))
+_hops = st.builds(gq.HopRange, naturals, maybe(naturals))
 _edge_words = st.builds(gq.Name, but(idents, "not"))
 _traversals = st.one_of(
     st.builds(gq.Traversal, _variables, _edge_words, st.one_of(_variables, _parameters)),

@@ -18,10 +18,10 @@ from omnigraph.lang.query import syntax as query_syntax
 from omnigraph.lang.query.format import format_queries, print_queries
 from omnigraph.lang.query.parser import parse_queries
 from omnigraph.lang.query.syntax import QueryFile
-from omnigraph.lang.schema import syntax as schema_syntax
-from omnigraph.lang.schema.format import format_schema, print_schema
-from omnigraph.lang.schema.parser import parse_schema
-from omnigraph.lang.schema.syntax import Schema
+from omnigraph.lang.schema.syntax import tree as schema_syntax
+from omnigraph.lang.schema.syntax.format import format_schema, print_schema
+from omnigraph.lang.schema.syntax.parser import parse_schema
+from omnigraph.lang.schema.syntax.tree import Schema
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind, tokenize
 from tests.lang.drawing import examples, gaps, whole_trees

@@ -16,7 +16,7 @@ from omnigraph.lang.query.format import format_queries, print_queries
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.lang.schema.format import format_schema, print_schema
+from omnigraph.lang.schema.syntax.format import format_schema, print_schema
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind, tokenize
 from tests.lang.drawing import examples

@@ -27,13 +27,13 @@ from omnigraph.lang.schema.compile import (
     compile_schema,
     shape_of_source,
 )
-from omnigraph.lang.schema.encoding import compact
-from omnigraph.lang.schema.identity import table_path
-from omnigraph.lang.schema.ir import IRInterface, IRNode, SchemaIR
-from omnigraph.lang.schema.ir_reader import ir_from_json
+from omnigraph.lang.schema.ir.encoding import compact
+from omnigraph.lang.schema.ir.identity import table_path
+from omnigraph.lang.schema.ir.ir import IRInterface, IRNode, SchemaIR
+from omnigraph.lang.schema.ir.reader import ir_from_json
+from omnigraph.lang.schema.ir.state import check_state, state_from_json, state_of
 from omnigraph.lang.schema.keys import canonical_scalar, keyed_node_id
-from omnigraph.lang.schema.migration import plan_migration
-from omnigraph.lang.schema.state import check_state, state_from_json, state_of
+from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.temporal import parse_date, parse_datetime
 from omnigraph.lang.types import Scalar
 from tests.lang.bless import bless

@@ -18,13 +18,13 @@ from omnigraph.lang.schema.compile import (
     compile_schema,
     shape_of_source,
 )
-from omnigraph.lang.schema.format import print_schema
-from omnigraph.lang.schema.ir_reader import ir_from_json
+from omnigraph.lang.schema.ir.reader import ir_from_json
+from omnigraph.lang.schema.ir.state import check_state, state_from_json, state_of
 from omnigraph.lang.schema.keys import canonical_float
-from omnigraph.lang.schema.migration import plan_migration
-from omnigraph.lang.schema.state import check_state, state_from_json, state_of
-from omnigraph.lang.schema.steps import MIGRATION_CODES
-from omnigraph.lang.schema.syntax import Schema
+from omnigraph.lang.schema.migration.planner import plan_migration
+from omnigraph.lang.schema.migration.steps import MIGRATION_CODES
+from omnigraph.lang.schema.syntax.format import print_schema
+from omnigraph.lang.schema.syntax.tree import Schema
 from omnigraph.lang.source import Source
 from tests.lang.strategies import schemas
 

@@ -8,9 +8,9 @@ import omnigraph as og
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
 from omnigraph.manifest.catalogs import catalog_of
-from omnigraph.read.export import open_export
-from omnigraph.storage import session
-from omnigraph.write.intents import microseconds_now
+from omnigraph.read.output.export import open_export
+from omnigraph.storage.tables import handles
+from omnigraph.write.recovery.intents import microseconds_now
 from tests.write.writing import mutate
 
 SCHEMA = """\
@@ -64,8 +64,8 @@ def people(graph: og.Graph, branch: str = "main") -> list[str]:
 
 def forget_all() -> None:
     """Let go of what this process remembers of tables, as if it had just started."""
-    session.handles._handles.clear()
-    session._session = None
+    handles.handles._handles.clear()
+    handles._session = None
 
 
 def reopened(graph: og.Graph) -> og.Graph:

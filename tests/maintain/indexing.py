@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 import omnigraph as og
 from omnigraph.maintain.index_reports import IndexState
-from omnigraph.storage.table import Table
+from omnigraph.storage.tables.table import Table
 from tests.write.writing import table_of
 
 SCHEMA = """\

@@ -13,10 +13,10 @@ import pytest
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.maintain.cleanup import cleanup
-from omnigraph.manifest.changes import CommitIntent, DropTable, PublishRequest
-from omnigraph.storage import faults
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.write.intents import microseconds_now
+from omnigraph.manifest.publish_request import DropTable, PendingCommit, PublishRequest
+from omnigraph.storage.objects import faults
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.write.recovery.intents import microseconds_now
 from tests.maintain.cleaning import (
     HOUR,
     NO_GRACE,
@@ -420,7 +420,7 @@ def test_dropped_tables_go_and_what_the_graph_has_not_made_stays(
     film = graph.snapshot().tables["node:Film"]
     graph.branches.create("dev")
     change = DropTable(film.identity, film.version)
-    graph.manifest.publish("main", PublishRequest(CommitIntent.mint(), (change,)))
+    graph.manifest.publish("main", PublishRequest(PendingCommit.mint(), (change,)))
     stray = root / "nodes" / "00000000000000aa-00000000000000bb" / "data" / "x.lance"
     stray.parent.mkdir(parents=True)
     stray.write_bytes(b"12345")
@@ -521,7 +521,7 @@ def test_a_reclaimed_commit_whose_version_holds_history_says_so(graph: og.Graph)
 
 def test_an_old_manifest_with_a_long_log(graph: og.Graph, root: Path) -> None:
     for number in range(70):
-        commit = CommitIntent(f"{number:026d}", microseconds_now())
+        commit = PendingCommit(f"{number:026d}", microseconds_now())
         graph.manifest.publish("main", PublishRequest(commit))
     assert graph.manifest.view().log.log_sizes()
     clean(graph, 3)

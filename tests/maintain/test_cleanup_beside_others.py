@@ -15,12 +15,12 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
-from omnigraph.manifest.changes import CommitIntent, PublishRequest
-from omnigraph.storage import faults
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.staging import write_rows
-from omnigraph.write.intents import Intent, IntentTable, LiveIntent, microseconds_now
-from omnigraph.write.sweep import sweep
+from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
+from omnigraph.storage.objects import faults
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.tables.write_rows import write_rows
+from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent, microseconds_now
+from omnigraph.write.recovery.sweep import sweep
 from tests.maintain.cleaning import (
     NO_GRACE,
     SCHEMA,
@@ -104,7 +104,7 @@ def test_an_old_handle_cannot_publish_across_a_gap(graph: og.Graph, root: Path) 
         insert(graph, name)
     # Without the versions in between, storage sees no conflict.
     clean(graph)
-    sleeper.manifest.publish("main", PublishRequest(CommitIntent.mint("sleeper")))
+    sleeper.manifest.publish("main", PublishRequest(PendingCommit.mint("sleeper")))
     assert people(reopened(graph)) == ["ann", *people_since]
     commits = graph.commits.list()
     assert [commit.actor for commit in commits] == ["sleeper", *[None] * 6]
@@ -173,7 +173,7 @@ def begin(graph: og.Graph, started: int, *, name: bool = True) -> LiveIntent:
     """A load that has staged a person, and names the file or does not yet."""
     found = graph.snapshot().tables[PERSON]
     intent = Intent.mint(
-        "Load", "main", CommitIntent.mint("loader"), [IntentTable.of(found.table, found.version)]
+        "Load", "main", PendingCommit.mint("loader"), [IntentTable.of(found.table, found.version)]
     )
     live = LiveIntent.open(ControlObjects(graph.location), intent, clock=lambda: started)
     written = write_rows(table_of(graph, PERSON), None, pa.table({"id": ["x"], "name": ["x"]}))

@@ -21,8 +21,8 @@ from hypothesis.stateful import (
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.storage import faults
-from omnigraph.write import announcement
+from omnigraph.storage.objects import faults
+from omnigraph.write.recovery import intent_scope
 from tests.maintain.cleaning import NO_GRACE, SCHEMA, clean, forget_all, shown
 from tests.maintain.reachable import Lineage, hollow, manifest_file, reachable, stored
 from tests.write.writing import compact_all, index_all, mutate
@@ -168,12 +168,12 @@ class Histories(RuleBasedStateMachine):
     def crash_announced(self, data: st.DataObject) -> None:
         """A long write that dies, and may count as alive for the next cleanup."""
         point = data.draw(st.sampled_from(INTENT_POINTS), "point")
-        before, small = self.intents(), announcement.REQUEST_BYTES
-        announcement.REQUEST_BYTES = -1
+        before, small = self.intents(), intent_scope.REQUEST_BYTES
+        intent_scope.REQUEST_BYTES = -1
         try:
             self.die(data, point)
         finally:
-            announcement.REQUEST_BYTES = small
+            intent_scope.REQUEST_BYTES = small
         for path in self.intents() - before:
             staged = {
                 f"{table['table_path']}/{name}"

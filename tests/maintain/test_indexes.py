@@ -15,9 +15,8 @@ from omnigraph.errors import BadRequest, BranchNotFound
 from omnigraph.maintain import index_choice
 from omnigraph.maintain.index_choice import choose
 from omnigraph.maintain.index_intent import intents_of
-from omnigraph.storage import vector_index
-from omnigraph.storage.commits import stamp_of
-from omnigraph.storage.indexes import (
+from omnigraph.storage.indexes import vector_index
+from omnigraph.storage.indexes.table_indexes import (
     WantedIndex,
     create_index,
     create_indexes,
@@ -25,9 +24,10 @@ from omnigraph.storage.indexes import (
     is_indexed,
     text_index,
 )
-from omnigraph.storage.indexes import vector_index as vector_index_of
-from omnigraph.storage.vector_index import search_parameters
-from omnigraph.write.stamps import is_maintenance
+from omnigraph.storage.indexes.table_indexes import vector_index as vector_index_of
+from omnigraph.storage.indexes.vector_index import search_parameters
+from omnigraph.storage.tables.detached import stamp_of
+from omnigraph.write.publish.commit_stamp import is_maintenance
 from tests.maintain.cleaning import clean, forget_all
 from tests.maintain.indexing import (
     LONG,

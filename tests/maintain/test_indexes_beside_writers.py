@@ -11,10 +11,10 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph as og
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
-from omnigraph.storage import faults
-from omnigraph.storage.staging import update_rows
-from omnigraph.write.stamps import stamp
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
+from omnigraph.storage.objects import faults
+from omnigraph.storage.tables.write_rows import update_rows
+from omnigraph.write.publish.commit_stamp import stamp
 from tests.maintain.indexing import LONG, book, check_filters, cites, ids, library, load, states
 from tests.write.writing import compact_all, image, mutate, overtaken, table_of
 
@@ -79,7 +79,7 @@ def test_what_others_write_meanwhile_is_kept(graph: og.Graph, change: str, point
 def slip_in(graph: og.Graph) -> None:
     """A commit past the turns that writers of one process take."""
     shown = graph.snapshot().tables[BOOK]
-    commit = CommitIntent.mint("rival")
+    commit = PendingCommit.mint("rival")
     table = table_of(graph, BOOK)
     rows = table.scan(filter=pc.field("pages") == 3, with_row_id=True, with_row_address=True)
     at = rows.column_names.index("blurb")

@@ -11,8 +11,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.write.sweep import stored_intents, sweep
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.write.recovery.sweep import stored_intents, sweep
 from tests.maintain.cleaning import clean, forget_all
 from tests.maintain.index_child import build_until, count_points
 from tests.maintain.indexing import book, check_filters, library, load, states

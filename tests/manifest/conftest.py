@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.location import Location
 from tests.manifest.graphs import make_manifest
 
 

@@ -6,14 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from omnigraph.manifest import rows
+from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.branches import BranchRefs
-from omnigraph.manifest.changes import (
-    AdvanceTable,
-    CommitIntent,
-    ExactHead,
-    PublishRequest,
-    TableChange,
-)
 from omnigraph.manifest.entries import (
     MAIN,
     Commit,
@@ -23,14 +17,20 @@ from omnigraph.manifest.entries import (
     TableIdentity,
     TableVersion,
 )
+from omnigraph.manifest.publish_request import (
+    AdvanceTable,
+    ExactHead,
+    PendingCommit,
+    PublishRequest,
+    TableChange,
+)
 from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.state import ManifestState, fold
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import View
-from omnigraph.storage.headlog import HeadLog
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.table import TablePin
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import HeadLog
+from omnigraph.storage.tables.table import TablePin
 from omnigraph.version import INTERNAL_SCHEMA
 
 PERSON = TableIdentity(1, 1)
@@ -75,7 +75,7 @@ def request(
     *changes: TableChange, actor: str | None = None, head: ExactHead | None = None
 ) -> PublishRequest:
     """A request with a commit of its own."""
-    return PublishRequest(CommitIntent.mint(actor), changes, precondition=head)
+    return PublishRequest(PendingCommit.mint(actor), changes, precondition=head)
 
 
 def pin(number: int) -> TablePin:
@@ -83,7 +83,7 @@ def pin(number: int) -> TablePin:
     return TablePin(DETACHED + number, f"uuid-{number}", number)
 
 
-def advance(manifest: Manifest, branch: str = MAIN, *, number: int | None = None) -> View:
+def advance(manifest: Manifest, branch: str = MAIN, *, number: int | None = None) -> BranchState:
     """Publish the next version of one table on top of what the manifest has seen last."""
     known = manifest.known(branch) or manifest.view(branch)
     expected = known.state.current_version(PERSON)

@@ -12,16 +12,6 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from omnigraph.errors import BranchNotFound, Conflict, ReadSetChanged, VersionMismatch
 from omnigraph.manifest.apply import next_state
-from omnigraph.manifest.changes import (
-    AdvanceTable,
-    CommitIntent,
-    DropTable,
-    ExactHead,
-    PublishRequest,
-    RegisterTable,
-    RenameTable,
-    TableChange,
-)
 from omnigraph.manifest.entries import (
     Commit,
     Head,
@@ -30,6 +20,16 @@ from omnigraph.manifest.entries import (
     StoredVersion,
     TableIdentity,
     TableVersion,
+)
+from omnigraph.manifest.publish_request import (
+    AdvanceTable,
+    DropTable,
+    ExactHead,
+    PendingCommit,
+    PublishRequest,
+    RegisterTable,
+    RenameTable,
+    TableChange,
 )
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.state import ManifestState
@@ -57,7 +57,7 @@ def on_branch() -> ManifestState:
 
 def test_commit_follows_its_parent() -> None:
     asked = PublishRequest(
-        CommitIntent("C1", 77, "ann", "OTHER", {"k": 1}), (AdvanceTable(PERSON, 1, pin(2)),)
+        PendingCommit("C1", 77, "ann", "OTHER", {"k": 1}), (AdvanceTable(PERSON, 1, pin(2)),)
     )
     state = published(asked)
     assert state.version == 2
@@ -115,7 +115,7 @@ def test_merge_brings_along_what_it_descends_from() -> None:
     theirs = Commit("THEIRS", "dev", 2, "GENESIS", None, None, 5, {}, StoredVersion("ID", 2))
     known = first_state().commits[0]
     asked = PublishRequest(
-        CommitIntent("MERGE", 9, merged_parent_id="THEIRS"), ancestors=(theirs, known)
+        PendingCommit("MERGE", 9, merged_parent_id="THEIRS"), ancestors=(theirs, known)
     )
     state = published(asked)
     assert state.known_commits["THEIRS"] == theirs
@@ -129,7 +129,7 @@ def test_commit_without_changes_is_a_commit() -> None:
 
 def test_schema_is_replaced() -> None:
     schema = replace(SCHEMA, source="node Dog { }")
-    asked = PublishRequest(CommitIntent.mint(), schema=schema)
+    asked = PublishRequest(PendingCommit.mint(), schema=schema)
     assert published(asked).schema == schema
 
 

@@ -13,17 +13,13 @@ from omnigraph.errors import (
     NotFound,
     ReadSetChanged,
 )
+from omnigraph.manifest.branch_state import ancestors_of
 from omnigraph.manifest.branches import BranchRefs
-from omnigraph.manifest.changes import (
-    AdvanceTable,
-    CommitIntent,
-    PublishRequest,
-)
 from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import ancestors_of
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.location import Location
 from tests.manifest.graphs import PERSON, advance, fork, pin, request
 
 
@@ -185,7 +181,7 @@ def test_what_was_merged_is_known_when_its_branch_is_gone(
     del lost["GENESIS"]
     head = manifest.view("b").state.head_commit_id
     merge = PublishRequest(
-        CommitIntent.mint(merged_parent_id=head),
+        PendingCommit.mint(merged_parent_id=head),
         precondition=forked.exact,
         ancestors=tuple(lost.values()),
     )

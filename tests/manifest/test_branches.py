@@ -9,10 +9,10 @@ import pytest
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, StorageError
 from omnigraph.manifest.branches import BranchRefs
-from omnigraph.manifest.changes import AdvanceTable
+from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.faults import armed, observed
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.faults import armed, observed
+from omnigraph.storage.objects.location import Location
 from tests.manifest.graphs import PERSON, advance, make_manifest, pin, request
 
 

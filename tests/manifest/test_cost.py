@@ -9,14 +9,14 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.refs import Ref, Refs
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import View
-from omnigraph.storage import session
-from omnigraph.storage.location import Location
-from omnigraph.storage.meter import RequestMeter, measure
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.meter import RequestMeter, measure
+from omnigraph.storage.tables import handles
 from tests.manifest.graphs import advance, copy_manifest, fork, make_manifest
 
 
@@ -39,10 +39,10 @@ def cold_open(
 ) -> RequestMeter:
     """Opening as a new process would: nothing in any cache."""
 
-    def view() -> View:
+    def view() -> BranchState:
         return Manifest(root).view(branch)
 
-    monkeypatch.setattr(session, "_session", None)
+    monkeypatch.setattr(handles, "_session", None)
     return requests(view)
 
 

@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from omnigraph.errors import Conflict, StorageError
-from omnigraph.manifest.changes import AdvanceTable, PublishRequest
+from omnigraph.manifest.branch_state import BranchState
+from omnigraph.manifest.publish_request import AdvanceTable, PublishRequest
 from omnigraph.manifest.publisher import ATTEMPTS
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import View
-from omnigraph.storage.faults import armed
-from omnigraph.storage.headlog import HeadLog, HeadMoved
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.faults import armed
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import CompareAndSwapLost, HeadLog
 from tests.manifest.graphs import PERSON, advance, fork, pin, request
 
 
@@ -96,7 +96,7 @@ def test_read_back_that_fails_too_leaves_a_doubt(
 ) -> None:
     manifest.view()
 
-    def fail(_: Manifest, branch: str) -> View:
+    def fail(_: Manifest, branch: str) -> BranchState:
         raise StorageError(f"cannot read {branch}", kind="transient")
 
     with monkeypatch.context() as patch:
@@ -125,7 +125,7 @@ def losing(root: Location, failure: Callable[[], StorageError] | None, publishes
         for _ in range(publishes):
             advance(other)
         if failure is None:
-            raise HeadMoved
+            raise CompareAndSwapLost
         raise failure()
 
     return replace_head
@@ -175,7 +175,7 @@ def test_busy_branch_is_a_conflict(
     manifest: Manifest, root: Location, asked: PublishRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def moved(*_: object, **__: object) -> HeadLog:
-        raise HeadMoved
+        raise CompareAndSwapLost
 
     with monkeypatch.context() as patch:
         patch.setattr(HeadLog, "replace_head", moved)
@@ -195,7 +195,7 @@ def test_last_attempt_that_looks_lost_is_read_back(
         calls += 1
         if calls == ATTEMPTS:
             real(log, *args, **options)  # type: ignore[arg-type]
-        raise HeadMoved
+        raise CompareAndSwapLost
 
     monkeypatch.setattr(HeadLog, "replace_head", replace_head)
     assert manifest.publish("main", asked).state.head_commit_id == asked.commit.id

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from omnigraph.manifest.changes import AdvanceTable, RegisterTable
 from omnigraph.manifest.entries import Registration, TableIdentity
+from omnigraph.manifest.publish_request import AdvanceTable, RegisterTable
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.location import Location
 from tests.manifest.graphs import KNOWS, PERSON, pin, request
 
 TYPES = 217

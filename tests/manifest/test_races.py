@@ -10,9 +10,9 @@ import pytest
 
 from omnigraph.errors import Conflict, VersionMismatch
 from omnigraph.manifest.branches import BranchRefs
-from omnigraph.manifest.changes import AdvanceTable
+from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.location import Location
 from tests.manifest.graphs import KNOWS, PERSON, advance, fork, make_manifest, pin, request
 
 PROCESSES = 4

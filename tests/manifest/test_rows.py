@@ -22,7 +22,7 @@ from omnigraph.manifest.entries import (
     Tombstone,
 )
 from omnigraph.manifest.rows import COLUMNS, Entry, from_table, object_id, to_table
-from omnigraph.storage.table import TablePin
+from omnigraph.storage.tables.table import TablePin
 
 LARGEST = 2**64 - 1
 IDENTITY = TableIdentity(0xAB, 1)

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.manifest.apply import next_state
-from omnigraph.manifest.changes import AdvanceTable
 from omnigraph.manifest.entries import Commit, TableVersion
+from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.manifest.sealing import FANOUT, SEAL_ENTRIES, seal
 from omnigraph.manifest.state import ManifestState
 from tests.manifest.graphs import KNOWS, PERSON, first_state, pin, request

@@ -11,14 +11,14 @@ import pytest
 
 from omnigraph.errors import ChangeFeedGap, Conflict, NotFound, ReadSetChanged, StorageError
 from omnigraph.manifest.ancestry import descent
-from omnigraph.manifest.changes import CommitIntent, PublishRequest
+from omnigraph.manifest.branch_state import ancestors_of
 from omnigraph.manifest.entries import Commit, StoredVersion
+from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import ancestors_of
-from omnigraph.storage.files import manifest_name, version_of
-from omnigraph.storage.headlog import HeadMoved
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import CompareAndSwapLost
+from omnigraph.storage.tables.reachable_files import manifest_name, version_of
 from tests.manifest.graphs import advance, make_manifest, request
 
 PUBLISHERS = 3
@@ -94,7 +94,7 @@ def test_history_survives_a_stale_publish_that_sealed_it(
         for number in range(20)
     )
     merge = PublishRequest(
-        CommitIntent.mint(merged_parent_id="F0"), precondition=exact, ancestors=foreign
+        PendingCommit.mint(merged_parent_id="F0"), precondition=exact, ancestors=foreign
     )
     with pytest.raises(ReadSetChanged):
         stale.publish("main", merge)
@@ -122,7 +122,7 @@ def test_commits_of_a_lost_merge_are_nobodys_ancestors(manifest: Manifest, root:
         for number in range(20)
     )
     merge = PublishRequest(
-        CommitIntent.mint(merged_parent_id="THEIRS"), precondition=exact, ancestors=(theirs, *more)
+        PendingCommit.mint(merged_parent_id="THEIRS"), precondition=exact, ancestors=(theirs, *more)
     )
     with pytest.raises(ReadSetChanged):
         stale.publish("main", merge)
@@ -139,7 +139,7 @@ def test_version_of_a_reclaimed_commit_that_a_stale_one_took_is_not_its_state(
     stale = Manifest(root).view()
     reclaimed = advance(manifest).state.commits[-1]
     overtaken(manifest, root, 3)
-    with pytest.raises(HeadMoved):
+    with pytest.raises(CompareAndSwapLost):
         stale.log.replace_head(stale.log.head())
     assert reclaimed.stored.version in versions(root)
     for reader in (manifest, Manifest(root)):

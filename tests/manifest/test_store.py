@@ -12,16 +12,12 @@ from omnigraph.errors import (
     UnsupportedFormat,
     VersionMismatch,
 )
-from omnigraph.manifest.changes import (
-    AdvanceTable,
-    ExactHead,
-    RegisterTable,
-)
 from omnigraph.manifest.entries import Commit, Registration, StoredVersion, TableIdentity
+from omnigraph.manifest.publish_request import AdvanceTable, ExactHead, RegisterTable
 from omnigraph.manifest.rows import FORMAT_KEY, to_table
 from omnigraph.manifest.state import ManifestState
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.location import Location
 from omnigraph.version import INTERNAL_SCHEMA
 from tests.manifest.graphs import KNOWS, PERSON, advance, fork, genesis, make_manifest, pin, request
 

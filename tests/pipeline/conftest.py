@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from omnigraph.pipeline.session import SparkEngine, spark_session
+from omnigraph.pipeline.spark.session import SparkEngine, spark_session
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

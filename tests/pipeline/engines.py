@@ -22,8 +22,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
-from omnigraph.pipeline.engine import SparkEngine
 from omnigraph.pipeline.load import entry, operation
+from omnigraph.pipeline.spark.engine import SparkEngine
 from tests.pipeline.batches import Batch
 
 if TYPE_CHECKING:

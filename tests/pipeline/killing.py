@@ -21,11 +21,11 @@ from typing import IO, Any
 import omnigraph as og
 from omnigraph.generate.people_graph import GraphSize, generate, schema
 from omnigraph.manifest.store import Manifest
-from omnigraph.pipeline.java import find_java
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.write.intents import Intent
-from omnigraph.write.sweep import stored_intents, sweep
+from omnigraph.pipeline.spark.java import find_java
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.write.recovery.intents import Intent
+from omnigraph.write.recovery.sweep import stored_intents, sweep
 from tests.pipeline import cluster, load_worker
 from tests.pipeline.cluster import Cluster
 from tests.pipeline.engines import content

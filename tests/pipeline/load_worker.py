@@ -19,12 +19,12 @@ from unittest.mock import patch
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
-from omnigraph.pipeline.engine import SparkEngine
+from omnigraph.pipeline.input.splits import Split
 from omnigraph.pipeline.load import operation
-from omnigraph.pipeline.session import SparkSettings, spark_session
-from omnigraph.pipeline.splits import Split
-from omnigraph.pipeline.tasks import run_tasks
-from omnigraph.storage import faults
+from omnigraph.pipeline.spark.engine import SparkEngine
+from omnigraph.pipeline.spark.session import SparkSettings, spark_session
+from omnigraph.pipeline.spark.tasks import run_tasks
+from omnigraph.storage.objects import faults
 
 LONGEST = 300.0
 Trouble = Literal["wait", "raise", "exit", "race", "raise always"]

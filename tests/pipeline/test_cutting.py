@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from omnigraph.pipeline.inputs import find_inputs
-from omnigraph.pipeline.load.cutting import cut_inputs
-from omnigraph.pipeline.table_blocks import table_blocks
+from omnigraph.pipeline.input.load_files import find_inputs
+from omnigraph.pipeline.input.table_blocks import table_blocks
+from omnigraph.pipeline.load.stage.cutting import cut_inputs
 
 
 def _here(title: str, function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:

@@ -17,10 +17,11 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.pipeline.inputs import InputFile
-from omnigraph.pipeline.load import operation, rules
-from omnigraph.pipeline.load.cutting import RunTasks, cut_inputs
-from omnigraph.pipeline.splits import Split, pack
+from omnigraph.pipeline.input.load_files import InputFile
+from omnigraph.pipeline.input.splits import Split, pack
+from omnigraph.pipeline.load import operation
+from omnigraph.pipeline.load.check import set_rules
+from omnigraph.pipeline.load.stage.cutting import RunTasks, cut_inputs
 from tests.pipeline.batches import SCHEMA, Batch, batch, several, sound, tables, written
 from tests.pipeline.engines import Outcome, Twins, content, files_of, run_tasks_here
 from tests.pipeline.wrong_lines import edge, node
@@ -51,7 +52,7 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
     monkeypatch.setattr(operation, "cut_inputs", cut)
     monkeypatch.setattr(operation, "pack", packed)
-    monkeypatch.setattr(rules, "parts_for", lambda count: 1 + (count > 150))
+    monkeypatch.setattr(set_rules, "parts_for", lambda count: 1 + (count > 150))
     return seen
 
 

@@ -13,13 +13,13 @@ import pytest
 import omnigraph as og
 from omnigraph.cli.main import main
 from omnigraph.errors import BadRequest, NotFound, StorageError
-from omnigraph.pipeline.export import choose_export_engine
-from omnigraph.pipeline.export_directory import ExportDirectory, move, open_sink
-from omnigraph.pipeline.export_tasks import Format, PartJob, write_part
+from omnigraph.pipeline.export.directory import ExportDirectory, move, open_sink
+from omnigraph.pipeline.export.operation import choose_export_engine
+from omnigraph.pipeline.export.tasks import Format, PartJob, write_part
 from omnigraph.pipeline.source.partitions import parts_of
-from omnigraph.read.export import open_export
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.read.output.export import open_export
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
 from tests.pipeline.every_type import SCHEMA, make_graph
 from tests.pipeline.scripts import output_of
 

@@ -18,12 +18,12 @@ from obstore.store import S3Store
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, ValidationError
-from omnigraph.pipeline.inputs import InputFile
-from omnigraph.pipeline.load.area import StagingArea
-from omnigraph.pipeline.load.frames import Frame, Lines
+from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.load.given import given
-from omnigraph.pipeline.load.sinks import new_file
-from omnigraph.storage.location import Location, s3_options
+from omnigraph.pipeline.load.stage.area import StagingArea
+from omnigraph.pipeline.load.stage.frames import Frame, GivenLines
+from omnigraph.pipeline.load.stage.sinks import new_file
+from omnigraph.storage.objects.location import Location, s3_options
 from tests.pipeline.scripts import run_script
 from tests.s3_server import S3Server
 
@@ -289,7 +289,7 @@ def test_files_of_an_object_store(s3_bucket: str) -> None:
 
 
 def test_lines_have_no_name(area: StagingArea) -> None:
-    (file,) = Lines([b"{}\n", b"{}\n"]).write(area)
+    (file,) = GivenLines([b"{}\n", b"{}\n"]).write(area)
     assert (file.label, file.name, file.size) == ("", None, 6)
 
 

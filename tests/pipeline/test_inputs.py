@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import BadRequest, StorageError
-from omnigraph.pipeline.inputs import InputFile, find_inputs
+from omnigraph.pipeline.input.load_files import InputFile, find_inputs
 
 TYPES = ("Person", "Film", "ActedIn")
 
@@ -233,7 +233,7 @@ def test_what_is_no_regular_file(tmp_path: Path) -> None:
 def test_files_of_an_object_store(s3_bucket: str) -> None:
     import obstore
 
-    from omnigraph.pipeline.files import _store
+    from omnigraph.pipeline.input.input_files import _store
 
     bucket, prefix = s3_bucket.removeprefix("s3://").split("/")
     store = _store(bucket)

@@ -15,10 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import BadRequest, ResourceLimit
-from omnigraph.pipeline import byte_ranges
-from omnigraph.pipeline.inputs import Compression, InputFile, find_inputs
-from omnigraph.pipeline.line_blocks import LineBlock, line_blocks
-from omnigraph.pipeline.splits import Split, cut
+from omnigraph.pipeline.input import byte_ranges
+from omnigraph.pipeline.input.line_blocks import LineBlock, line_blocks
+from omnigraph.pipeline.input.load_files import Compression, InputFile, find_inputs
+from omnigraph.pipeline.input.splits import Split, cut
 
 BOM = b"\xef\xbb\xbf"
 
@@ -198,7 +198,7 @@ def test_a_split_travels_to_other_processes(tmp_path: Path) -> None:
 def test_lines_of_an_object_store(s3_bucket: str) -> None:
     import obstore
 
-    from omnigraph.pipeline.files import _store
+    from omnigraph.pipeline.input.input_files import _store
 
     bucket, prefix = s3_bucket.removeprefix("s3://").split("/")
     rows = [b'{"n": %d}\n' % number for number in range(3000)]

@@ -9,8 +9,8 @@ import textwrap
 
 import pytest
 
-from omnigraph.pipeline.engine import SparkEngine
-from omnigraph.pipeline.progress import stages
+from omnigraph.pipeline.spark.engine import SparkEngine
+from omnigraph.pipeline.spark.progress import stages
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import BadRequest, Conflict
-from omnigraph.pipeline.session import (
+from omnigraph.pipeline.spark.session import (
     SparkEngine,
     SparkSettings,
     require_shared_storage,

@@ -5,7 +5,7 @@ import socket
 import pytest
 
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.settings import (
+from omnigraph.pipeline.spark.settings import (
     SparkSettings,
     classic_conf,
     connect_address,

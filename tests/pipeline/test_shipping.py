@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.pipeline.engine import SparkEngine
-from omnigraph.pipeline.shipping import package_archive, ship_package, write_archive
+from omnigraph.pipeline.spark.engine import SparkEngine
+from omnigraph.pipeline.spark.shipping import package_archive, ship_package, write_archive
 
 
 def test_the_archive_is_the_package_and_nothing_else(tmp_path: Path) -> None:
@@ -35,7 +35,7 @@ def test_equal_sources_make_equal_archives(tmp_path: Path) -> None:
 def test_the_package_works_from_its_archive(tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import omnigraph, omnigraph.storage.location, omnigraph.write.rules\n"
+        "import omnigraph, omnigraph.storage.objects.location, omnigraph.write.rules\n"
         "print(omnigraph.__file__)"
     )
     archive = package_archive()

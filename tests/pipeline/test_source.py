@@ -15,14 +15,14 @@ from pyspark.sql import datasource as asked
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound, OmniGraphError
-from omnigraph.pipeline.settings import SparkSettings
 from omnigraph.pipeline.source.blobs import blob_bytes
 from omnigraph.pipeline.source.datasource import GraphSource
 from omnigraph.pipeline.source.partitions import parts_of
-from omnigraph.pipeline.source.selection import Selection, find_snapshot, select
+from omnigraph.pipeline.source.selection import TypeSelection, find_snapshot, select
+from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.spark import register
-from omnigraph.storage.location import Location
-from omnigraph.storage.table import Table, TablePin
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table, TablePin
 from tests.docs.examples import blocks_of
 from tests.pipeline.every_type import EXTREMES, make_graph
 from tests.pipeline.scripts import output_of
@@ -63,7 +63,7 @@ def add(graph: og.Graph, name: str, age: int | None = None, branch: str = "main"
     return graph.load([row], mode="append", branch=branch).commit.id
 
 
-def chosen(graph: og.Graph, type_name: str, columns: list[str] | None = None) -> Selection:
+def chosen(graph: og.Graph, type_name: str, columns: list[str] | None = None) -> TypeSelection:
     return select(graph.location, graph.snapshot(), type_name, columns)
 
 

@@ -12,7 +12,7 @@ from pyspark.sql import datasource as asked
 
 import omnigraph as og
 from omnigraph.pipeline.source.filters import expression_of
-from omnigraph.pipeline.source.selection import Selection, select
+from omnigraph.pipeline.source.selection import TypeSelection, select
 from tests.pipeline.every_type import EXTREMES, make_graph
 
 
@@ -21,7 +21,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
     return make_graph(tmp_path_factory.mktemp("every") / "graph")
 
 
-def chosen(graph: og.Graph, type_name: str = "Sample") -> Selection:
+def chosen(graph: og.Graph, type_name: str = "Sample") -> TypeSelection:
     return select(graph.location, graph.snapshot(), type_name)
 
 

@@ -13,12 +13,12 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, ValidationError
-from omnigraph.pipeline.load.entry import SparkChoice, load_on_spark
+from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
 from omnigraph.pipeline.streaming import STREAM, MicroBatch
-from omnigraph.storage import faults
+from omnigraph.storage.objects import faults
 from omnigraph.write.load.operation import Load
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.writer import Writer
+from omnigraph.write.publish.driver import Writer
 from tests.pipeline.scripts import run_script
 
 if TYPE_CHECKING:
@@ -221,7 +221,7 @@ def test_another_driver_with_the_same_batch(graph: og.Graph, spark: SparkSession
             LoadOptions("append"),
             Writer(graph.location, graph.manifest, "main"),
             None,
-            SparkChoice(),
+            SparkTarget(),
             notes={STREAM: batch.note},
             once=batch.require_first,
         )

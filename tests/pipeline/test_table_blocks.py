@@ -16,12 +16,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import BadRequest, ResourceLimit
-from omnigraph.pipeline import byte_ranges
-from omnigraph.pipeline import table_blocks as block_reader
-from omnigraph.pipeline.csv_records import quote_count, read_header
-from omnigraph.pipeline.inputs import InputFile
-from omnigraph.pipeline.splits import Split, cut, cut_csv, ranges
-from omnigraph.pipeline.table_blocks import TableBlock, table_blocks
+from omnigraph.pipeline.input import byte_ranges
+from omnigraph.pipeline.input import table_blocks as block_reader
+from omnigraph.pipeline.input.csv_records import quote_count, read_header
+from omnigraph.pipeline.input.load_files import InputFile
+from omnigraph.pipeline.input.splits import Split, cut, cut_csv, ranges
+from omnigraph.pipeline.input.table_blocks import TableBlock, table_blocks
 
 Row = tuple[str | None, ...]
 CsvText = tuple[bytes, list[Row | list[str]]]
@@ -356,8 +356,8 @@ def test_parquet_with_a_broken_page_is_refused(tmp_path: Path) -> None:
 def test_tables_of_an_object_store(s3_bucket: str, tmp_path: Path) -> None:
     import obstore
 
-    from omnigraph.pipeline.files import _store
-    from omnigraph.pipeline.inputs import find_inputs
+    from omnigraph.pipeline.input.input_files import _store
+    from omnigraph.pipeline.input.load_files import find_inputs
 
     bucket, prefix = s3_bucket.removeprefix("s3://").split("/")
     table = pa.table({"n": range(1000), "text": [f"t{at}" for at in range(1000)]})

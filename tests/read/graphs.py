@@ -10,12 +10,12 @@ import pyarrow as pa
 
 import omnigraph as og
 from omnigraph.manifest.catalogs import catalog_of
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
-from omnigraph.read.export import Export, open_export
-from omnigraph.storage.columns import is_blob
-from omnigraph.storage.sorted_rows import DEFAULT_LIMITS, SortLimits
-from omnigraph.storage.staging import insert
-from omnigraph.storage.table import Table
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
+from omnigraph.read.output.export import Export, open_export
+from omnigraph.rows.arrow_types import is_blob
+from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
+from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.write_rows import insert
 
 SCHEMA = """\
 node Person {
@@ -65,7 +65,7 @@ def add_rows(graph: og.Graph, key: str, rows: list[dict[str, Any]], branch: str 
     pin = insert(table, pa.table(columns, schema=table.schema))
     change = AdvanceTable(shown.identity, shown.version, pin)
     graph.manifest.publish(
-        graph.manifest.branch_id(branch), PublishRequest(CommitIntent.mint(None), (change,))
+        graph.manifest.branch_id(branch), PublishRequest(PendingCommit.mint(None), (change,))
     )
 
 

@@ -10,8 +10,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import QueryCancelled, ResourceLimit
-from omnigraph.read.budget import Budget, Cancellation
-from omnigraph.read.context import Expansion
+from omnigraph.read.execute.budget import Budget, Cancellation
+from omnigraph.read.execute.context import Expansion
 
 SCHEMA = "node N { name: String @key  v: I32? }\nedge E: N -> N\n"
 NODES = 120

@@ -15,12 +15,12 @@ from hypothesis import strategies as st
 
 import omnigraph as og
 from omnigraph.lang.query.plan import AggregateName, CompareOp
-from omnigraph.read import entities
-from omnigraph.read.aggregates import aggregate_by
-from omnigraph.read.comparisons import compare
-from omnigraph.read.grouping import group_rows
-from omnigraph.read.ordering import ordered_rows, ranks
-from omnigraph.read.values import repeated
+from omnigraph.read.access import entities
+from omnigraph.read.execute.aggregates import aggregate_by
+from omnigraph.read.execute.comparisons import compare
+from omnigraph.read.execute.expressions import repeated
+from omnigraph.read.execute.grouping import group_rows
+from omnigraph.read.execute.ordering import ordered_rows, ranks
 
 MOMENT = pa.timestamp("ms", "UTC")
 OPERATORS: dict[CompareOp, Callable[[Any, Any], bool]] = {

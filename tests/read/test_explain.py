@@ -9,9 +9,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import ParamError, ResourceLimit, TypeCheckError
-from omnigraph.read.column_cache import columns
-from omnigraph.read.explain import Explanation
-from omnigraph.read.topologies import topologies
+from omnigraph.read.access.column_cache import columns
+from omnigraph.read.access.topology_cache import topologies
+from omnigraph.read.plan.explain import Explanation
 from tests.ferry_graph import QUERIES, make_ferries
 
 ALL = """\
@@ -152,7 +152,7 @@ def test_keys_are_looked_up_and_other_filters_decided_in_memory(graph: og.Graph)
 def test_filters_of_a_large_table_are_pushed_down(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.read.entities.MANY", 3)
+    monkeypatch.setattr("omnigraph.read.access.entities.MANY", 3)
     graph = og.init(tmp_path / "g.omni", "node N { name: String @key  x: I32  tags: [String]? }")
     rows = [{"type": "N", "data": {"name": f"n{n}", "x": n, "tags": ["a"]}} for n in range(5)]
     graph.load(rows, mode="append")

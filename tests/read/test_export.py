@@ -18,12 +18,12 @@ import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source
-from omnigraph.read.blob_text import blob_text, within_bytes
-from omnigraph.read.export import open_export
-from omnigraph.storage.location import Location
-from omnigraph.storage.sorted_rows import SortLimits, sorted_batches
-from omnigraph.storage.staging import delete_addresses
-from omnigraph.storage.table import Table, TablePin
+from omnigraph.read.output.blob_text import blob_text, within_bytes
+from omnigraph.read.output.export import open_export
+from omnigraph.rows.external_sort import SortLimits, sorted_batches
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.write_rows import delete_addresses
 from tests.read.graphs import SCHEMA, add_rows, export_of, make_graph
 
 ANN = {"id": "Ann", "name": "Ann", "age": 30, "joined": date(2020, 1, 2)}

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.read.json_text import TEXT, join_texts, json_text
+from omnigraph.read.output.json_text import TEXT, join_texts, json_text
 
 MOMENT = pa.timestamp("ms", "UTC")
 DATES = st.dates(date(1, 1, 1), date(9999, 12, 31))

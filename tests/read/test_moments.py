@@ -15,7 +15,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import omnigraph as og
-from omnigraph.read import entities
+from omnigraph.read.access import entities
 from tests.write.writing import table_of
 
 MOMENT = pa.timestamp("ms", "UTC")

@@ -10,14 +10,14 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.manifest.changes import CommitIntent
+from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.read.search import ranking, vectors
-from omnigraph.storage import vector_index
-from omnigraph.storage.indexes import create_index
-from omnigraph.storage.table import Table, TablePin
-from omnigraph.storage.vector_index import VectorKind
-from omnigraph.storage.vector_search import nearest_hits
-from omnigraph.write.stamps import stamp
+from omnigraph.storage.indexes import vector_index
+from omnigraph.storage.indexes.table_indexes import create_index
+from omnigraph.storage.indexes.vector_index import VectorKind
+from omnigraph.storage.indexes.vector_search import nearest_hits
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.write.publish.commit_stamp import stamp
 from tests.read import search_model as model
 from tests.write.writing import maintain, mutate
 
@@ -84,7 +84,7 @@ def points(
 
 
 def index_points(graph: og.Graph, kind: VectorKind = "IVF_FLAT") -> None:
-    def work(key: str, table: Table, commit: CommitIntent) -> TablePin:
+    def work(key: str, table: Table, commit: PendingCommit) -> TablePin:
         if key != "node:Point":
             return table.pin
         return create_index(table, "v", kind, stamp=stamp(commit.id, "index", "maintenance"))

@@ -11,12 +11,12 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.read import topologies as topologies_module
-from omnigraph.read.column_cache import columns
-from omnigraph.read.result import Result
-from omnigraph.read.topologies import topologies
-from omnigraph.read.topology import Topology
-from omnigraph.storage.meter import RequestMeter, measure
+from omnigraph.read.access import topology_cache as topologies_module
+from omnigraph.read.access.column_cache import columns
+from omnigraph.read.access.csr import Topology
+from omnigraph.read.access.topology_cache import topologies
+from omnigraph.read.output.result import Result
+from omnigraph.storage.objects.meter import RequestMeter, measure
 from tests.write.writing import compact_all, mutate
 
 pytestmark = pytest.mark.slow

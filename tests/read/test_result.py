@@ -15,8 +15,8 @@ from rich.console import Console
 
 import omnigraph as og
 from omnigraph.errors import BadRequest
-from omnigraph.read.result import Result
-from omnigraph.read.shown import MAX_ROWS
+from omnigraph.read.output.result import Result
+from omnigraph.read.output.shown_text import MAX_ROWS
 from tests.read.graphs import SCHEMA, add_rows
 
 MOMENT = datetime(2020, 5, 1, 12, 30, 0, 250_000, tzinfo=UTC)

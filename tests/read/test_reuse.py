@@ -10,11 +10,12 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.read.topologies import topologies
-from omnigraph.storage import cache_budget, lookup
-from omnigraph.storage.files import all_files, files_of
-from omnigraph.storage.session import handles
-from omnigraph.storage.table import Table
+from omnigraph.read.access.topology_cache import topologies
+from omnigraph.storage import cache_budget
+from omnigraph.storage.tables import row_lookup
+from omnigraph.storage.tables.handles import handles
+from omnigraph.storage.tables.reachable_files import all_files, files_of
+from omnigraph.storage.tables.table import Table
 from tests.write.writing import compact_all, mutate, table_of
 
 SCHEMA = """\
@@ -90,7 +91,7 @@ def test_the_head_is_read_though_files_of_cached_versions_are_gone(
     expected = stored_answers(graph)
     if not with_handles:
         forgets_handles(graph)
-        lookup.fragment_maps.clear()
+        row_lookup.fragment_maps.clear()
     assert remove_what_the_head_does_not_need(graph)
     assert answers(graph) == expected
     assert answers(graph) == expected
@@ -110,7 +111,7 @@ def test_a_version_that_is_gone_is_not_tried_again(graph: og.Graph) -> None:
     old = topologies.use().entries
     mutate(graph, 'insert Person { name: "new" age: 7 }')
     forgets_handles(graph)
-    lookup.fragment_maps.clear()
+    row_lookup.fragment_maps.clear()
     remove_what_the_head_does_not_need(graph)
     answers(graph)
     assert topologies.use().entries == old
@@ -118,17 +119,17 @@ def test_a_version_that_is_gone_is_not_tried_again(graph: og.Graph) -> None:
 
 def test_a_map_is_not_learnt_from_a_version_that_is_gone(graph: og.Graph) -> None:
     before = table_of(graph, "node:Person")
-    lookup.find_rows(before, "id", before.scan(["id"]).column("id"), ("id",))
+    row_lookup.find_rows(before, "id", before.scan(["id"]).column("id"), ("id",))
     mutate(graph, 'insert Person { name: "new" age: 7 }')
     after = table_of(graph, "node:Person")
     remove_what_the_head_does_not_need(graph)
     handles.forget(before.location)
-    lookup.fragment_maps.learn(before, after)
+    row_lookup.fragment_maps.learn(before, after)
     assert names(after, "new", "p1", "nobody") == ["new", "p1"]
 
 
 def names(table: Table, *wanted: str) -> list[str]:
-    found = lookup.find_rows(table, "id", pa.array(wanted), ("id",))
+    found = row_lookup.find_rows(table, "id", pa.array(wanted), ("id",))
     return sorted(found.column("id").to_pylist())
 
 

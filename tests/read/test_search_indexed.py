@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.manifest.changes import CommitIntent
+from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.read.search import analysis, ranking, vectors, words
-from omnigraph.storage.indexes import create_index
-from omnigraph.storage.table import Table, TablePin
-from omnigraph.storage.text_search import text_hits
-from omnigraph.storage.vector_search import nearest_hits
-from omnigraph.write.stamps import stamp
+from omnigraph.storage.indexes.table_indexes import create_index
+from omnigraph.storage.indexes.text_search import text_hits
+from omnigraph.storage.indexes.vector_search import nearest_hits
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.write.publish.commit_stamp import stamp
 from tests.lang.fixture_file import Case
 from tests.read import search_model as model
 from tests.read.search_graph import make_search_graph, memo, search_data
@@ -65,7 +65,7 @@ def through_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def build_indexes(graph: og.Graph, branch: str = "main") -> None:
-    def work(key: str, table: Table, commit: CommitIntent) -> TablePin:
+    def work(key: str, table: Table, commit: PendingCommit) -> TablePin:
         pin = table.pin
         for column, kind in TEXT_AND_VECTOR.get(key, ()):
             stamped = stamp(commit.id, "index", "maintenance")
@@ -122,7 +122,7 @@ def odd_graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
 
 
 def build_indexes_of_text(graph: og.Graph) -> None:
-    def work(key: str, table: Table, commit: CommitIntent) -> TablePin:
+    def work(key: str, table: Table, commit: PendingCommit) -> TablePin:
         if key != "node:Memo":
             return table.pin
         return create_index(

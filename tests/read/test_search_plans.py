@@ -8,15 +8,15 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.manifest.changes import CommitIntent
-from omnigraph.read.column_cache import columns
-from omnigraph.read.explain import Explanation
+from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.read.access.column_cache import columns
+from omnigraph.read.plan.explain import Explanation
 from omnigraph.read.search import ranking, vectors, words
 from omnigraph.read.search.analysis import analyze
-from omnigraph.storage.indexes import create_index
-from omnigraph.storage.meter import measure
-from omnigraph.storage.table import Table, TablePin
-from omnigraph.write.stamps import stamp
+from omnigraph.storage.indexes.table_indexes import create_index
+from omnigraph.storage.objects.meter import measure
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.write.publish.commit_stamp import stamp
 from tests.read.search_graph import make_search_graph, memo, search_data
 from tests.write.writing import maintain, mutate
 
@@ -58,7 +58,7 @@ def _made(root: str) -> og.Graph:
 
 
 def _index(graph: og.Graph) -> None:
-    def work(key: str, table: Table, commit: CommitIntent) -> TablePin:
+    def work(key: str, table: Table, commit: PendingCommit) -> TablePin:
         if key != "node:Memo":
             return table.pin
         stamped = stamp(commit.id, "index", "maintenance")

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.read.sorting import distinct_pairs, sort_pairs
-from omnigraph.read.topology import Adjacency, Topology, Way, adjacency, folded
+from omnigraph.read.access.csr import Adjacency, Topology, Way, adjacency, folded
+from omnigraph.read.execute.sorting import distinct_pairs, sort_pairs
 
 NODES = 6
 Edges = list[tuple[int, int]]

@@ -10,9 +10,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.manifest.catalogs import catalog_of
-from omnigraph.read import entities
-from omnigraph.read.column_cache import ColumnCache
-from omnigraph.read.entities import Entities
+from omnigraph.read.access import entities
+from omnigraph.read.access.column_cache import ColumnCache
+from omnigraph.read.access.entities import Entities
 from omnigraph.storage.cache_budget import CacheBudget
 from tests.write.writing import table_of
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import lance
 import pytest
 
-from omnigraph.storage.location import Location
-from omnigraph.storage.table import Table, create_table
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table, create_table
 from tests.storage.sample import SCHEMA, Rows, make_rows
 from tests.storage.trap_table import rows as trap_rows
 

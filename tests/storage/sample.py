@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.storage.table import Table
+from omnigraph.storage.tables.table import Table
 
 SCHEMA = pa.schema(
     [

@@ -9,9 +9,10 @@ import pytest
 from lance import Blob
 
 from omnigraph.errors import StorageError
-from omnigraph.storage import indexes, staging
-from omnigraph.storage.location import Location
-from omnigraph.storage.table import Table, create_table
+from omnigraph.storage.indexes import table_indexes
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables import write_rows
+from omnigraph.storage.tables.table import Table, create_table
 from tests.storage.sample import validate
 
 SCHEMA = pa.schema(
@@ -38,7 +39,7 @@ def table(tmp_path: Path) -> Table:
     )
     columns = [pa.array(list(CONTENT)), pa.array([1] * len(CONTENT)), blobs]
     empty = Table(location, create_table(location, SCHEMA))
-    return empty.at(staging.insert(empty, pa.table(columns, schema=SCHEMA)))
+    return empty.at(write_rows.insert(empty, pa.table(columns, schema=SCHEMA)))
 
 
 def content(table: Table) -> dict[str, bytes | None]:
@@ -55,21 +56,21 @@ def test_content_comes_back(table: Table) -> None:
 def test_an_update_of_other_columns_keeps_the_blobs(table: Table) -> None:
     found = table.scan(with_row_id=True, with_row_address=True, with_blobs=True)
     found = found.set_column(1, "n", pa.array([2] * found.num_rows))
-    after = table.at(staging.update_rows(table, found))
+    after = table.at(write_rows.update_rows(table, found))
     assert content(after) == CONTENT
     assert after.count(pc.field("n") == 2) == len(CONTENT)
     validate(after)
-    compacted = after.at(indexes.compact(after))
+    compacted = after.at(table_indexes.compact(after))
     assert content(compacted) == CONTENT
 
 
 def test_an_update_without_the_bytes_is_refused(table: Table) -> None:
     described = table.scan(with_row_id=True, with_row_address=True)
     with pytest.raises(StorageError):
-        staging.update_rows(table, described)
+        write_rows.update_rows(table, described)
     partial = table.scan(["id", "n"], with_row_id=True, with_row_address=True)
     with pytest.raises(StorageError, match="needs 'blob' too"):
-        staging.update_rows(table, partial)
+        write_rows.update_rows(table, partial)
 
 
 def test_an_update_of_blobs(table: Table) -> None:
@@ -77,5 +78,5 @@ def test_an_update_of_blobs(table: Table) -> None:
         ["id", "n"], pc.field("id") == "large", with_row_id=True, with_row_address=True
     )
     found = found.append_column(SCHEMA.field("blob"), lance.blob_array([b"new"]))
-    after = table.at(staging.update_rows(table, found))
+    after = table.at(write_rows.update_rows(table, found))
     assert content(after) == {**CONTENT, "large": b"new"}

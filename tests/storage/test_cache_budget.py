@@ -12,7 +12,7 @@ import pytest
 from omnigraph.errors import StorageError
 from omnigraph.storage import cache_budget
 from omnigraph.storage.cache_budget import Cache, CacheBudget, Part, configured_bytes
-from omnigraph.storage.session import cache_uses
+from omnigraph.storage.tables.handles import cache_uses
 
 
 class Thing:

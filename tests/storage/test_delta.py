@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.storage.delta import FragmentDelta, fragment_delta
-from omnigraph.storage.indexes import compact, create_index
-from omnigraph.storage.staging import delete_addresses, insert, overwrite, update_rows
-from omnigraph.storage.table import ROW_ADDRESS, Table
+from omnigraph.storage.indexes.table_indexes import compact, create_index
+from omnigraph.storage.tables.fragment_delta import FragmentDelta, fragment_delta
+from omnigraph.storage.tables.table import ROW_ADDRESS, Table
+from omnigraph.storage.tables.write_rows import delete_addresses, insert, overwrite, update_rows
 from tests.storage.sample import Rows
 
 NONE: frozenset[int] = frozenset()

@@ -9,10 +9,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from omnigraph.storage import differing, indexes, staging
-from omnigraph.storage.differing import rows_only_in
-from omnigraph.storage.meter import measure
-from omnigraph.storage.table import Table
+from omnigraph.storage.indexes import table_indexes
+from omnigraph.storage.objects.meter import measure
+from omnigraph.storage.tables import version_diff, write_rows
+from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.version_diff import rows_only_in
 from tests.storage.sample import make_rows
 
 PLACED = ["id", "_rowid", "_rowaddr"]
@@ -21,7 +22,7 @@ PLACED = ["id", "_rowid", "_rowaddr"]
 @pytest.fixture(params=[0, 64], ids=["picked", "by default"])
 def _dense(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """In tables as small as these, nearly all rows are dense otherwise."""
-    monkeypatch.setattr(differing, "DENSE", request.param)
+    monkeypatch.setattr(version_diff, "DENSE", request.param)
 
 
 def located(table: Table, ids: list[str]) -> pa.Table:
@@ -32,19 +33,19 @@ def located(table: Table, ids: list[str]) -> pa.Table:
 def update(table: Table, ids: list[str]) -> Table:
     found = located(table, ids)
     changed = found.set_column(1, "n", pc.add(found["n"], 1000))
-    return table.at(staging.update_rows(table, changed))
+    return table.at(write_rows.update_rows(table, changed))
 
 
 def delete(table: Table, ids: list[str]) -> Table:
-    return table.at(staging.delete_addresses(table, located(table, ids)["_rowaddr"]))
+    return table.at(write_rows.delete_addresses(table, located(table, ids)["_rowaddr"]))
 
 
 def insert(table: Table, numbers: list[int]) -> Table:
-    return table.at(staging.insert(table, make_rows(numbers)))
+    return table.at(write_rows.insert(table, make_rows(numbers)))
 
 
 def compact(table: Table) -> Table:
-    return table.at(indexes.compact(table))
+    return table.at(table_indexes.compact(table))
 
 
 def by_place(table: Table) -> dict[tuple[str, int], dict[str, Any]]:
@@ -60,7 +61,7 @@ def check(one: Table, other: Table) -> None:
     wanted = sorted((row for place, row in ours.items() if place not in theirs), key=str)
     found = [row for batch in rows_only_in(one, other, PLACED) for row in batch.to_pylist()]
     assert sorted(found, key=str) == wanted
-    assert differing.count_only_in(one, other) == len(wanted)
+    assert version_diff.count_only_in(one, other) == len(wanted)
 
 
 @pytest.mark.slow

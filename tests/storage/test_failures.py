@@ -7,7 +7,7 @@ from lance.commit import CommitConflictError
 from obstore.exceptions import AlreadyExistsError, GenericError, PermissionDeniedError
 
 from omnigraph.errors import BadRequest, StorageError, StorageKind
-from omnigraph.storage.failures import storage_errors, translate
+from omnigraph.storage.objects.errors import storage_errors, translate
 
 
 @pytest.mark.parametrize(

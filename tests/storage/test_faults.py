@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage import faults
+from omnigraph.storage.objects import faults
 
 
 def test_nothing_is_armed_by_itself() -> None:

@@ -14,11 +14,11 @@ from hypothesis import strategies as st
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
-from omnigraph.storage.columns import table_columns
-from omnigraph.storage.filters import RowFilter, among, arrow_scalar, arrow_values, row_filter
-from omnigraph.storage.location import Location
-from omnigraph.storage.staging import insert
-from omnigraph.storage.table import Table, create_table
+from omnigraph.rows.arrow_types import table_columns
+from omnigraph.rows.filters import RowFilter, among, arrow_scalar, arrow_values, row_filter
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table, create_table
+from omnigraph.storage.tables.write_rows import insert
 
 COLUMNS: dict[str, ValueType] = {
     "flag": ValueType(Scalar.BOOL, nullable=True),

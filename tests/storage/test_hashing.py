@@ -7,7 +7,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.storage.hashing import hash_texts
+from omnigraph.rows.hashing import hash_texts
 
 TEXTS = st.lists(st.one_of(st.text(), st.text(alphabet="ab\0", min_size=60, max_size=200)))
 

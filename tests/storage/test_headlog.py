@@ -17,11 +17,11 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.faults import observed
-from omnigraph.storage.files import manifest_name, version_of
-from omnigraph.storage.headlog import QUEUE, HeadLog, HeadMoved
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.faults import observed
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import QUEUE, CompareAndSwapLost, HeadLog
+from omnigraph.storage.tables.reachable_files import manifest_name, version_of
 
 PUBLISHERS = 4
 PUBLISHES = 12
@@ -89,7 +89,7 @@ def test_two_commits_on_one_version_have_one_winner(location: Location) -> None:
     first = HeadLog.create(location, rows(1))
     second = HeadLog.open(location)
     first.replace_head(rows(2))
-    with pytest.raises(HeadMoved):
+    with pytest.raises(CompareAndSwapLost):
         second.replace_head(rows(3))
     assert numbers(HeadLog.open(location).head()) == [2]
 
@@ -152,7 +152,7 @@ def test_commit_in_a_gap_is_not_acknowledged(
         stale.head()
     newest = grown(HeadLog.open(location), 2, 3, 4)
     remove(location, [2, 3])
-    with pytest.raises(HeadMoved):
+    with pytest.raises(CompareAndSwapLost):
         stale.replace_head(rows(99), sealed=rows(-1) if sealed else None)
     # Storage did let it through: otherwise this tests nothing.
     assert versions(location) == [1, 2, 4]
@@ -167,7 +167,7 @@ def test_commit_in_a_gap_is_not_acknowledged(
 def test_commit_that_others_overtake_while_it_picks_its_number(location: Location) -> None:
     stale = HeadLog.create(location, rows(1))
     newest = grown(HeadLog.open(location), 2, 3, 4)
-    with landing_in_a_gap(stale, newest), pytest.raises(HeadMoved):
+    with landing_in_a_gap(stale, newest), pytest.raises(CompareAndSwapLost):
         stale.replace_head(rows(99))
     assert versions(location) == [1, 2, 4]
     assert numbers(HeadLog.open(location).head()) == [4]
@@ -182,7 +182,7 @@ def test_no_stale_commit_comes_behind_the_newest_version(
     grown(HeadLog.open(location), 2, 3, 4)
     before = HeadLog.open(location).files()
     remove(location, [version for version in (1, 2, 3) if version not in kept])
-    with pytest.raises(HeadMoved):
+    with pytest.raises(CompareAndSwapLost):
         stale.replace_head(rows(99))
     assert versions(location) == sorted({*kept, 4} | (set() if 2 in kept else {2}))
     assert HeadLog.open(location).files() == before
@@ -195,7 +195,7 @@ def test_stale_commits_one_after_another(location: Location) -> None:
     grown(log, 4, 5, 6)
     remove(location, [2, 3, 4, 5])
     for number, handle in enumerate(stale):
-        with pytest.raises(HeadMoved):
+        with pytest.raises(CompareAndSwapLost):
             handle.replace_head(rows(90 + number))
         assert numbers(HeadLog.open(location).head()) == [6]
     assert numbers(HeadLog.open(location).replace_head(rows(7)).head()) == [7]
@@ -207,10 +207,10 @@ def test_successor_of_a_commit_in_a_gap_does_not_count_either(location: Location
     stale = HeadLog.create(location, rows(1))
     newest = grown(HeadLog.open(location), 2, 3, 4)
     remove(location, [2, 3])
-    with pytest.raises(HeadMoved):
+    with pytest.raises(CompareAndSwapLost):
         stale.replace_head(rows(99))
     misled = HeadLog.open(location, 2)
-    with pytest.raises(HeadMoved):
+    with pytest.raises(CompareAndSwapLost):
         misled.replace_head(rows(100))
     assert versions(location) == [1, 2, 3, 4]
     assert numbers(HeadLog.open(location).head()) == [4]
@@ -229,7 +229,7 @@ def test_log_loses_nothing_to_a_stale_commit_that_absorbed_it(
         log = log.replace_head(rows(6), sealed=rows(-4))
     newest = grown(log, 7).version
     remove(location, list(range(stale.version + 1, newest)))
-    with pytest.raises(HeadMoved):
+    with pytest.raises(CompareAndSwapLost):
         stale.replace_head(rows(99), sealed=rows(-1, -2, -3), absorbed=[0, 1, 2])
     assert versions(location)[-1] == newest
     read = HeadLog.open(location)
@@ -271,7 +271,7 @@ def publish(location: Location, log: HeadLog, mine: int) -> HeadLog:
             held = []
         try:
             return log.replace_head(rows(*held, mine), sealed=sealed, absorbed=absorbed)
-        except HeadMoved:
+        except CompareAndSwapLost:
             log = newest_of(location)
 
 

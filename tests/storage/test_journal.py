@@ -10,10 +10,10 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage import meter
-from omnigraph.storage.faults import armed
-from omnigraph.storage.journal import Journal
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects import meter
+from omnigraph.storage.objects.faults import armed
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.journal import Journal
 
 COLUMNS = pa.schema(
     [pa.field("id", pa.string(), nullable=False), pa.field("at", pa.timestamp("us"))]

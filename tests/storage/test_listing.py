@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage import meter, objects
-from omnigraph.storage.files import version_of
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects import control_objects, meter
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.reachable_files import version_of
 
 
 def test_entries_say_how_large_and_how_old(location: Location) -> None:
@@ -39,7 +39,7 @@ def test_on_a_disk_every_file_counts(tmp_path: Path) -> None:
 
 
 def test_many_go_in_few_requests(location: Location, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(objects, "_BULK", 2)
+    monkeypatch.setattr(control_objects, "_BULK", 2)
     control = ControlObjects(location)
     for name in ("a", "b/c", "d", "e"):
         control.replace(name, b"1")

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import BadRequest
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.location import Location
 
 
 @pytest.fixture(autouse=True)

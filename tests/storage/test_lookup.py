@@ -14,14 +14,15 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.storage import lookup
+from omnigraph.rows.hashing import hash_texts
 from omnigraph.storage.cache_budget import CacheBudget
-from omnigraph.storage.hashing import hash_texts
-from omnigraph.storage.indexes import compact, create_index
-from omnigraph.storage.location import Location
-from omnigraph.storage.lookup import FragmentMap, FragmentMaps, find_rows
-from omnigraph.storage.meter import measure
-from omnigraph.storage.staging import (
+from omnigraph.storage.indexes.table_indexes import compact, create_index
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.meter import measure
+from omnigraph.storage.tables import row_lookup
+from omnigraph.storage.tables.row_lookup import FragmentMap, FragmentMaps, find_rows
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, create_table
+from omnigraph.storage.tables.write_rows import (
     Addresses,
     WrittenRows,
     apply_rows,
@@ -30,7 +31,6 @@ from omnigraph.storage.staging import (
     overwrite,
     write_rows,
 )
-from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table, create_table
 from tests.storage.sample import SCHEMA, Rows, make_rows
 
 
@@ -89,7 +89,7 @@ def test_an_empty_table_has_nothing(local: Table) -> None:
 def test_many_texts_are_compared_in_memory(local: Table, rows: Rows) -> None:
     table = local.at(insert(local, rows(range(5000))))
     wanted = [f"k{number}" for number in range(0, 9000, 3)]
-    assert len(wanted) > lookup.MAX_LISTED
+    assert len(wanted) > row_lookup.MAX_LISTED
     check(table, "id", wanted)
     found = find_rows(table, "id", pa.array(wanted), ("n",))
     assert found.column_names == ["n", ROW_ID, ROW_ADDRESS]
@@ -123,7 +123,7 @@ def test_a_version_is_learnt_from_the_one_before(table: Table, rows: Rows) -> No
 def test_what_was_not_noted_is_not_learnt(table: Table, rows: Rows) -> None:
     check(table, "id", ["k1"])
     after = table.at(insert(table, rows([20, 21])))
-    lookup.fragment_maps.learn(table, after)
+    row_lookup.fragment_maps.learn(table, after)
     check(after, "id", ["k20", "k21"])
 
 
@@ -152,29 +152,29 @@ def test_an_overwrite_begins_numbers_anew(table: Table, rows: Rows) -> None:
 def test_an_index_is_asked_before_a_map_is_made(
     local: Table, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "SMALL_TABLE", 0)
-    monkeypatch.setattr(lookup, "fragment_maps", FragmentMaps())
+    monkeypatch.setattr(row_lookup, "SMALL_TABLE", 0)
+    monkeypatch.setattr(row_lookup, "fragment_maps", FragmentMaps())
     table = local.at(insert(local, rows(range(100))))
     table = table.at(create_index(table, "id", "BTREE"))
-    for _ in range(lookup.PATIENCE + 2):
+    for _ in range(row_lookup.PATIENCE + 2):
         check(table, "id", ["k5", "nobody"])
-    assert lookup.fragment_maps.use().entries == 1
+    assert row_lookup.fragment_maps.use().entries == 1
 
 
 def test_a_table_beyond_any_map_is_asked_through_its_filter(
     table: Table, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(lookup, "MAX_ROWS", 1)
+    monkeypatch.setattr(row_lookup, "MAX_ROWS", 1)
     maps = FragmentMaps()
-    monkeypatch.setattr(lookup, "fragment_maps", maps)
+    monkeypatch.setattr(row_lookup, "fragment_maps", maps)
     check(table, "id", ["k5", "nobody"])
     assert maps.use().entries == 0
 
 
 def test_the_least_used_column_is_forgotten(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
-    one_column = 9 * 16 + len(table.dataset().fragment_ids()) * lookup.FILE_BYTES
+    one_column = 9 * 16 + len(table.dataset().fragment_ids()) * row_lookup.FILE_BYTES
     maps = FragmentMaps(CacheBudget(one_column))
-    monkeypatch.setattr(lookup, "fragment_maps", maps)
+    monkeypatch.setattr(row_lookup, "fragment_maps", maps)
     check(table, "id", ["k5"])
     check(table, "text", ["word3 common"])
     assert maps.use().entries == 1
@@ -235,7 +235,7 @@ def test_any_history_is_looked_up_as_it_is_scanned(
 
 def forget(location: Location) -> None:
     """What a new process knows of a table."""
-    lookup.fragment_maps.forget(location)
+    row_lookup.fragment_maps.forget(location)
 
 
 def inserted(table: Table, new: pa.Table, *, learns: bool) -> Table:
@@ -246,10 +246,10 @@ def applied(
     table: Table, written: WrittenRows, rows: pa.Table, gone: Addresses, *, learns: bool
 ) -> Table:
     if learns:
-        lookup.fragment_maps.note(table, written, rows.select(["id", "text"]))
+        row_lookup.fragment_maps.note(table, written, rows.select(["id", "text"]))
     after = table.at(apply_rows(table, written, gone))
     if learns:
-        lookup.fragment_maps.learn(table, after)
+        row_lookup.fragment_maps.learn(table, after)
     return after
 
 

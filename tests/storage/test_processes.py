@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.storage import processes
+from omnigraph.storage.objects import processes
 
 pytestmark = pytest.mark.slow
 
@@ -90,7 +90,7 @@ def last_words():
     print(graph.query(ALL).rows)
 
 import atexit
-assert "omnigraph.storage.processes" not in sys.modules
+assert "omnigraph.storage.objects.processes" not in sys.modules
 atexit.register(last_words)
 graph = og.init(root, SCHEMA)
 """

@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.location import Location
-from omnigraph.storage.sorted_rows import SortLimits, sorted_batches
-from omnigraph.storage.staging import insert
-from omnigraph.storage.table import Table, create_table
+from omnigraph.rows.external_sort import SortLimits, sorted_batches
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table, create_table
+from omnigraph.storage.tables.write_rows import insert
 from tests.storage.sample import SCHEMA, make_rows
 
 TINY = SortLimits(run_rows=3, fan_in=2, batch_rows=2)

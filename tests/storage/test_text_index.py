@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnigraph.storage.text_index as text_index_module
-from omnigraph.storage.hashing import Hashes, hash_texts
-from omnigraph.storage.text_index import TextIndex, index_texts, positions_by_text
+from omnigraph.rows.hashing import Hashes, hash_texts
+from omnigraph.rows.text_positions import TextIndex, index_texts, positions_by_text
 
 Hasher = Callable[..., Hashes]
 

@@ -18,12 +18,13 @@ import pyarrow as pa
 import omnigraph as og
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.manifest.branches import is_missing
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage import faults, session
-from omnigraph.storage.staging import insert, overwrite
-from omnigraph.storage.table import Table, TablePin
-from omnigraph.write.intents import microseconds, microseconds_now
+from omnigraph.storage.objects import faults
+from omnigraph.storage.tables import handles
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.write_rows import insert, overwrite
+from omnigraph.write.recovery.intents import microseconds, microseconds_now
 from tests.write.writing import Action, Rows, image, mutate, table_of
 
 SCHEMA = """\
@@ -118,7 +119,7 @@ def slip_in(graph: og.Graph, key: str, branch: str, made: Callable[[Table], Tabl
     found = graph.snapshot(branch).tables[key]
     advance = AdvanceTable(found.identity, found.version, made(table_of(graph, key, branch)))
     branch_id = graph.manifest.branch_id(branch)
-    graph.manifest.publish(branch_id, PublishRequest(CommitIntent.mint("other"), (advance,)))
+    graph.manifest.publish(branch_id, PublishRequest(PendingCommit.mint("other"), (advance,)))
 
 
 def move_on(graph: og.Graph, branch: str = "main") -> None:
@@ -156,8 +157,8 @@ def meanwhile(graph: og.Graph, point: str, action: Action) -> Iterator[faults.Fa
 
 def reopened(graph: og.Graph) -> og.Graph:
     """The same graph as another process would see it."""
-    session.handles.clear()
-    session._session = None
+    handles.handles.clear()
+    handles._session = None
     return og.open(str(graph.location), actor="next")
 
 

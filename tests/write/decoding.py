@@ -9,8 +9,8 @@ import pytest
 
 from omnigraph.errors import ValidationError
 from omnigraph.lang import compile_schema
-from omnigraph.write.batches import TypeBatch, row_schema, type_key
-from omnigraph.write.load.ndjson import NdjsonSource, decode_ndjson
+from omnigraph.write.change.type_batch import TypeBatch, row_schema, type_key
+from omnigraph.write.load.ndjson.decode import NdjsonSource, decode_ndjson
 
 SCHEMA = """
 node Person {

@@ -13,12 +13,12 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Conflict, ReadSetChanged
-from omnigraph.storage import faults
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.staging import overwrite
-from omnigraph.storage.table import Table, TablePin
-from omnigraph.write import announcement
-from omnigraph.write.sweep import stored_intents
+from omnigraph.storage.objects import faults
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.write_rows import overwrite
+from omnigraph.write.recovery import intent_scope
+from omnigraph.write.recovery.sweep import stored_intents
 from tests.write.beside import (
     DAY,
     HOUR,
@@ -248,7 +248,7 @@ INTENT = ["intent_written", *STAGING, "intent_extended", *PUBLISHING]
 @pytest.fixture
 def announced(monkeypatch: pytest.MonkeyPatch) -> None:
     """Every write is too large for a request."""
-    monkeypatch.setattr(announcement, "REQUEST_BYTES", -1)
+    monkeypatch.setattr(intent_scope, "REQUEST_BYTES", -1)
 
 
 def intents(graph: og.Graph) -> int:
@@ -338,7 +338,7 @@ FORKING = ["branch_creating", "branch_created", "branch_forked"]
 @pytest.fixture(params=[2**30, -1], ids=["request", "announced"])
 def either_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write is small enough for a request, or is not."""
-    monkeypatch.setattr(announcement, "REQUEST_BYTES", request.param)
+    monkeypatch.setattr(intent_scope, "REQUEST_BYTES", request.param)
 
 
 @pytest.mark.usefixtures("either_size")

@@ -9,9 +9,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BranchNotFound
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.write import announcement
-from omnigraph.write.sweep import stored_intents, sweep
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.write.recovery import intent_scope
+from omnigraph.write.recovery.sweep import stored_intents, sweep
 from tests.write.beside import (
     POINTS,
     add_person,
@@ -83,7 +83,7 @@ def graph(pristine: Path, tmp_path: Path) -> og.Graph:
 @pytest.fixture(params=[2**30, -1], ids=["request", "announced"])
 def either_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """A write is small enough for a request, or is not."""
-    monkeypatch.setattr(announcement, "REQUEST_BYTES", request.param)
+    monkeypatch.setattr(intent_scope, "REQUEST_BYTES", request.param)
 
 
 def check_gone(graph: og.Graph, write: Action, point: str, deletion: str) -> None:
@@ -151,7 +151,7 @@ def test_every_kind_of_write_is_told_so(graph: og.Graph, write: str, deletion: s
 def test_a_load_with_an_intent_to_a_branch_that_is_deleted_meanwhile(
     graph: og.Graph, monkeypatch: pytest.MonkeyPatch, point: str, deletion: str
 ) -> None:
-    monkeypatch.setattr(announcement, "REQUEST_BYTES", -1)
+    monkeypatch.setattr(intent_scope, "REQUEST_BYTES", -1)
     check_gone(graph, WRITES["append"], point, deletion)
     # Its intent is settled like that of any dead writer, and cleanup takes the files.
     sweep(graph.location, graph.manifest, now=FAR_FUTURE)

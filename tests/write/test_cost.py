@@ -12,10 +12,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.manifest import catalogs
-from omnigraph.storage import lookup, session
-from omnigraph.storage.location import Location
-from omnigraph.storage.meter import RequestMeter, measure
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.meter import RequestMeter, measure
+from omnigraph.storage.tables import handles, row_lookup
 from tests.write.writing import mutate
 
 pytestmark = pytest.mark.slow
@@ -181,16 +181,16 @@ def test_each_table_is_opened_once_and_the_schema_compiled_once(
     ]
     first.load([*rows, {"edge": "Knows", "from": "a1", "to": "a2"}], mode="append")
     opened: Counter[str] = Counter()
-    really = session._open
+    really = handles._open
 
     def spy(location: Location, version: int, *rest: Any) -> Any:
         opened[location.uri] += 1
         return really(location, version, *rest)
 
     graph = og.open(root)
-    monkeypatch.setattr(session, "_open", spy)
-    session.handles.clear()
-    lookup.fragment_maps.clear()
+    monkeypatch.setattr(handles, "_open", spy)
+    handles.handles.clear()
+    row_lookup.fragment_maps.clear()
     catalogs.catalog_of.cache_clear()
     mutate(graph, body)
     assert catalogs.catalog_of.cache_info().misses == 1

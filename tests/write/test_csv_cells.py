@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.lang.types import INTEGER_RANGE, Scalar, ValueType
-from omnigraph.storage.columns import arrow_field
-from omnigraph.write.load.csv_cells import misfit_text, parse_texts
+from omnigraph.rows.arrow_types import arrow_field
+from omnigraph.write.load.columns.csv_cells import misfit_text, parse_texts
 
 KINDS: dict[str, ValueType] = {
     **{scalar.value: ValueType(scalar) for scalar in Scalar if scalar is not Scalar.VECTOR},

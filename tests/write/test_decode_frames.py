@@ -12,9 +12,9 @@ import pytest
 
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.lang import compile_schema
-from omnigraph.write.batches import TypeBatch, row_schema, type_key
-from omnigraph.write.load.frames import decode_frames
-from omnigraph.write.violations import Place
+from omnigraph.write.change.type_batch import TypeBatch, row_schema, type_key
+from omnigraph.write.load.columns.frames import decode_frames
+from omnigraph.write.rules.violations import SourceLocation
 
 SCHEMA = """
 node Person {
@@ -209,7 +209,7 @@ def test_ids_and_ends() -> None:
     assert (same.rows["src"].to_pylist(), same.rows["dst"].to_pylist()) == (["n"], ["n"])
     assert same.fresh is not None
     assert same.fresh.to_pylist() == [False]
-    assert found["node:Note"].places.place(0, "text") == Place("Note", 1)
+    assert found["node:Note"].places.place(0, "text") == SourceLocation("Note", 1)
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,9 @@ import pytest
 from ulid import ULID
 
 from omnigraph.errors import ResourceLimit
-from omnigraph.write.load.ndjson import NdjsonSource, decode_ndjson
-from omnigraph.write.rules import check_required
-from omnigraph.write.violations import Place, Violations
+from omnigraph.write.load.ndjson.decode import NdjsonSource, decode_ndjson
+from omnigraph.write.rules.row_rules import check_required
+from omnigraph.write.rules.violations import SourceLocation, Violations
 from tests.write.decoding import CATALOG, decode, one, person, problem, problems
 
 # -- what comes out ----------------------------------------------------------------
@@ -91,8 +91,8 @@ def test_several_sources_make_one_batch_of_each_type() -> None:
     ]
     (batch,) = decode_ndjson(sources, CATALOG)
     assert batch.rows["name"].to_pylist() == ["Ann", "Ben"]
-    assert batch.places.place(0, None) == Place("a", 1)
-    assert batch.places.place(1, "name") == Place("c", 2, 37)
+    assert batch.places.place(0, None) == SourceLocation("a", 1)
+    assert batch.places.place(1, "name") == SourceLocation("c", 2, 37)
 
 
 @pytest.mark.parametrize("data", [b"", b"\n", b" \r\n\t", b"\xef\xbb\xbf"])
@@ -220,15 +220,15 @@ def test_places() -> None:
     edge = '{"edge":"Knows", "from":"ä", "to":"b", "data":{"since":"2020-01-01"}}'
     batch = decode("", person(), edge, name="x.jsonl")["edge:Knows"]
     place = batch.places.place
-    assert place(0, None) == Place("x.jsonl", 3)
-    assert place(0, "from") == Place("x.jsonl", 3, 25)
-    assert place(0, "to") == place(0, "dst") == Place("x.jsonl", 3, 35)
-    assert place(0, "since") == Place("x.jsonl", 3, 56)
-    assert place(0, "weight") == Place("x.jsonl", 3)
+    assert place(0, None) == SourceLocation("x.jsonl", 3)
+    assert place(0, "from") == SourceLocation("x.jsonl", 3, 25)
+    assert place(0, "to") == place(0, "dst") == SourceLocation("x.jsonl", 3, 35)
+    assert place(0, "since") == SourceLocation("x.jsonl", 3, 56)
+    assert place(0, "weight") == SourceLocation("x.jsonl", 3)
 
 
 def test_a_node_may_have_properties_that_sound_like_ends() -> None:
     batch = decode('{"type":"Note","data":{"text":"a","from":"x","src":1}}')["node:Note"]
     assert batch.rows.select(["from", "src"]).to_pylist() == [{"from": "x", "src": 1}]
-    assert batch.places.place(0, "from") == Place(None, 1, 42)
-    assert batch.places.place(0, "src") == Place(None, 1, 52)
+    assert batch.places.place(0, "from") == SourceLocation(None, 1, 42)
+    assert batch.places.place(0, "src") == SourceLocation(None, 1, 52)

@@ -9,12 +9,12 @@ from hypothesis import strategies as st
 
 from omnigraph.lang import compile_schema
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.write.load import cells
-from omnigraph.write.load.bulk import read_bulk
-from omnigraph.write.load.envelopes import group_by_type
-from omnigraph.write.load.exact import read_exact
-from omnigraph.write.load.lines import Lines, NdjsonSource
-from omnigraph.write.load.problems import Problems
+from omnigraph.write.load.columns import cells
+from omnigraph.write.load.ndjson.envelopes import group_by_type
+from omnigraph.write.load.ndjson.exact import read_exact
+from omnigraph.write.load.ndjson.line_errors import LineErrors
+from omnigraph.write.load.ndjson.lines import Lines, NdjsonSource
+from omnigraph.write.load.ndjson.typed_lines import read_bulk
 
 SCALARS = ["String", "Bool", "I32", "I64", "U32", "U64", "F32", "F64", "Date", "DateTime"]
 PROPERTIES = {
@@ -168,11 +168,11 @@ def same(type_name: str, left: pa.Table, right: pa.Table) -> None:
 def compare(texts: list[str]) -> None:
     source = NdjsonSource(None, "\n".join(texts).encode())
     split = Lines([source])
-    problems = Problems(split.where())
+    problems = LineErrors(split.where())
     for type_, ordinals in group_by_type(split.texts, CATALOG, is_utf8=True, problems=problems):
         some = split.select(ordinals)
         bulk = read_bulk(type_, some)
-        exact = read_exact(type_, some, ordinals.tolist(), Problems(split.where()))
+        exact = read_exact(type_, some, ordinals.tolist(), LineErrors(split.where()))
         if bulk is not None:
             assert exact is not None
             assert bulk.num_rows == len(some)

@@ -14,8 +14,8 @@ import pytest
 
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.lang import compile_schema
-from omnigraph.write.load.sources import read_sources
-from omnigraph.write.violations import Place
+from omnigraph.write.load.input import read_sources
+from omnigraph.write.rules.violations import SourceLocation
 
 CATALOG = compile_schema(
     "node Note { text: String\n on: Date?\n at: DateTime?\n body: Blob?\n n: I32?\n v: Vector(2)? }"
@@ -46,7 +46,7 @@ def test_paths(folder: Path) -> None:
     assert texts(str(folder / "*.jsonl")) == ["b"]
     assert texts([folder / "b.jsonl", str(folder / "a.ndjson")]) == ["b", "a"]
     (batch,) = read_sources(folder).decode(CATALOG)
-    assert batch.places.place(1, None) == Place(str(folder / "b.jsonl"), 1)
+    assert batch.places.place(1, None) == SourceLocation(str(folder / "b.jsonl"), 1)
 
 
 def test_a_file_whose_name_looks_like_a_pattern(tmp_path: Path) -> None:

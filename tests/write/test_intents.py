@@ -12,19 +12,19 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import BadRequest, Conflict, StorageError, UnsupportedFormat
-from omnigraph.manifest.changes import CommitIntent
 from omnigraph.manifest.entries import Registration, TableIdentity
-from omnigraph.storage import meter
-from omnigraph.storage.faults import armed
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.write.intents import Intent, IntentTable, LiveIntent, parse_intent
+from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.storage.objects import meter
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.faults import armed
+from omnigraph.storage.objects.location import Location
+from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent, parse_intent
 
 START = 1_700_000_000_000_000
 HOUR = 3_600_000_000
 PERSON = Registration(TableIdentity(1, 7), "node:Person", "nodes/0000000000000001-0000000000000007")
 KNOWS = Registration(TableIdentity(2, 8), "edge:Knows", "edges/0000000000000002-0000000000000008")
-COMMIT = CommitIntent("01KA5QWZ7N4T3M8YB0C2D6E9FG", START - 5, "ann", "01KA5QWZ7N4T3M8YB0C2D6E9FH")
+COMMIT = PendingCommit("01KA5QWZ7N4T3M8YB0C2D6E9FG", START - 5, "ann", "01KA5QWZ7N4T3M8YB0C2D6E9FH")
 BRANCH_ID = "01KA5QWZ7N4T3M8YB0C2D6E9FJ"
 
 

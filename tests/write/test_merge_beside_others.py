@@ -15,10 +15,10 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError
 from omnigraph.history.merge import operation
-from omnigraph.storage import faults
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.write import announcement
-from omnigraph.write.sweep import stored_intents
+from omnigraph.storage.objects import faults
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.write.recovery import intent_scope
+from omnigraph.write.recovery.sweep import stored_intents
 from tests.write.beside import (
     DAY,
     add_person,
@@ -153,7 +153,7 @@ def copy_of(pristine: Path, place: Path) -> og.Graph:
 @pytest.fixture(autouse=True)
 def size(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     most = -1 if STORIES[kind].is_announced else 2**30
-    monkeypatch.setattr(announcement, "REQUEST_BYTES", most)
+    monkeypatch.setattr(intent_scope, "REQUEST_BYTES", most)
     monkeypatch.setattr(operation, "REQUEST_BYTES", most)
 
 

@@ -22,10 +22,10 @@ from hypothesis.stateful import (
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.manifest.changes import CommitIntent
-from omnigraph.storage.indexes import compact, create_index
-from omnigraph.storage.table import Table, TablePin
-from omnigraph.write.stamps import stamp
+from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.storage.indexes.table_indexes import compact, create_index
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.write.publish.commit_stamp import stamp
 from tests.write.model import (
     Condition,
     Delete,
@@ -404,7 +404,7 @@ class Writes(RuleBasedStateMachine):
         branch = self.branch(data)
         graph = self.handle(data)
 
-        def work(key: str, table: Table, commit: CommitIntent) -> TablePin:
+        def work(key: str, table: Table, commit: PendingCommit) -> TablePin:
             stamped = stamp(commit.id, kind, "maintenance")
             if kind == "compact":
                 return compact(table, stamp=stamped)

@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.storage import lookup
+from omnigraph.storage.tables import row_lookup
 from tests.write.writing import image, mutate, rows, unchanged
 
 PILOTS = """
@@ -563,7 +563,7 @@ def test_a_branch_replaces_a_row_that_main_has_deleted(
     pilots.branches.create("dev")
     mutate(pilots, 'delete Pilot where name = "Ben"')
     # As in a new process, which looks at main first.
-    monkeypatch.setattr(lookup, "fragment_maps", lookup.FragmentMaps())
+    monkeypatch.setattr(row_lookup, "fragment_maps", row_lookup.FragmentMaps())
     mutate(pilots, 'insert Pilot { name: "Eve" }')
     result = mutate(pilots, 'insert Pilot { name: "Ben" hours: 1 }', branch="dev")
     assert result.affected_nodes == 1

@@ -13,7 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import PreconditionFailed
-from omnigraph.write import announcement
+from omnigraph.write.recovery import intent_scope
 from tests.write.processes import check_chain, context
 from tests.write.writing import mutate
 
@@ -87,7 +87,7 @@ def load_many(
     root: str, what: tuple[str, str], line: Barrier, over: Event, answer: Connection
 ) -> None:
     """One large load, announced as such; tells its commit."""
-    announcement.REQUEST_BYTES = 0
+    intent_scope.REQUEST_BYTES = 0
     graph = og.open(root, actor="loader")
     data, mode = what
     line.wait(PATIENCE)

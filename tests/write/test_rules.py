@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.lang import compile_schema
-from omnigraph.write.batches import EntityType, row_columns
-from omnigraph.write.rules import check_required, check_shapes, check_values
-from omnigraph.write.violations import Nowhere, Violations
+from omnigraph.write.change.type_batch import EntityType, row_columns
+from omnigraph.write.rules.row_rules import check_required, check_shapes, check_values
+from omnigraph.write.rules.violations import NoSource, Violations
 
 SCHEMA = """
 node Person {
@@ -60,7 +60,7 @@ def table(type_: EntityType, rows: list[dict[str, Any]]) -> pa.Table:
 
 def values(type_: EntityType, *rows: dict[str, Any]) -> list[str]:
     violations = Violations()
-    check_values(type_, table(type_, list(rows)), violations, Nowhere())
+    check_values(type_, table(type_, list(rows)), violations, NoSource())
     assert violations.total == len(violations.kept)
     return [f"{found.rule} {found.entity_id}: {found.text}" for found in violations.kept]
 
@@ -138,7 +138,7 @@ def test_values_are_told_in_the_order_of_the_rules() -> None:
 def test_required() -> None:
     violations = Violations()
     rows = table(DOC, [{"slug": "a", "body": "b", "vector": [1, 2]}, {"slug": "b"}])
-    check_required(DOC, rows, violations, Nowhere())
+    check_required(DOC, rows, violations, NoSource())
     assert [(found.rule, found.property, found.text) for found in violations.kept] == [
         ("required", "body", "non-nullable property 'body' has null or invalid values"),
         ("required", "vector", "non-nullable property 'vector' has null or invalid values"),
@@ -148,7 +148,7 @@ def test_required() -> None:
 def test_a_vector_to_be_embedded_is_not_missing_yet() -> None:
     violations = Violations()
     rows = table(DOC, [{"slug": "a", "body": "b"}])
-    check_required(DOC, rows, violations, Nowhere(), before_embedding=True)
+    check_required(DOC, rows, violations, NoSource(), before_embedding=True)
     assert not violations
 
 
@@ -156,7 +156,7 @@ def test_a_vector_to_be_embedded_is_not_missing_yet() -> None:
 def test_all_are_counted_and_the_first_are_told(shown: int) -> None:
     violations = Violations(shown)
     rows = table(PERSON, [{"name": str(age), "age": -age} for age in range(10)])
-    check_values(PERSON, rows, violations, Nowhere())
+    check_values(PERSON, rows, violations, NoSource())
     assert violations.total == 9
     assert [found.entity_id for found in violations.kept] == ["1", "2", "3"][:shown]
 
@@ -165,7 +165,7 @@ def test_no_rows() -> None:
     for type_ in (PERSON, DOC, KNOWS):
         empty = row_columns(type_).empty_table()
         violations = Violations()
-        check_values(type_, empty, violations, Nowhere())
-        check_shapes(type_, empty, violations, Nowhere())
-        check_required(type_, empty, violations, Nowhere())
+        check_values(type_, empty, violations, NoSource())
+        check_shapes(type_, empty, violations, NoSource())
+        check_required(type_, empty, violations, NoSource())
         assert not violations

@@ -18,19 +18,19 @@ import omnigraph as og
 from omnigraph.errors import Conflict, StorageError
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.manifest.branches import BranchRefs, EpochMoved
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage import meter
-from omnigraph.storage.faults import armed, observed
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.session import handles
-from omnigraph.storage.staging import insert, insert_fragments, overwrite, stage_fragments
-from omnigraph.storage.table import Table, TablePin
-from omnigraph.write.audit import Recovery, TableOutcome, record, recoveries
-from omnigraph.write.failpoints import FAILPOINTS
-from omnigraph.write.intents import Intent, IntentTable, LiveIntent
-from omnigraph.write.sweep import StoredIntents, SweepReport, stored_intents, sweep
+from omnigraph.storage.objects import meter
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.faults import armed, observed
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.handles import handles
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.write_rows import insert, insert_fragments, overwrite, stage_fragments
+from omnigraph.write.publish.failpoints import FAILPOINTS
+from omnigraph.write.recovery.audit import Recovery, TableOutcome, record, recoveries
+from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
+from omnigraph.write.recovery.sweep import StoredIntents, SweepReport, stored_intents, sweep
 from tests.film_graph import SCHEMA, files, insert_row
 
 # A time of its own, so that no test depends on the present one.
@@ -47,7 +47,7 @@ class Writer:
 
     graph: og.Graph
     branch: str
-    commit: CommitIntent
+    commit: PendingCommit
     live: LiveIntent
     fragments: list[str]
 
@@ -83,7 +83,7 @@ def begin(
     """
     shown = graph.snapshot(from_branch or branch).tables[PERSON]
     table = Table(graph.location.join(shown.table.path), shown.pin)
-    commit = CommitIntent.mint("loader")
+    commit = PendingCommit.mint("loader")
     branch_id = graph.manifest.branch_id(branch) if from_branch is None else None
     tables = [IntentTable.of(shown.table, shown.version)]
     intent = Intent.mint("Load", branch, commit, tables, branch_id)
@@ -203,14 +203,14 @@ def test_a_published_commit_is_found_however_old_it_is(graph: og.Graph) -> None:
     writer = begin(graph)
     writer.publish()
     for number in range(150):
-        graph.manifest.publish("main", PublishRequest(CommitIntent.mint(str(number))))
+        graph.manifest.publish("main", PublishRequest(PendingCommit.mint(str(number))))
     assert graph.manifest.view().log.log_sizes()
     assert run(graph).recoveries == (recovery(writer, "RolledForward", 1, 2),)
     assert people(graph) == ["ann"]
 
 
 def test_an_intent_without_staged_files(graph: og.Graph, root: Path) -> None:
-    intent = Intent.mint("SchemaApply", "main", CommitIntent.mint())
+    intent = Intent.mint("SchemaApply", "main", PendingCommit.mint())
     LiveIntent.open(ControlObjects(graph.location), intent, clock=lambda: START)
     before = files(root)
     (done,) = run(graph).recoveries
@@ -309,7 +309,7 @@ def insert_row_on(graph: og.Graph, branch: str, name: str) -> None:
     pin = insert(table, pa.table({"id": [name], "name": [name]}))
     change = AdvanceTable(shown.identity, shown.version, pin)
     branch_id = graph.manifest.branch_id(branch)
-    graph.manifest.publish(branch_id, PublishRequest(CommitIntent.mint(), (change,)))
+    graph.manifest.publish(branch_id, PublishRequest(PendingCommit.mint(), (change,)))
 
 
 def test_a_branch_that_is_not_there_yet_belongs_to_a_live_writer(graph: og.Graph) -> None:
@@ -359,7 +359,7 @@ def test_a_merged_branch_leaves_its_files_where_it_was_merged(graph: og.Graph, a
     table = Table(graph.location.join(shown.table.path), shown.pin)
     emptied = overwrite(table, pa.table({"id": ["bob"], "name": ["bob"]}))
     change = AdvanceTable(shown.identity, shown.version, emptied)
-    graph.manifest.publish("main", PublishRequest(CommitIntent.mint(), (change,)))
+    graph.manifest.publish("main", PublishRequest(PendingCommit.mint(), (change,)))
     graph.branches.delete("dev")
     if after == "recreated":
         graph.branches.create("dev")
@@ -511,7 +511,7 @@ def test_damage_to_one_table_does_not_keep_others_waiting(graph: og.Graph, root:
     insert_row(graph, "node:Film", "Up")
     films = graph.snapshot().tables["node:Film"]
     intent = Intent.mint(
-        "Load", "main", CommitIntent.mint(), [IntentTable.of(films.table, 2, ["data/x.lance"])]
+        "Load", "main", PendingCommit.mint(), [IntentTable.of(films.table, 2, ["data/x.lance"])]
     )
     LiveIntent.open(ControlObjects(graph.location), intent, clock=lambda: START)
     writer = begin(graph)

@@ -7,12 +7,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import omnigraph as og
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
-from omnigraph.storage import faults
-from omnigraph.storage.indexes import compact, create_index
-from omnigraph.storage.table import Table, TablePin
-from omnigraph.write.results import MutationResult
-from omnigraph.write.stamps import stamp
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
+from omnigraph.storage.indexes.table_indexes import compact, create_index
+from omnigraph.storage.objects import faults
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.write.change.results import MutationResult
+from omnigraph.write.publish.commit_stamp import stamp
 
 Rows = dict[str, dict[str, Any]]
 Action = Callable[[og.Graph], object]
@@ -57,10 +57,10 @@ def table_of(graph: og.Graph, type_key: str, branch: str = "main") -> Table:
 def maintain(
     graph: og.Graph,
     branch: str,
-    work: Callable[[str, Table, CommitIntent], TablePin],
+    work: Callable[[str, Table, PendingCommit], TablePin],
 ) -> int:
     """Publish what maintenance makes of every table as one commit; says how many changed."""
-    commit = CommitIntent.mint("maintenance")
+    commit = PendingCommit.mint("maintenance")
     changes = []
     for key, found in graph.snapshot(branch).tables.items():
         pin = work(key, table_of(graph, key, branch), commit)
@@ -73,7 +73,7 @@ def maintain(
 def compact_all(graph: og.Graph, branch: str = "main") -> None:
     """Compact every table of a branch."""
 
-    def work(_: str, table: Table, commit: CommitIntent) -> TablePin:
+    def work(_: str, table: Table, commit: PendingCommit) -> TablePin:
         return compact(table, stamp=stamp(commit.id, "compaction", "maintenance"))
 
     assert maintain(graph, branch, work), "there was nothing to compact"
@@ -82,7 +82,7 @@ def compact_all(graph: og.Graph, branch: str = "main") -> None:
 def index_all(graph: og.Graph, branch: str = "main") -> None:
     """Index the ids, and the ends of the edges, of every table of a branch."""
 
-    def work(key: str, table: Table, commit: CommitIntent) -> TablePin:
+    def work(key: str, table: Table, commit: PendingCommit) -> TablePin:
         pin = table.pin
         for column in ("id", "src", "dst") if key.startswith("edge:") else ("id",):
             stamped = stamp(commit.id, "index", "maintenance")

@@ -12,8 +12,8 @@ from typing import Any
 
 import click
 
-from omnigraph.cli.capability import capability, refusals
-from omnigraph.cli.scope import GlobalOption, global_options, scope_of
+from omnigraph.cli.options.capability import capability, refusals
+from omnigraph.cli.options.scope import GlobalOption, global_options, scope_of
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 

@@ -14,13 +14,7 @@ import click
 
 from omnigraph.cli.command import LazyGroup
 from omnigraph.cli.deprecated import rewrite
-from omnigraph.cli.output import (
-    OutputLost,
-    abandon_stdout,
-    diagnose,
-    write_note,
-    write_text,
-)
+from omnigraph.cli.render.output import OutputLost, abandon_stdout, diagnose, write_note, write_text
 from omnigraph.cli.verbs import VERBS
 from omnigraph.errors import LanguageError, OmniGraphError, PreconditionFailed
 
@@ -33,7 +27,7 @@ EXIT_INTERRUPTED = 130
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001, FBT001 - click calls it
     if value:
-        from omnigraph.cli.verbs.version import version_text
+        from omnigraph.cli.verbs.maintain.version import version_text
 
         write_text(version_text())
         ctx.exit()

@@ -26,7 +26,7 @@ _AT_ONCE = 256
 
 
 @dataclass(frozen=True, slots=True)
-class FrugalEmbedder:
+class CachingEmbedder:
     """Asks another embedder for each different text once."""
 
     inner: Embedder

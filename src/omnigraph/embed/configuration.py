@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from omnigraph.embed.patience import Patience
+from omnigraph.embed.retry import RetryPolicy
 
 LOCAL = "local"
 MOCK = "mock"
@@ -36,7 +36,7 @@ class EmbedderConfig:
     cache: str | None = None
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
-    patience: Patience = field(default_factory=Patience)
+    patience: RetryPolicy = field(default_factory=RetryPolicy)
     problem: str | None = None
 
     @classmethod
@@ -71,9 +71,9 @@ def _key(provider: str, environ: Mapping[str, str]) -> str | None:
     return key
 
 
-def _patience(environ: Mapping[str, str]) -> tuple[Patience, str | None]:
+def _patience(environ: Mapping[str, str]) -> tuple[RetryPolicy, str | None]:
     """How long to wait, and what is wrong with the first number that is wrong."""
-    usual = Patience()
+    usual = RetryPolicy()
     written = {
         "timeout_ms": (environ.get("OMNIGRAPH_EMBED_TIMEOUT_MS", ""), 1, _DAY_MS),
         "deadline_ms": (environ.get("OMNIGRAPH_EMBED_DEADLINE_MS", ""), 0, _DAY_MS),

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from omnigraph.embed.connection import NoReply, Reply, post
-from omnigraph.embed.patience import Patience
+from omnigraph.embed.retry import RetryPolicy
 from omnigraph.errors import EmbeddingError, EmbeddingKind
 
 _SHOWN = 240
@@ -43,7 +43,7 @@ class Endpoint:
     model: str
     url: str
     key_variable: str
-    patience: Patience
+    patience: RetryPolicy
     headers: Mapping[str, str] = field(default_factory=dict, repr=False)
     secret: str | None = field(default=None, repr=False)
 

@@ -43,7 +43,7 @@ class FileSummary:
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class RecordChoice:
     """Which records are meant: of some types if any are named, matching any of the selectors."""
 
     types: Collection[str] = ()
@@ -91,12 +91,12 @@ class _Block:
 
 def embed_file(
     files: EmbedFiles,
-    choice: Choice | None = None,
+    choice: RecordChoice | None = None,
     mode: Mode | None = None,
     config: EmbedderConfig | None = None,
 ) -> FileSummary:
     """Embed the records of a file; without a mode, those that are selected or lack a vector."""
-    choice = choice or Choice()
+    choice = choice or RecordChoice()
     choice.check(files.spec)
     if mode is None:
         mode = "reembed_selected" if choice.selectors else "fill_missing"
@@ -126,7 +126,7 @@ class _Run:
     """One pass over a file."""
 
     files: EmbedFiles
-    choice: Choice
+    choice: RecordChoice
     embedder: Embedder
     summary: FileSummary
 

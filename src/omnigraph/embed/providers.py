@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from omnigraph.embed.cache import FrugalEmbedder, Memory, embed_new
+from omnigraph.embed.cache import CachingEmbedder, Memory, embed_new
 from omnigraph.embed.configuration import (
     GEMINI,
     LOCAL,
@@ -92,7 +92,7 @@ def embedder_of(
 
 def _make(config: EmbedderConfig) -> Embedder:
     store = None if config.cache is None else VectorStore(config.cache)
-    return FrugalEmbedder(make_embedder(config), store)
+    return CachingEmbedder(make_embedder(config), store)
 
 
 def make_embedder(config: EmbedderConfig) -> Embedder:

@@ -30,7 +30,7 @@ MAX_REQUEST_BYTES = 256 << 10
 _KEY = re.compile(r"[\x21-\x7e]+")
 
 
-class Shape(Protocol):
+class RequestFormat(Protocol):
     """What a kind of server understands, and what it is when nothing is set."""
 
     @property
@@ -74,7 +74,7 @@ class Shape(Protocol):
 class RemoteEmbedder:
     """Asks a server."""
 
-    shape: Shape
+    shape: RequestFormat
     config: EmbedderConfig
 
     @property

@@ -12,7 +12,7 @@ from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.source import Source
 from omnigraph.manifest.catalogs import SOURCE_NAME, state_of
 from omnigraph.manifest.entries import SchemaContract
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects.control_objects import ControlObjects
 
 IR_NAME = "_schema.ir.json"
 STATE_NAME = "__schema_state.json"

@@ -17,9 +17,8 @@ from omnigraph.errors import AlreadyInitialized, Conflict, StorageError
 from omnigraph.evolve.contract import COPY_NAMES, contract_of, copies_of, first_schema
 from omnigraph.evolve.remains import TABLES, Remains, find_remains
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.lang.schema.identity import table_path
+from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.source import Source
-from omnigraph.manifest.changes import CommitIntent
 from omnigraph.manifest.entries import (
     MAIN,
     Commit,
@@ -28,15 +27,16 @@ from omnigraph.manifest.entries import (
     TableIdentity,
     TableVersion,
 )
+from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.state import fold
 from omnigraph.manifest.store import MANIFEST_NAME, Manifest
-from omnigraph.storage.columns import table_columns
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.reserve import keep_reserve
-from omnigraph.storage.session import shared_session
-from omnigraph.storage.table import TablePin, create_table
+from omnigraph.rows.arrow_types import table_columns
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.reserve import keep_reserve
+from omnigraph.storage.tables.handles import shared_session
+from omnigraph.storage.tables.table import TablePin, create_table
 
 CLAIM_NAME = "__init_claim.json"
 DIRECTORIES = (*TABLES, MANIFEST_NAME)
@@ -68,7 +68,7 @@ def create_graph(
         objects.replace(name, data)
     tables = _tables(schema.catalog)
     pins = _create_tables(root, schema.catalog, tables)
-    commit = CommitIntent.mint(actor)
+    commit = PendingCommit.mint(actor)
     entries: list[Entry] = [
         contract,
         *tables,

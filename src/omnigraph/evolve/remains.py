@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from omnigraph.storage.files import version_of
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.tables.reachable_files import version_of
 
 TABLES = ("nodes", "edges")
 _SHOWN = 3

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.generate import vocabulary as words
 from omnigraph.generate.draws import Draws, Integers, distinct_ranks
-from omnigraph.generate.fans import Fan
+from omnigraph.generate.edge_sampler import EdgeSampler
 from omnigraph.generate.prose import Prose, joined, picked
 from omnigraph.generate.sizes import GraphSize
 
@@ -54,11 +54,13 @@ class _PeopleGraph:
         self._draws = draws
         self._prose = Prose(draws)
         people, companies, documents = size.people, size.companies, size.documents
-        self._knows = Fan(draws, "Knows", people, people, size.knows, 0.0, 3, within_one_type=True)
-        self._works_at = Fan(draws, "WorksAt", people, companies, size.works_at, 1.0, 3)
+        self._knows = EdgeSampler(
+            draws, "Knows", people, people, size.knows, 0.0, 3, within_one_type=True
+        )
+        self._works_at = EdgeSampler(draws, "WorksAt", people, companies, size.works_at, 1.0, 3)
         # Every document has its authors, so it is the one that fans out.
-        self._wrote = Fan(draws, "Wrote", documents, people, size.wrote, 1.0, 2)
-        self._mentions = Fan(draws, "Mentions", documents, companies, size.mentions, 0.9, 3)
+        self._wrote = EdgeSampler(draws, "Wrote", documents, people, size.wrote, 1.0, 2)
+        self._mentions = EdgeSampler(draws, "Mentions", documents, companies, size.mentions, 0.9, 3)
 
     # -- nodes -----------------------------------------------------------------------
 

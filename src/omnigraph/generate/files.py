@@ -14,7 +14,7 @@ from typing import Any, Literal
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.generate.dirt import BrokenRow, Dirt, Format
+from omnigraph.generate.bad_rows import BadRows, BrokenRow, Format
 from omnigraph.generate.entities import EntityRows
 from omnigraph.generate.lines import csv_header, csv_lines, json_lines
 
@@ -66,7 +66,7 @@ def write_part(
     part: Part,
     format_: Format,
     compression: Compression | None,
-    dirt: Dirt | None,
+    dirt: BadRows | None,
     chunk_rows: int,
 ) -> tuple[GeneratedFile, list[Planted]]:
     """Write one file; returns what it is, and what was planted in it."""
@@ -83,7 +83,7 @@ def _write_text(
     part: Part,
     format_: Format,
     compression: Compression | None,
-    dirt: Dirt | None,
+    dirt: BadRows | None,
     chunk_rows: int,
 ) -> list[Planted]:
     planted: list[Planted] = []
@@ -121,7 +121,7 @@ def _interleaved(lines: pa.Array, after: Sequence[int], texts: Sequence[bytes]) 
     yield view[done : int(ends[len(lines)])]
 
 
-def _write_parquet(part: Part, dirt: Dirt | None, chunk_rows: int) -> list[Planted]:
+def _write_parquet(part: Part, dirt: BadRows | None, chunk_rows: int) -> list[Planted]:
     import pyarrow.parquet as pq
 
     planted: list[Planted] = []

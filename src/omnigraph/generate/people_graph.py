@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import BadRequest
-from omnigraph.generate.dirt import FORMATS, Dirt, Format, dirt_kinds
+from omnigraph.generate.bad_rows import FORMATS, BadRows, Format, dirt_kinds
 from omnigraph.generate.draws import Draws
 from omnigraph.generate.entities import EntityRows, entity_rows
 from omnigraph.generate.files import SUFFIXES, Compression, GeneratedFile, Part, Planted, write_part
@@ -116,7 +116,7 @@ def generate(
     planted: list[Planted] = []
     every = entity_rows(size, seed)
     for number, rows in enumerate(every, start=1):
-        dirt = Dirt(rows, Draws(seed), dirty, chosen) if dirty and rows.count else None
+        dirt = BadRows(rows, Draws(seed), dirty, chosen) if dirty and rows.count else None
         suffix = f".{format}{SUFFIXES[compression] if compression else ''}"
         # The number makes nodes come before edges in the order of the names.
         stem = f"data/{number}-{rows.name}-" if format == "jsonl" else f"{rows.name}/part-"

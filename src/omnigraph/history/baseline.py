@@ -16,8 +16,8 @@ from typing import Any
 import msgspec
 
 from omnigraph.errors import BadRequest, Conflict
-from omnigraph.read.export import Export
-from omnigraph.read.export_file import ExportReport, write_export
+from omnigraph.read.output.export import Export
+from omnigraph.read.output.export_file import ExportReport, write_export
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,14 +13,14 @@ from omnigraph.history.merge.resolution import Resolve
 from omnigraph.history.merge.results import MergeResult
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.opened import Opened
+from omnigraph.manifest.graph_handle import GraphHandle
 
 
 @dataclass(frozen=True, slots=True)
 class Branches:
     """The branches of a graph."""
 
-    _graph: Opened
+    _graph: GraphHandle
 
     def list(self) -> list[str]:
         """Every branch by name, main included."""

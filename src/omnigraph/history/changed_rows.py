@@ -15,11 +15,11 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import ChangeDiffRefused
 from omnigraph.history.equality import any_differs
-from omnigraph.storage.aligned import aligned
-from omnigraph.storage.columns import is_blob, plain_blobs
-from omnigraph.storage.differing import rows_only_in
-from omnigraph.storage.sorted_rows import DEFAULT_LIMITS, SortLimits, in_order
-from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.rows.arrow_types import is_blob, plain_blobs
+from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, in_order
+from omnigraph.rows.merge_join import merge_join
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.storage.tables.version_diff import rows_only_in
 
 LOCATION = (ROW_ID, ROW_ADDRESS)
 """The columns that say where a row lies, which are never compared."""
@@ -66,7 +66,7 @@ def changed_rows(
     if before.pin.version == after.pin.version:
         return
     names = compared_columns(before, after) if columns is None else list(columns)
-    sides = aligned(
+    sides = merge_join(
         [
             only_in(before, after, names, located=located, limits=limits),
             only_in(after, before, names, located=located, limits=limits),

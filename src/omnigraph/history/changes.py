@@ -119,7 +119,7 @@ class Cause:
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ChangeBlock:
     """Changes of one commit: all of them, or those that one page had room for."""
 
     cause: Cause

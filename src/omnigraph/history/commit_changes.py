@@ -14,12 +14,12 @@ from omnigraph.errors import ChangeDiffRefused, ChangeFeedGap, NotFound
 from omnigraph.history.changes import Cause, Change
 from omnigraph.history.compared import compared_types
 from omnigraph.history.paused import PausedStreams
-from omnigraph.history.position import Position, type_place
-from omnigraph.history.selection import Names, Selection, read_selection
+from omnigraph.history.position import ChangePosition, type_place
+from omnigraph.history.selection import ChangeFilter, Names, read_selection
 from omnigraph.history.stream import ChangeStream, page_room
 from omnigraph.history.tokens import seal, unseal
 from omnigraph.manifest.entries import Commit
-from omnigraph.manifest.opened import Opened
+from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
 
 
@@ -43,7 +43,7 @@ class CommitChanges:
 
 
 def commit_changes(
-    graph: Opened,
+    graph: GraphHandle,
     commit_id: str,
     *,
     kinds: Names,
@@ -65,32 +65,32 @@ def commit_changes(
     }
     start = None
     if page_token is not None:
-        start = Position.from_json(unseal(page_token, "commit-page", binding))
+        start = ChangePosition.from_json(unseal(page_token, "commit-page", binding))
     stream = paused.take((commit.id, wanted.digest, start))
     if stream is None:
         stream = open_block(graph, before, after, wanted, start)
     taken = [found.change for found in stream.take(room)]
     if stream.is_done:
         return CommitChanges(Cause.of(commit), tuple(taken))
-    end = Position.of(taken[-1])
+    end = ChangePosition.of(taken[-1])
     paused.keep((commit.id, wanted.digest, end), stream)
     token = seal("commit-page", binding, end.to_json())
     return CommitChanges(Cause.of(commit), tuple(taken), token)
 
 
 def open_block(
-    graph: Opened,
+    graph: GraphHandle,
     before: Snapshot,
     after: Snapshot,
-    wanted: Selection,
-    start: Position | None = None,
+    wanted: ChangeFilter,
+    start: ChangePosition | None = None,
 ) -> ChangeStream:
     """The wanted changes of a commit in their order: nodes before edges, then by type, then id."""
     types = sorted(compared_types(graph.location, before, after), key=type_place)
     return ChangeStream(types, wanted, start)
 
 
-def state_of_commit(graph: Opened, commit: Commit) -> Snapshot:
+def state_of_commit(graph: GraphHandle, commit: Commit) -> Snapshot:
     """What a commit showed."""
     return snapshot_of(graph.manifest.view_at(commit).state)
 
@@ -100,7 +100,7 @@ def domain_digest(snapshot: Snapshot) -> str:
     return sha256(snapshot.schema.identity_domain.encode()).hexdigest()
 
 
-def _parent_state(graph: Opened, commit: Commit) -> Snapshot:
+def _parent_state(graph: GraphHandle, commit: Commit) -> Snapshot:
     if commit.parent_id is None:
         raise ChangeDiffRefused(
             f"commit {commit.id} made the graph and has no parent to compare it with: "

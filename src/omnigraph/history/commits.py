@@ -11,16 +11,16 @@ from omnigraph.history.commit_changes import CommitChanges, commit_changes
 from omnigraph.history.paused import PausedStreams
 from omnigraph.history.selection import Names
 from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branch_state import ancestors_of
 from omnigraph.manifest.entries import MAIN, Commit
-from omnigraph.manifest.opened import Opened
-from omnigraph.manifest.view import ancestors_of
+from omnigraph.manifest.graph_handle import GraphHandle
 
 
 @dataclass(frozen=True, slots=True)
 class Commits:
     """The commits of a graph."""
 
-    _graph: Opened
+    _graph: GraphHandle
     _paused: PausedStreams = field(default_factory=PausedStreams)
 
     def list(

@@ -17,8 +17,8 @@ from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import EntityKind, Registration, TableIdentity
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
-from omnigraph.storage.location import Location
-from omnigraph.storage.table import Table
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table
 
 _SEPARATOR = b"\x1f"
 

@@ -16,12 +16,12 @@ from omnigraph.errors import BadRequest, BranchNotFound, NotFound
 from omnigraph.history.changes import Change, Op
 from omnigraph.history.commit_changes import state_of_commit
 from omnigraph.history.compared import ComparedType, compared_types
-from omnigraph.history.selection import Names, Selection, read_selection
+from omnigraph.history.selection import ChangeFilter, Names, read_selection
 from omnigraph.history.stream import ChangeStream, rows_of
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
-from omnigraph.manifest.opened import Opened
+from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
 
 
@@ -60,7 +60,7 @@ class Diff:
     def __init__(
         self,
         types: Sequence[ComparedType],
-        wanted: Selection,
+        wanted: ChangeFilter,
         before: Snapshot,
         after: Snapshot,
     ) -> None:
@@ -129,7 +129,7 @@ class Diff:
 
 
 def diff(
-    graph: Opened,
+    graph: GraphHandle,
     before: str | Snapshot,
     after: str | Snapshot,
     *,
@@ -145,7 +145,7 @@ def diff(
     return Diff(compared_types(graph.location, old, new), wanted, old, new)
 
 
-def _state(graph: Opened, named: str | Snapshot) -> Snapshot:
+def _state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
     if isinstance(named, Snapshot):
         return named
     try:

@@ -15,21 +15,21 @@ from typing import Any, overload
 
 from omnigraph.errors import BadRequest, ChangeDiffRefused, ChangeFeedGap
 from omnigraph.history.baseline import Baseline, BaselineLines, write_baseline
-from omnigraph.history.changes import Block, Cause
+from omnigraph.history.changes import Cause, ChangeBlock
 from omnigraph.history.commit_changes import domain_digest, open_block, state_of_commit
 from omnigraph.history.images import SizedChange
 from omnigraph.history.paused import PausedStreams
-from omnigraph.history.position import Position
-from omnigraph.history.selection import Names, Selection, read_selection
+from omnigraph.history.position import ChangePosition
+from omnigraph.history.selection import ChangeFilter, Names, read_selection
 from omnigraph.history.stream import PageRoom, page_room
 from omnigraph.history.tokens import rejected, seal, unseal
 from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN, Commit
-from omnigraph.manifest.opened import Opened
+from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
-from omnigraph.manifest.view import View, commits_of
-from omnigraph.read.export import Export, open_export
+from omnigraph.read.output.export import Export, open_export
 
 MAX_COMMITS = 128
 """How many commits one poll goes through."""
@@ -45,7 +45,7 @@ class FeedPage:
     cursor to keep, and whether it stands at the head of the branch.
     """
 
-    blocks: tuple[Block, ...]
+    blocks: tuple[ChangeBlock, ...]
     next_page_token: str | None = None
     cursor: str | None = None
     caught_up: bool = False
@@ -61,7 +61,7 @@ class FeedPage:
 class Changes:
     """The change feed of a graph."""
 
-    def __init__(self, graph: Opened) -> None:
+    def __init__(self, graph: GraphHandle) -> None:
         self._graph = graph
         self._paused = PausedStreams()
         self._genesis: str | None = None
@@ -90,10 +90,10 @@ class Changes:
         head = snapshot_of(view.state)
         wanted = read_selection(kinds, types, ops, (head,))
         binding = self._binding(view, head, wanted)
-        position: Position | None = None
+        position: ChangePosition | None = None
         if page_token is not None:
             place = unseal(page_token, "feed-page", binding)
-            position = Position.from_json(place)
+            position = ChangePosition.from_json(place)
             chain = _chain_of_token(view, place)
         elif cursor is not None:
             chain = _chain_of_token(view, unseal(cursor, "feed-cursor", binding))
@@ -168,7 +168,9 @@ class Changes:
             return BaselineLines(lines, head.commit_id, cursor)
         return write_baseline(lines, path, head.commit_id, cursor)
 
-    def _binding(self, view: View, head: Snapshot, wanted: Selection) -> dict[str, str | None]:
+    def _binding(
+        self, view: BranchState, head: Snapshot, wanted: ChangeFilter
+    ) -> dict[str, str | None]:
         """What a token of this feed belongs to."""
         if self._genesis is None:
             oldest = view.state.commits[0]
@@ -188,9 +190,9 @@ class _Poll:
 
     def __init__(
         self,
-        graph: Opened,
+        graph: GraphHandle,
         paused: PausedStreams,
-        wanted: Selection,
+        wanted: ChangeFilter,
         head: Snapshot,
         room: PageRoom,
     ) -> None:
@@ -199,13 +201,13 @@ class _Poll:
         self._wanted = wanted
         self._head = head
         self._room = room
-        self.blocks: list[Block] = []
+        self.blocks: list[ChangeBlock] = []
         self.done: Commit | None = None
         """The last commit that was delivered to its end."""
-        self.position: Position | None = None
+        self.position: ChangePosition | None = None
         """How far the last block goes, if it is not finished."""
 
-    def run(self, chain: list[Commit], position: Position | None) -> None:
+    def run(self, chain: list[Commit], position: ChangePosition | None) -> None:
         """Go through the commits behind the first one of the chain until the page is full.
 
         A block that does not fit into the rest of a page begins the next one, so that
@@ -231,7 +233,7 @@ class _Poll:
             self.done = commit
 
     def _add(
-        self, commit: Commit, before: Snapshot, after: Snapshot, start: Position | None
+        self, commit: Commit, before: Snapshot, after: Snapshot, start: ChangePosition | None
     ) -> bool:
         """Add the block of a commit; whether it fitted."""
         digest = self._wanted.digest
@@ -244,7 +246,7 @@ class _Poll:
             self.blocks.append(_block(commit, taken))
             return True
         if is_first:
-            self.position = Position.of(taken[-1].change)
+            self.position = ChangePosition.of(taken[-1].change)
             self.blocks.append(_block(commit, taken))
             self._paused.keep((commit.id, digest, self.position), stream)
         else:
@@ -258,18 +260,18 @@ class _Poll:
         return state_of_commit(self._graph, commit)
 
 
-def _block(commit: Commit, taken: list[SizedChange]) -> Block:
-    return Block(Cause.of(commit), tuple(found.change for found in taken))
+def _block(commit: Commit, taken: list[SizedChange]) -> ChangeBlock:
+    return ChangeBlock(Cause.of(commit), tuple(found.change for found in taken))
 
 
-def _chain_of_token(view: View, place: Mapping[str, Any]) -> list[Commit]:
+def _chain_of_token(view: BranchState, place: Mapping[str, Any]) -> list[Commit]:
     chain = _chain_since(view, place.get("commit"))
     if chain is None:
         raise rejected("its commit is not in the history of the branch")
     return chain
 
 
-def _chain_of_start(view: View, start: str) -> list[Commit]:
+def _chain_of_start(view: BranchState, start: str) -> list[Commit]:
     """The commits from the one on that a reader is taken to know."""
     if start == "now":
         return [view.state.commits[-1]]
@@ -287,7 +289,7 @@ def _chain_of_start(view: View, start: str) -> list[Commit]:
     return chain
 
 
-def _chain_since(view: View, commit_id: object) -> list[Commit] | None:
+def _chain_since(view: BranchState, commit_id: object) -> list[Commit] | None:
     """A commit of a branch and all later ones, oldest first; most need no look into the log."""
     return _since(list(view.state.commits), commit_id) or _since(commits_of(view)[::-1], commit_id)
 

@@ -20,7 +20,7 @@ from omnigraph.history.changed_rows import ChangedRows
 from omnigraph.history.changes import OPS, Change, Endpoints, Image, Op
 from omnigraph.history.compared import ComparedType
 from omnigraph.history.equality import differing
-from omnigraph.read.json_text import join_texts, json_text
+from omnigraph.read.output.json_text import join_texts, json_text
 
 # What a change takes besides its images: names, the id of the type, punctuation.
 OVERHEAD = 160

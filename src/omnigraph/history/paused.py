@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from threading import Lock
 
-from omnigraph.history.position import Position
+from omnigraph.history.position import ChangePosition
 from omnigraph.history.stream import ChangeStream
 
 KEPT = 4
 
-Place = tuple[str, str, Position | None]
+StreamKey = tuple[str, str, ChangePosition | None]
 """A commit, the digest of a selection, and how far its changes were delivered."""
 
 
@@ -21,10 +21,10 @@ class PausedStreams:
     """Streams by where they stand; whoever takes one has it alone."""
 
     def __init__(self) -> None:
-        self._streams: dict[Place, ChangeStream] = {}
+        self._streams: dict[StreamKey, ChangeStream] = {}
         self._lock = Lock()
 
-    def keep(self, place: Place, stream: ChangeStream) -> None:
+    def keep(self, place: StreamKey, stream: ChangeStream) -> None:
         """Keep a stream; of too many the oldest goes."""
         with self._lock:
             self._streams.pop(place, None)
@@ -32,7 +32,7 @@ class PausedStreams:
             while len(self._streams) > KEPT:
                 del self._streams[next(iter(self._streams))]
 
-    def take(self, place: Place) -> ChangeStream | None:
+    def take(self, place: StreamKey) -> ChangeStream | None:
         """The stream that stands there, if there is one."""
         with self._lock:
             return self._streams.pop(place, None)

@@ -34,7 +34,7 @@ class LongId:
 
 
 @dataclass(frozen=True, slots=True)
-class Position:
+class ChangePosition:
     """Behind the change of this id."""
 
     kind: EntityKind
@@ -42,7 +42,7 @@ class Position:
     id: str | LongId
 
     @classmethod
-    def of(cls, change: Change) -> Position:
+    def of(cls, change: Change) -> ChangePosition:
         """Behind a change."""
         return cls(change.kind, change.type.id, _mark(change.id))
 
@@ -65,7 +65,7 @@ class Position:
         return body | {"prefix": _text(self.id.prefix), "sha256": _text(self.id.digest)}
 
     @classmethod
-    def from_json(cls, body: Mapping[str, Any]) -> Position:
+    def from_json(cls, body: Mapping[str, Any]) -> ChangePosition:
         """The position that a token carries."""
         try:
             kind, type_id = body["kind"], body["type"]

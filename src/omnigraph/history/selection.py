@@ -25,7 +25,7 @@ _Word = TypeVar("_Word", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class ChangeFilter:
     """The wanted changes; an empty ``types`` means all types, also those to come."""
 
     kinds: frozenset[EntityKind] = frozenset(KINDS)
@@ -43,17 +43,17 @@ class Selection:
         return sha256(msgspec.json.encode(canonical)).hexdigest()
 
 
-EVERYTHING = Selection()
+EVERYTHING = ChangeFilter()
 
 
 def read_selection(
     kinds: Names, types: Names, ops: Names, snapshots: Iterable[Snapshot]
-) -> Selection:
+) -> ChangeFilter:
     """The selection that these names make; types are looked up in the snapshots.
 
     A name means the node type and the edge type of that name. None, and no name, are all.
     """
-    return Selection(
+    return ChangeFilter(
         _words("kind", kinds, KINDS), _types(_names(types), snapshots), _words("op", ops, OPS)
     )
 

@@ -14,10 +14,10 @@ from omnigraph.history.changed_rows import ChangedRows, changed_rows
 from omnigraph.history.changes import Change
 from omnigraph.history.compared import ComparedType
 from omnigraph.history.images import OrderedRows, SizedChange, changes_of, in_order_of_ids
-from omnigraph.history.position import Position, type_place
-from omnigraph.history.selection import Selection
+from omnigraph.history.position import ChangePosition, type_place
+from omnigraph.history.selection import ChangeFilter
 from omnigraph.history.tokens import rejected
-from omnigraph.storage.sorted_rows import DEFAULT_LIMITS, SortLimits
+from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 
 DEFAULT_CHANGES = 1000
 MAX_CHANGES = 8192
@@ -32,8 +32,8 @@ class ChangeStream:
     def __init__(
         self,
         types: Iterable[ComparedType],
-        wanted: Selection,
-        after: Position | None = None,
+        wanted: ChangeFilter,
+        after: ChangePosition | None = None,
         limits: SortLimits = DEFAULT_LIMITS,
     ) -> None:
         chosen = [type_ for type_ in types if wanted.has_type(type_.kind, type_.ref.id)]
@@ -119,8 +119,8 @@ def rows_of(type_: ComparedType, limits: SortLimits = DEFAULT_LIMITS) -> Iterato
 
 def _pieces(
     types: list[ComparedType],
-    wanted: Selection,
-    after: Position | None,
+    wanted: ChangeFilter,
+    after: ChangePosition | None,
     limits: SortLimits,
 ) -> Iterator[list[SizedChange]]:
     if after is not None:
@@ -136,7 +136,7 @@ def _pieces(
             yield from _decoded(type_, ordered, start)
 
 
-def _from(types: list[ComparedType], after: Position) -> list[ComparedType]:
+def _from(types: list[ComparedType], after: ChangePosition) -> list[ComparedType]:
     if after.type_place not in map(type_place, types):
         raise rejected("the change it stands behind is not there")
     return [type_ for type_ in types if type_place(type_) >= after.type_place]

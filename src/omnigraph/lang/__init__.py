@@ -14,9 +14,9 @@ from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.query.plan_text import render_plan
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
-from omnigraph.lang.schema.format import format_schema
 from omnigraph.lang.schema.lint import lint_schema
-from omnigraph.lang.schema.migration import plan_migration
+from omnigraph.lang.schema.migration.planner import plan_migration
+from omnigraph.lang.schema.syntax.format import format_schema
 from omnigraph.lang.source import Source
 
 __all__ = [

@@ -42,17 +42,17 @@ from omnigraph.maintain.live_work import find_live_work
 from omnigraph.maintain.reports import CleanupReport
 from omnigraph.maintain.retention import Retention
 from omnigraph.maintain.roots import CONCURRENCY, Roots
+from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.epochs import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.store import MANIFEST_NAME, Manifest
-from omnigraph.manifest.view import View
-from omnigraph.storage.location import Location
-from omnigraph.storage.reserve import give_back_reserve, is_out_of_space, keep_reserve
-from omnigraph.write.failpoints import reach
-from omnigraph.write.intents import microseconds_now
-from omnigraph.write.sweep import sweep
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.reserve import give_back_reserve, is_out_of_space, keep_reserve
+from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.recovery.intents import microseconds_now
+from omnigraph.write.recovery.sweep import sweep
 
 GRACE = timedelta(hours=1)
 ATTEMPTS = 8
@@ -160,7 +160,7 @@ class _Run:
         self.roots.look(views)
         self.roots.look_at_bases(views)
 
-    def _begin(self, ids: Sequence[str], *, drops: bool) -> list[View]:
+    def _begin(self, ids: Sequence[str], *, drops: bool) -> list[BranchState]:
         with ThreadPoolExecutor(CONCURRENCY) as pool:
             views = list(pool.map(lambda id_: self._begin_at(id_, drops=drops), ids))
         self.roots.look(views, is_newest=False)
@@ -168,7 +168,7 @@ class _Run:
             self.marked[view.branch_id] |= view.log.files()
         return views
 
-    def _begin_at(self, branch_id: str, *, drops: bool) -> View:
+    def _begin_at(self, branch_id: str, *, drops: bool) -> BranchState:
         reach("cleanup_fencing", branch_id)
         try:
             return begin_epoch(self.manifest, branch_id, self._oldest if drops else None)
@@ -176,7 +176,7 @@ class _Run:
             # Deleted and collected since its name was read.
             raise _Overtaken from error
 
-    def _oldest(self, view: View) -> str:
+    def _oldest(self, view: BranchState) -> str:
         """The oldest commit that stays of a branch, the newest state of which is given."""
         line = self.roots.line(view)
         self.readable |= {commit.id for commit in line}
@@ -193,13 +193,13 @@ class _Run:
                 found.append(ref.id)
         return found
 
-    def _views(self, names: Refs) -> Iterator[View]:
+    def _views(self, names: Refs) -> Iterator[BranchState]:
         for name, branch_id in [(MAIN, MAIN), *((n, ref.id) for n, ref in names.names.items())]:
             view = self._view(name, branch_id)
             if view is not None and not view.state.head.ended:
                 yield view
 
-    def _view(self, name: str, branch_id: str) -> View | None:
+    def _view(self, name: str, branch_id: str) -> BranchState | None:
         """The newest state of a branch; None when somebody else has deleted it for good."""
         try:
             return self.manifest.view_by_id(branch_id)
@@ -220,7 +220,7 @@ def _unreadable(name: str, reason: str, kind: StorageKind) -> StorageError:
     )
 
 
-def _require_undropped(view: View, begun: Sequence[View]) -> None:
+def _require_undropped(view: BranchState, begun: Sequence[BranchState]) -> None:
     """Refuse to go on where another cleanup has dropped commits since this one looked."""
     known = {one.branch_id: one.state.head.oldest_commit_id for one in begun}
     origin = view.state.head.origin

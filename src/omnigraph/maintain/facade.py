@@ -14,10 +14,10 @@ from omnigraph.maintain.indexes import ensure_indices
 from omnigraph.maintain.reports import CleanupReport
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.opened import Opened
+from omnigraph.manifest.graph_handle import GraphHandle
 
 
-class Maintained(Opened):
+class Maintained(GraphHandle):
     """The part of a graph that maintains it."""
 
     def cleanup(

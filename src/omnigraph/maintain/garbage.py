@@ -22,14 +22,14 @@ from omnigraph.maintain.reports import DirectoryCleanup
 from omnigraph.maintain.roots import CONCURRENCY, Roots
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.store import MANIFEST_NAME
-from omnigraph.storage.files import reached_files, version_of
-from omnigraph.storage.headlog import QUEUE
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import PROBE, ControlObjects, StoredObject
-from omnigraph.storage.session import handles
-from omnigraph.storage.table import TablePin
-from omnigraph.write.failpoints import reach
-from omnigraph.write.intents import STAGING
+from omnigraph.storage.objects.control_objects import PROBE, ControlObjects, StoredObject
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.handles import handles
+from omnigraph.storage.tables.head_log import QUEUE
+from omnigraph.storage.tables.reachable_files import reached_files, version_of
+from omnigraph.storage.tables.table import TablePin
+from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.recovery.intents import STAGING
 
 TABLES = ("nodes", "edges")
 SCRATCH = (STAGING, PROBE)

@@ -12,11 +12,11 @@ from typing import Literal
 import pyarrow.compute as pc
 
 from omnigraph.maintain.index_intent import IndexIntent, Purpose
-from omnigraph.storage.index_segments import IndexKind
-from omnigraph.storage.indexes import TableIndex, fragment_rows, indexes_of
-from omnigraph.storage.layout import layout_of, stream_parts
-from omnigraph.storage.table import Table
-from omnigraph.storage.vector_index import EXACT_BELOW, VECTOR_KINDS, vector_kind
+from omnigraph.storage.indexes.build import IndexKind
+from omnigraph.storage.indexes.table_indexes import TableIndex, fragment_rows, indexes_of
+from omnigraph.storage.indexes.vector_index import EXACT_BELOW, VECTOR_KINDS, vector_kind
+from omnigraph.storage.tables.fragments import layout_of, stream_parts
+from omnigraph.storage.tables.table import Table
 
 Action = Literal["build", "rebuild", "extend"]
 
@@ -35,7 +35,7 @@ _KINDS: dict[Purpose, tuple[IndexKind, ...]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class IndexDecision:
     """What there is for an intent, and what is to be done, if anything.
 
     ``reason`` says why nothing can be done, or why it is fine as it is.
@@ -55,18 +55,20 @@ class Choice:
     """Indexes that the new one makes useless."""
 
 
-def choose(table: Table, intent: IndexIntent) -> Choice:
+def choose(table: Table, intent: IndexIntent) -> IndexDecision:
     """Decide on one intent."""
     known = [one for one in indexes_of(table) if one.column == intent.property]
     fitting = [one for one in known if one.kind in _KINDS[intent.purpose]]
     index = fitting[0] if fitting else None
     if not table.pin.row_count:
         kind = None if index is None else _kind(index)
-        return Choice(intent, kind, index, is_pending=index is None, reason="the table is empty")
+        return IndexDecision(
+            intent, kind, index, is_pending=index is None, reason="the table is empty"
+        )
     if index is None or not index.covered:
         return _anew(table, intent, index, "build" if index is None else "rebuild")
     if not index.uncovered:
-        return Choice(intent, _kind(index), index)
+        return IndexDecision(intent, _kind(index), index)
     covered = fragment_rows(table, index.covered)
     uncovered = fragment_rows(table, index.uncovered)
     if intent.purpose == "words" or index.segments >= MAX_SEGMENTS or uncovered > covered:
@@ -75,11 +77,13 @@ def choose(table: Table, intent: IndexIntent) -> Choice:
         uncovered = _vectors(table, intent, index.uncovered)
         if not uncovered:
             reason = "the rows that are not covered have no vector"
-            return Choice(intent, _kind(index), index, reason=reason)
-    return Choice(intent, _kind(index), index, "extend", index.uncovered, uncovered)
+            return IndexDecision(intent, _kind(index), index, reason=reason)
+    return IndexDecision(intent, _kind(index), index, "extend", index.uncovered, uncovered)
 
 
-def _anew(table: Table, intent: IndexIntent, index: TableIndex | None, action: Action) -> Choice:
+def _anew(
+    table: Table, intent: IndexIntent, index: TableIndex | None, action: Action
+) -> IndexDecision:
     """An index of all rows."""
     fragments = frozenset(part.number for part in layout_of(table).parts)
     rows = table.pin.row_count
@@ -98,7 +102,7 @@ def _anew(table: Table, intent: IndexIntent, index: TableIndex | None, action: A
         for one in indexes_of(table)
         if one.column == intent.property and one.kind in _replaced_by(kind)
     ]
-    return Choice(
+    return IndexDecision(
         intent,
         kind,
         index,
@@ -110,14 +114,14 @@ def _anew(table: Table, intent: IndexIntent, index: TableIndex | None, action: A
     )
 
 
-def _exact(table: Table, intent: IndexIntent, index: TableIndex | None, rows: int) -> Choice:
+def _exact(table: Table, intent: IndexIntent, index: TableIndex | None, rows: int) -> IndexDecision:
     """Too few vectors for an index; one that is there does no harm."""
     if rows == 0 or (table.pin.row_count < EXACT_BELOW and not _has_vector(table, intent)):
         reason = "no row has a vector"
     else:
         reason = f"{rows:,} rows are compared exactly: an index is built from {EXACT_BELOW:,} on"
     kind = None if index is None else _kind(index)
-    return Choice(intent, kind, index, is_pending=index is None, reason=reason)
+    return IndexDecision(intent, kind, index, is_pending=index is None, reason=reason)
 
 
 def _kind(index: TableIndex) -> IndexKind:

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from omnigraph.maintain.index_choice import Choice, choose
+from omnigraph.maintain.index_choice import IndexDecision, choose
 from omnigraph.maintain.index_intent import TypeIntent, intents_of
 from omnigraph.maintain.index_reports import Coverage, IndexState, IndexStatus
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.storage.indexes import fragment_rows
-from omnigraph.storage.location import Location
-from omnigraph.storage.table import Table
+from omnigraph.storage.indexes.table_indexes import fragment_rows
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table
 
 NOT_BUILT = "not built yet"
 
@@ -38,7 +38,7 @@ def _states(table: Table, intent: TypeIntent) -> Iterator[IndexState]:
         )
 
 
-def _state(table: Table, choice: Choice) -> IndexState:
+def _state(table: Table, choice: IndexDecision) -> IndexState:
     intent, index = choice.intent, choice.index
     rows = table.pin.row_count
     if index is None:

@@ -13,29 +13,24 @@ from dataclasses import dataclass, field, replace
 from ulid import ULID
 
 from omnigraph.errors import Conflict
-from omnigraph.maintain.index_choice import Action, Choice, choose
+from omnigraph.maintain.index_choice import Action, IndexDecision, choose
 from omnigraph.maintain.index_intent import intents_of
 from omnigraph.maintain.index_reports import Done, IndexChange, IndexReport, PendingIndex
-from omnigraph.manifest.changes import CommitIntent, ExactHead
+from omnigraph.manifest.publish_request import ExactHead, PendingCommit
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.index_segments import (
-    BuiltIndex,
-    build_index,
-    commit_indexes,
-    is_committed,
-)
-from omnigraph.storage.location import Location
-from omnigraph.storage.staging import WrittenRows
-from omnigraph.storage.table import Table
-from omnigraph.storage.vector_index import partitions
-from omnigraph.write.announcement import Announcement
-from omnigraph.write.base import Base
-from omnigraph.write.door import Door, ReadSetBroken, read_set_changed
-from omnigraph.write.failpoints import reach
-from omnigraph.write.plan import PublishPlan, StagedTable
-from omnigraph.write.reads import ReadSet
-from omnigraph.write.stamps import stamp
-from omnigraph.write.writer import PREPARATIONS
+from omnigraph.storage.indexes.build import BuiltIndex, build_index, commit_indexes, is_committed
+from omnigraph.storage.indexes.vector_index import partitions
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.write_rows import WrittenRows
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.commit_stamp import stamp
+from omnigraph.write.publish.door import Door, ReadSetBroken, read_set_changed
+from omnigraph.write.publish.driver import PREPARATIONS
+from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.publish.publish_plan import PublishPlan, TableEffect
+from omnigraph.write.publish.read_set import ReadSet
+from omnigraph.write.recovery.intent_scope import IntentScope
 
 OVERTAKEN = "its rows were rewritten meanwhile: build it again"
 _DONE: Mapping[Action, Done] = {"build": "built", "extend": "extended", "rebuild": "rebuilt"}
@@ -59,7 +54,7 @@ class IndexPlan(PublishPlan):
 
     indexes: Mapping[str, TableIndexes] = field(default_factory=dict)
 
-    def on(self, head: ExactHead, tables: tuple[StagedTable, ...]) -> PublishPlan:
+    def on(self, head: ExactHead, tables: tuple[TableEffect, ...]) -> PublishPlan:
         """The same segments on a newer head; given back if all their fragments are gone."""
         moved = tuple(
             self._commit(table) if table.pin == table.base_pin else table for table in tables
@@ -73,7 +68,7 @@ class IndexPlan(PublishPlan):
             )
         return replace(self, built_on=head, tables=moved)
 
-    def _commit(self, staged: StagedTable) -> StagedTable:
+    def _commit(self, staged: TableEffect) -> TableEffect:
         indexes = self.indexes[staged.type_key]
         stamped = stamp(self.commit.id, self.operation_id, self.class_)
         pin = commit_indexes(indexes.table.at(staged.base_pin), indexes.built, stamped)
@@ -85,10 +80,10 @@ def ensure_indices(
     root: Location, manifest: Manifest, branch: str, *, actor: str | None = None
 ) -> IndexReport:
     """Build what is missing and extend what is there to all rows, as one commit or none."""
-    commit = CommitIntent.mint(actor, metadata={"operation": "ensure_indices"})
+    commit = PendingCommit.mint(actor, metadata={"operation": "ensure_indices"})
     operation = str(ULID())
     cause: Exception | None = None
-    with Announcement(root, branch, operation, commit) as announced:
+    with IntentScope(root, branch, operation, commit) as announced:
         for _ in range(PREPARATIONS):
             base = Base.of(root, manifest.view(branch))
             reach("txn_captured", branch)
@@ -118,7 +113,7 @@ def ensure_indices(
     ) from cause
 
 
-def _choices(base: Base) -> dict[str, list[Choice]]:
+def _choices(base: Base) -> dict[str, list[IndexDecision]]:
     return {
         key: [choose(base.table(key).table, one) for one in intent.wanted]
         for key, intent in intents_of(base.catalog).items()
@@ -126,12 +121,15 @@ def _choices(base: Base) -> dict[str, list[Choice]]:
 
 
 def _plan(
-    wanted: Mapping[str, Sequence[Choice]], base: Base, announced: Announcement, operation: str
+    wanted: Mapping[str, Sequence[IndexDecision]],
+    base: Base,
+    announced: IntentScope,
+    operation: str,
 ) -> IndexPlan:
     """Build all segments, and commit them to the base, visible to nobody."""
     commit = announced.commit
     indexes: dict[str, TableIndexes] = {}
-    staged: list[StagedTable] = []
+    staged: list[TableEffect] = []
     for key, choices in wanted.items():
         found = base.table(key)
         built: list[BuiltIndex] = []
@@ -144,7 +142,7 @@ def _plan(
         pin = commit_indexes(found.table, built, stamped)
         reach("table_staged", key)
         staged.append(
-            StagedTable(key, found.identity, found.version, found.table.pin, pin, WrittenRows())
+            TableEffect(key, found.identity, found.version, found.table.pin, pin, WrittenRows())
         )
     return IndexPlan(
         announced.branch,
@@ -157,7 +155,7 @@ def _plan(
     )
 
 
-def _build(table: Table, choice: Choice) -> BuiltIndex:
+def _build(table: Table, choice: IndexDecision) -> BuiltIndex:
     if choice.kind is None:
         raise AssertionError("an index of no kind cannot be built")
     return build_index(
@@ -172,7 +170,7 @@ def _build(table: Table, choice: Choice) -> BuiltIndex:
 
 
 def _outcome(
-    wanted: Mapping[str, Sequence[Choice]], plan: IndexPlan, published: Base
+    wanted: Mapping[str, Sequence[IndexDecision]], plan: IndexPlan, published: Base
 ) -> tuple[tuple[IndexChange, ...], tuple[PendingIndex, ...]]:
     """What was published, and what others made useless by rewriting all its rows meanwhile."""
     done: list[IndexChange] = []
@@ -188,7 +186,7 @@ def _outcome(
     return tuple(done), tuple(lost)
 
 
-def _pending(choices: Mapping[str, Sequence[Choice]]) -> tuple[PendingIndex, ...]:
+def _pending(choices: Mapping[str, Sequence[IndexDecision]]) -> tuple[PendingIndex, ...]:
     return tuple(
         PendingIndex(key, choice.intent.property, choice.reason or "not built yet")
         for key, found in choices.items()

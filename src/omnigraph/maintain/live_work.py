@@ -8,15 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.errors import StorageError, UnsupportedFormat
-from omnigraph.storage.objects import ControlObjects, StoredObject
-from omnigraph.write.intents import (
-    DIRECTORY,
-    REVOKED,
-    STAGING,
-    microseconds,
-    parse_intent,
-)
-from omnigraph.write.sweep import MARGIN
+from omnigraph.storage.objects.control_objects import ControlObjects, StoredObject
+from omnigraph.write.recovery.intents import DIRECTORY, REVOKED, STAGING, microseconds, parse_intent
+from omnigraph.write.recovery.sweep import MARGIN
 
 
 @dataclass(frozen=True, slots=True)

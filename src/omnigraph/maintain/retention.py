@@ -12,7 +12,7 @@ from typing import Self
 
 from omnigraph.errors import BadRequest
 from omnigraph.manifest.entries import Commit
-from omnigraph.write.intents import microseconds
+from omnigraph.write.recovery.intents import microseconds
 
 NONE = timedelta(0)
 

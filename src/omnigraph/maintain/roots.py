@@ -14,11 +14,11 @@ from dataclasses import dataclass, field
 from itertools import takewhile
 
 from omnigraph.manifest.ancestry import possible_bases
+from omnigraph.manifest.branch_state import BranchState, ancestors_of
 from omnigraph.manifest.entries import MAIN, Commit, StoredVersion
 from omnigraph.manifest.state import line_of
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import View, ancestors_of
-from omnigraph.storage.table import TablePin
+from omnigraph.storage.tables.table import TablePin
 
 CONCURRENCY = 8
 
@@ -43,18 +43,18 @@ class Roots:
     _known: dict[StoredVersion, Mapping[str, Commit]] = field(default_factory=dict)
     _looked_for: set[str] = field(default_factory=set)
     _traced: dict[StoredVersion, _Traced] = field(default_factory=dict)
-    _newest: dict[str, tuple[View, _Traced]] = field(default_factory=dict)
+    _newest: dict[str, tuple[BranchState, _Traced]] = field(default_factory=dict)
     _shown: list[Mapping[str, TablePin]] = field(default_factory=list)
     _logs: dict[StoredVersion, frozenset[str]] = field(default_factory=dict)
 
-    def line(self, view: View) -> Sequence[Commit]:
+    def line(self, view: BranchState) -> Sequence[Commit]:
         """The commits of a branch that nobody has reclaimed yet, newest first."""
         found = list(line_of(view.state.head_commit_id, self._ancestors_of(view)))
         oldest = view.state.head.oldest_commit_id
         kept = list(takewhile(lambda commit: commit.id != oldest, found))
         return found[: len(kept) + 1]
 
-    def look(self, views: Iterable[View], *, is_newest: bool = True) -> None:
+    def look(self, views: Iterable[BranchState], *, is_newest: bool = True) -> None:
         """Remember what these states retain; what was found before stays.
 
         Of states that are not the newest any more, what they show counts, but nobody has to
@@ -71,7 +71,7 @@ class Roots:
                 self._shown.append({table.path: one.pin for table, one in view.state.live})
         self._trace_all(wanted)
 
-    def look_at_bases(self, views: Iterable[View]) -> None:
+    def look_at_bases(self, views: Iterable[BranchState]) -> None:
         """Remember the states that merges of these branches may need."""
         heads = [view.state.head_commit_id for view in views]
         bases = possible_bases(heads, self._ancestors)
@@ -119,7 +119,7 @@ class Roots:
 
     # -- following -------------------------------------------------------------------
 
-    def _ancestors_of(self, view: View) -> Mapping[str, Commit]:
+    def _ancestors_of(self, view: BranchState) -> Mapping[str, Commit]:
         if view.stored not in self._known:
             self._known[view.stored] = ancestors_of(view)
             self._ancestors |= self._known[view.stored]
@@ -141,7 +141,7 @@ class Roots:
                     self._traced[view.stored] = _traced(view)
 
 
-def _traced(view: View) -> _Traced:
+def _traced(view: BranchState) -> _Traced:
     state = view.state
     return _Traced(
         view.log.files(),

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 from omnigraph.errors import Conflict
 from omnigraph.manifest.apply import require_live
+from omnigraph.manifest.branch_state import BranchState, ancestors_of, commits_of
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import View, ancestors_of, commits_of
 
 SOURCE_BRANCH = "source"
 """Where the metadata of a merge names the branch that its merged parent lies on."""
@@ -53,7 +53,7 @@ class Divergence:
     news: tuple[Commit, ...]
 
 
-def divergence(source: View, target: View) -> Divergence:
+def divergence(source: BranchState, target: BranchState) -> Divergence:
     """How the head of a source and that of a target differ."""
     theirs, ours = ancestors_of(source), ancestors_of(target)
     known = {**theirs, **ours}
@@ -93,7 +93,7 @@ def _lowest(candidates: Commits, known: Commits) -> list[Commit]:
     return [commit for commit in candidates.values() if commit.id not in above]
 
 
-def retained(manifest: Manifest, shown: View) -> View:
+def retained(manifest: Manifest, shown: BranchState) -> BranchState:
     """A state of a branch that was read before, unless it was deleted or reclaimed since."""
     newest = manifest.view_by_id(shown.branch_id)
     require_live(newest.state)

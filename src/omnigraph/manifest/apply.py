@@ -10,15 +10,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from omnigraph.errors import BranchNotFound, Conflict, ReadSetChanged, VersionMismatch
-from omnigraph.manifest.changes import (
-    AdvanceTable,
-    DropTable,
-    ExactHead,
-    PublishRequest,
-    RegisterTable,
-    RenameTable,
-    TableChange,
-)
 from omnigraph.manifest.entries import (
     MAIN,
     Commit,
@@ -26,6 +17,15 @@ from omnigraph.manifest.entries import (
     TableIdentity,
     TableVersion,
     Tombstone,
+)
+from omnigraph.manifest.publish_request import (
+    AdvanceTable,
+    DropTable,
+    ExactHead,
+    PublishRequest,
+    RegisterTable,
+    RenameTable,
+    TableChange,
 )
 from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.state import ManifestState, fold

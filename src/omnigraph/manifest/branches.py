@@ -15,11 +15,11 @@ from ulid import ULID
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, StorageError
 from omnigraph.manifest.branch_names import normalise_branch, path_conflict
+from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.entries import MAIN, Head
 from omnigraph.manifest.refs import Ref, Refs
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import View
-from omnigraph.storage.faults import reach
+from omnigraph.storage.objects.faults import reach
 
 ATTEMPTS = 32
 
@@ -115,7 +115,7 @@ class BranchRefs:
     def end(self, name: str, branch_id: str) -> None:
         """End a branch and free its name; goes on where another deletion was cut short."""
 
-        def ended(view: View) -> Head | None:
+        def ended(view: BranchState) -> Head | None:
             return None if view.state.head.ended else replace(view.state.head, ended=True)
 
         def unnamed(found: Refs) -> Refs | None:

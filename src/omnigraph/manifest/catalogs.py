@@ -9,10 +9,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.catalog_build import catalog_from_ir
 from omnigraph.lang.schema.compile import shape_of_source
-from omnigraph.lang.schema.ir_reader import ir_from_json
-from omnigraph.lang.schema.state import SchemaState, check_state
+from omnigraph.lang.schema.ir.catalog_build import catalog_from_ir
+from omnigraph.lang.schema.ir.reader import ir_from_json
+from omnigraph.lang.schema.ir.state import SchemaState, check_state
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
 

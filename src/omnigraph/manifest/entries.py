@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from omnigraph.storage.table import TablePin
+from omnigraph.storage.tables.table import TablePin
 
 MAIN = "main"
 """The name of the branch that every graph has, and its id: it is never made a second time."""

@@ -10,19 +10,19 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 
+from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.entries import Head
 from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import View
 
-Oldest = Callable[[View], str | None]
+Oldest = Callable[[BranchState], str | None]
 """The oldest commit of a branch that can be read from then on; None for all of them."""
 
 
-def begin_epoch(manifest: Manifest, branch_id: str, oldest: Oldest | None = None) -> View:
+def begin_epoch(manifest: Manifest, branch_id: str, oldest: Oldest | None = None) -> BranchState:
     """Begin a new epoch of a branch, unless it has ended; returns its state then."""
 
-    def begun(view: View) -> Head | None:
+    def begun(view: BranchState) -> Head | None:
         head = view.state.head
         if head.ended:
             return None

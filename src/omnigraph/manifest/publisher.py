@@ -23,14 +23,14 @@ from omnigraph.errors import (
     StorageKind,
 )
 from omnigraph.manifest.apply import next_state, version_of
-from omnigraph.manifest.changes import PublishRequest
+from omnigraph.manifest.branch_state import BranchState, find_commit
 from omnigraph.manifest.entries import Head
+from omnigraph.manifest.publish_request import PublishRequest
 from omnigraph.manifest.rows import to_table
 from omnigraph.manifest.sealing import seal
 from omnigraph.manifest.stamp import check_stamp
 from omnigraph.manifest.state import ManifestState
-from omnigraph.manifest.view import View, find_commit
-from omnigraph.storage.headlog import HeadMoved
+from omnigraph.storage.tables.head_log import CompareAndSwapLost
 
 ATTEMPTS = 6
 MARK_ATTEMPTS = 256
@@ -38,20 +38,20 @@ MARK_ATTEMPTS = 256
 RETRIED: frozenset[StorageKind] = frozenset({"transient", "unknown"})
 """The failures that another attempt may cure."""
 
-Mark = Callable[[View], Head | None]
+Mark = Callable[[BranchState], Head | None]
 """What the head of a branch is to become; None when it is so already."""
 
 
 class BranchStates(Protocol):
     """What the publisher asks of the manifest it publishes to."""
 
-    def view_by_id(self, branch_id: str) -> View:
+    def view_by_id(self, branch_id: str) -> BranchState:
         """The newest state of a branch."""
 
-    def load(self, branch_id: str) -> View:
+    def load(self, branch_id: str) -> BranchState:
         """The newest state of a branch, read from storage."""
 
-    def remember(self, view: View) -> None:
+    def remember(self, view: BranchState) -> None:
         """Keep a state."""
 
     def is_named(self, branch_id: str) -> bool:
@@ -65,10 +65,10 @@ class Publisher:
     manifest: BranchStates
     branch_id: str
     request: PublishRequest
-    known: View | None = None
+    known: BranchState | None = None
     """The newest state that the caller has seen: the first attempt is made on it."""
 
-    def run(self) -> View:
+    def run(self) -> BranchState:
         """Make the request visible in one step, or say why not.
 
         A lost race is retried from a fresh read, with every check run again. An
@@ -93,7 +93,7 @@ class Publisher:
                 raise _in_doubt(self.request, error, "unknown") from error
             try:
                 published = self._attempt(view)
-            except HeadMoved:
+            except CompareAndSwapLost:
                 doubt, aimed = None, view.log.version + 1
                 if self.request.precondition is None:
                     _pause(attempt)
@@ -111,7 +111,7 @@ class Publisher:
                 return published
         return self._settle(doubt, aimed)
 
-    def _require_named(self, published: View) -> None:
+    def _require_named(self, published: BranchState) -> None:
         """Refuse a commit that was made where a branch has been, and everything else is gone.
 
         A branch is collected only after its name is gone.
@@ -120,7 +120,7 @@ class Publisher:
             branch = published.state.branch
             raise BranchNotFound(f"branch {branch} has been deleted", details={"branch": branch})
 
-    def _is_published(self, view: View, aimed: int | None) -> bool:
+    def _is_published(self, view: BranchState, aimed: int | None) -> bool:
         """Whether an attempt whose answer was lost did succeed, however much came after it.
 
         The log is looked at only when the commit may have been sealed away already: it
@@ -135,7 +135,7 @@ class Publisher:
             return False
         return find_commit(view, self.request.commit.id) is not None
 
-    def _settle(self, doubt: StorageError | None, aimed: int | None) -> View:
+    def _settle(self, doubt: StorageError | None, aimed: int | None) -> BranchState:
         """Read back what became of the last attempt: a lost race may be one won, too.
 
         A client that repeats a put whose answer was lost sees its own success as a conflict.
@@ -152,12 +152,12 @@ class Publisher:
         taken = view.log.version >= aimed
         raise _in_doubt(self.request, doubt, "not_published" if taken else "unknown") from doubt
 
-    def _attempt(self, view: View) -> View:
+    def _attempt(self, view: BranchState) -> BranchState:
         state = next_state(view.state, self.request, view.log.version + 1)
         return _replace(view, state, {"omnigraph.commit": self.request.commit.id})
 
 
-def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> View:
+def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> BranchState:
     """Change the head of a branch without a commit; asked again after a lost race.
 
     A mark whose attempt was not proven is simply made again: it means the same twice.
@@ -171,7 +171,7 @@ def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> View:
         head = replace(head, version=version_of(view.state, view.log.version + 1))
         try:
             published = _replace(view, replace(view.state, head=head), {})
-        except HeadMoved:
+        except CompareAndSwapLost:
             failure = None
         except StorageError as error:
             if error.kind not in RETRIED or attempt >= ATTEMPTS:
@@ -185,7 +185,7 @@ def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> View:
     raise failure or _too_busy(view, MARK_ATTEMPTS)
 
 
-def _replace(view: View, state: ManifestState, properties: dict[str, str]) -> View:
+def _replace(view: BranchState, state: ManifestState, properties: dict[str, str]) -> BranchState:
     check_stamp(view.log.metadata)
     brought = state.known_commits.keys() - view.state.known_commits.keys()
     sealing = seal(state, view.log.log_sizes(), brought)
@@ -200,14 +200,14 @@ def _replace(view: View, state: ManifestState, properties: dict[str, str]) -> Vi
         absorbed=sealing.absorbed,
         properties=properties,
     )
-    return View(log, sealing.state, view.manifest)
+    return BranchState(log, sealing.state, view.manifest)
 
 
 def _pause(attempt: int) -> None:
     time.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 - jitter, not a secret
 
 
-def _too_busy(view: View, attempts: int) -> Conflict:
+def _too_busy(view: BranchState, attempts: int) -> Conflict:
     branch = view.state.branch
     return Conflict(
         f"branch {branch} is too busy: {attempts} attempts to publish lost the race; retry",

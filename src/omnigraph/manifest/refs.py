@@ -17,8 +17,8 @@ from typing import Literal
 import msgspec
 
 from omnigraph.errors import Conflict, StorageError, UnsupportedFormat
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
 
 DIRECTORY = "__refs"
 FORMAT = 1

@@ -25,7 +25,7 @@ from omnigraph.manifest.entries import (
     TableVersion,
     Tombstone,
 )
-from omnigraph.storage.table import TablePin
+from omnigraph.storage.tables.table import TablePin
 
 Entry = Registration | TableVersion | Tombstone | Commit | Head | SchemaContract
 

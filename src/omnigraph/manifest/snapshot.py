@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from omnigraph.errors import NotFound
 from omnigraph.manifest.entries import EntityKind, Registration, SchemaContract, TableIdentity
 from omnigraph.manifest.state import ManifestState
-from omnigraph.storage.table import TablePin
+from omnigraph.storage.tables.table import TablePin
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,17 +22,17 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.manifest.apply import require_live
-from omnigraph.manifest.changes import PublishRequest
+from omnigraph.manifest.branch_state import BranchState, commits_of, find_commit, retained_line
 from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
+from omnigraph.manifest.publish_request import PublishRequest
 from omnigraph.manifest.publisher import Mark, Publisher, publish_mark
 from omnigraph.manifest.refs import RefStore
 from omnigraph.manifest.rows import from_table, to_table
 from omnigraph.manifest.stamp import check_stamp, stamped
 from omnigraph.manifest.state import ManifestState, fold
-from omnigraph.manifest.view import View, commits_of, find_commit, retained_line
-from omnigraph.storage.headlog import HeadLog
-from omnigraph.storage.location import Location
-from omnigraph.storage.objects import ControlObjects
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import HeadLog
 
 T = TypeVar("T")
 MANIFEST_NAME = "__manifest"
@@ -49,12 +49,12 @@ class Manifest:
         self.objects = ControlObjects(self.location)
         """The objects of the manifest, on one connection for as long as the handle lives."""
         self.refs = RefStore(root)
-        self._views: OrderedDict[str, View] = OrderedDict()
+        self._views: OrderedDict[str, BranchState] = OrderedDict()
         self._lock = Lock()
 
     # -- reading ---------------------------------------------------------------------
 
-    def view(self, branch: str = MAIN) -> View:
+    def view(self, branch: str = MAIN) -> BranchState:
         """The newest state of the branch that a name means."""
         known = self.known(branch)
         if known is not None:
@@ -70,7 +70,7 @@ class Manifest:
                 break  # its deletion was cut short, or is being finished right now
         raise missing(branch)
 
-    def _live(self, branch: str, branch_id: str) -> View | None:
+    def _live(self, branch: str, branch_id: str) -> BranchState | None:
         """The newest state of a branch, if it lives and is called so."""
         try:
             view = self.view_by_id(branch_id)
@@ -93,7 +93,7 @@ class Manifest:
             return True
         return any(ref.id == branch_id for ref in self.refs.read().names.values())
 
-    def view_by_id(self, branch_id: str) -> View:
+    def view_by_id(self, branch_id: str) -> BranchState:
         """The newest state of a branch, also of one that has ended.
 
         BranchNotFound for one that was deleted so long ago that nothing is left of it.
@@ -107,7 +107,7 @@ class Manifest:
                 raise
         return self.load(branch_id)
 
-    def load(self, branch_id: str) -> View:
+    def load(self, branch_id: str) -> BranchState:
         """The newest state of a branch, read from storage."""
         tried: int | None = None
         while True:
@@ -139,14 +139,14 @@ class Manifest:
             ) from error
         self._refuse_older_format()
 
-    def view_at(self, commit: Commit) -> View:
+    def view_at(self, commit: Commit) -> BranchState:
         """The state a commit published; ChangeFeedGap when cleanup has reclaimed it."""
         view = self.find_state(commit)
         if view is None:
             raise self.reclaimed(commit)
         return view
 
-    def find_state(self, commit: Commit) -> View | None:
+    def find_state(self, commit: Commit) -> BranchState | None:
         """The state a commit published; None when it is not there any more."""
         try:
             view = self.view_of(commit.stored)
@@ -157,7 +157,7 @@ class Manifest:
         # Once a version was removed, a commit that came too late may lie in its place.
         return view if view.state.head_commit_id == commit.id else None
 
-    def view_of(self, stored: StoredVersion) -> View:
+    def view_of(self, stored: StoredVersion) -> BranchState:
         """The state of a branch at a version of its manifest; a StorageError if there is none."""
         return self._read(HeadLog.open(self.location.join(stored.branch_id), stored.version))
 
@@ -192,9 +192,9 @@ class Manifest:
             return name, view.state.head.oldest_commit_id or commits_of(view)[-1].id
         raise AssertionError("main exists always")
 
-    def _read(self, log: HeadLog) -> View:
+    def _read(self, log: HeadLog) -> BranchState:
         check_stamp(log.metadata)
-        return View(log, fold(from_table(log.head())), self.location)
+        return BranchState(log, fold(from_table(log.head())), self.location)
 
     def _refuse_older_format(self) -> None:
         """Say of a graph whose manifest is one dataset for all branches what it is."""
@@ -204,7 +204,7 @@ class Manifest:
             return
         check_stamp(found.metadata)
 
-    def remember(self, view: View) -> None:
+    def remember(self, view: BranchState) -> None:
         """Keep a state unless a newer one of the same branch is known."""
         with self._lock:
             known = self._views.get(view.branch_id)
@@ -214,20 +214,20 @@ class Manifest:
             while len(self._views) > MAX_VIEWS:
                 self._views.popitem(last=False)
 
-    def known(self, branch: str) -> View | None:
+    def known(self, branch: str) -> BranchState | None:
         """The newest state seen of the branch that a name meant when last asked."""
         if branch == MAIN:
             return self._views.get(MAIN)
         found = self.refs.known.names.get(branch)
         return None if found is None else self._views.get(found.id)
 
-    def known_by_id(self, branch_id: str) -> View | None:
+    def known_by_id(self, branch_id: str) -> BranchState | None:
         """The newest state seen of a branch, which may be out of date."""
         return self._views.get(branch_id)
 
     # -- lineage ---------------------------------------------------------------------
 
-    def look_back(self, branch: str, work: Callable[[View], T]) -> T:
+    def look_back(self, branch: str, work: Callable[[BranchState], T]) -> T:
         """Read the history of a branch; again if what holds it was collected meanwhile."""
         while True:
             view = self.view(branch)
@@ -261,7 +261,7 @@ class Manifest:
         except BranchNotFound:
             return None
 
-    def views(self) -> Iterator[View]:
+    def views(self) -> Iterator[BranchState]:
         """The newest state of every branch, main first."""
         yield self.view()
         for name, ref in sorted(self.refs.read().names.items()):
@@ -271,15 +271,15 @@ class Manifest:
 
     # -- publishing --------------------------------------------------------------------
 
-    def publish(self, branch_id: str, request: PublishRequest) -> View:
+    def publish(self, branch_id: str, request: PublishRequest) -> BranchState:
         """Make a request visible in one step, or say why not."""
         return Publisher(self, branch_id, request, self._views.get(branch_id)).run()
 
-    def mark(self, branch_id: str, mark: Mark) -> View:
+    def mark(self, branch_id: str, mark: Mark) -> BranchState:
         """Change what a branch is without a commit; returns the state that has the mark."""
         return publish_mark(self, branch_id, mark)
 
-    def fork(self, source: View, branch: str, branch_id: str, epoch: int) -> None:
+    def fork(self, source: BranchState, branch: str, branch_id: str, epoch: int) -> None:
         """Write the first state of a branch under a new id: nobody sees it until it is named."""
         require_live(source.state)
         state = source.state

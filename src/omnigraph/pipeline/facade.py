@@ -11,20 +11,20 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.opened import Opened
+from omnigraph.manifest.graph_handle import GraphHandle
+from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.results import LoadResult
-from omnigraph.write.writer import Writer
+from omnigraph.write.publish.driver import Writer
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
     from pyspark.sql.streaming.query import StreamingQuery
 
     from omnigraph.pipeline.declared.run import Pipeline
-    from omnigraph.pipeline.settings import SparkSettings
+    from omnigraph.pipeline.spark.settings import SparkSettings
 
 
-class OnSpark(Opened):
+class OnSpark(GraphHandle):
     """The part of a graph that runs on Spark."""
 
     def to_spark(
@@ -92,9 +92,9 @@ class OnSpark(Opened):
         """
         self.require_writable()
         from omnigraph.pipeline.declared.run import Pipeline
-        from omnigraph.pipeline.load.entry import SparkChoice
+        from omnigraph.pipeline.load.entry import SparkTarget
 
-        choice = SparkChoice.of(spark, progress=progress)
+        choice = SparkTarget.of(spark, progress=progress)
         writer = Writer(self.location, self.manifest, MAIN)
         found = Pipeline.of(pipeline)
         return found.run(writer, choice, actor=actor or self.actor, dry_run=dry_run)
@@ -107,7 +107,7 @@ class OnSpark(Opened):
     ) -> None:
         """Raise one error for all that is wrong with a declared pipeline; reads no rows."""
         from omnigraph.pipeline.declared.run import Pipeline
-        from omnigraph.pipeline.load.entry import SparkChoice
+        from omnigraph.pipeline.load.entry import SparkTarget
 
         writer = Writer(self.location, self.manifest, MAIN)
-        Pipeline.of(pipeline).validate(writer, SparkChoice.of(spark))
+        Pipeline.of(pipeline).validate(writer, SparkTarget.of(spark))

@@ -15,20 +15,20 @@ from ulid import ULID
 
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.entries import Commit
-from omnigraph.manifest.view import View, commits_of
 from omnigraph.pipeline.load.entry import catalog_for, load_given
-from omnigraph.pipeline.load.frames import Frame
-from omnigraph.pipeline.load.given import Given
-from omnigraph.pipeline.load.spark_frames import is_spark_frame, misfits
-from omnigraph.pipeline.session import spark_session
-from omnigraph.write.base import Base
-from omnigraph.write.batches import EntityType
-from omnigraph.write.load.frames import find_frame_type
-from omnigraph.write.load.operation import RunIsDone
+from omnigraph.pipeline.load.given import LoadInput
+from omnigraph.pipeline.load.stage.frames import Frame
+from omnigraph.pipeline.load.stage.spark_frames import is_spark_frame, misfits
+from omnigraph.pipeline.spark.session import spark_session
+from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.load.columns.frames import find_frame_type
+from omnigraph.write.load.operation import RunAlreadyLoaded
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.violations import Violations
-from omnigraph.write.writer import Writer, WriteTxn
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.driver import Writer, WriteTxn
+from omnigraph.write.rules.violations import Violations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -57,10 +57,10 @@ class MicroBatch:
         """Stop when the branch has this batch, and depend on that it gets none meanwhile."""
         done = self.find(txn.base.view)
         if done is not None:
-            raise RunIsDone(done)
-        txn.reads.claim(NotLoadedYet(self))
+            raise RunAlreadyLoaded(done)
+        txn.reads.claim(BatchNotLoaded(self))
 
-    def find(self, view: View) -> Commit | None:
+    def find(self, view: BranchState) -> Commit | None:
         """The commit that shows that this batch was loaded, if the branch has one."""
         # Those in memory first: of a query that runs, the newest batch is nearly always there.
         newest = _newest(view.state.commits, self.query_id)
@@ -82,7 +82,7 @@ def _query_of(commit: Commit) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class NotLoadedYet:
+class BatchNotLoaded:
     """The claim that nobody has loaded a batch: part of a read set."""
 
     batch: MicroBatch
@@ -194,7 +194,7 @@ class _BatchLoads:
         try:
             with spark_session(existing=rows.sparkSession) as engine:
                 load_given(
-                    Given(unwritten=self.frames(rows, catalog_for(writer))),
+                    LoadInput(unwritten=self.frames(rows, catalog_for(writer))),
                     self._options,
                     writer,
                     engine,

@@ -13,12 +13,12 @@ from omnigraph.lang.query.compile import CompiledQuery, compile_query
 from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.read.budget import Budget
-from omnigraph.read.context import Expansion, ReadContext
-from omnigraph.read.engine import execute
-from omnigraph.read.result import Result
-from omnigraph.read.trace import Trace
-from omnigraph.storage.location import Location
+from omnigraph.read.execute.budget import Budget
+from omnigraph.read.execute.context import Expansion, ReadContext
+from omnigraph.read.execute.engine import execute
+from omnigraph.read.execute.trace import Trace
+from omnigraph.read.output.result import Result
+from omnigraph.storage.objects.location import Location
 
 
 @dataclass(frozen=True, slots=True)

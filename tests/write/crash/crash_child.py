@@ -14,9 +14,9 @@ from typing import NamedTuple
 
 import omnigraph as og
 from omnigraph.history.merge import operation
-from omnigraph.storage import faults
-from omnigraph.storage.headlog import QUEUE
-from omnigraph.write import announcement
+from omnigraph.storage.objects import faults
+from omnigraph.storage.tables.head_log import QUEUE
+from omnigraph.write.recovery import intent_scope
 from tests.write.crash.writers import WRITERS, Writer
 from tests.write.processes import die
 
@@ -89,7 +89,7 @@ def perform(root: str, kind: str, at: Callable[[Passing], object]) -> None:
     """Run one write; everything before it passes unseen."""
     writer = WRITERS[kind]
     if writer.announced:
-        announcement.REQUEST_BYTES = -1
+        intent_scope.REQUEST_BYTES = -1
         setattr(operation, "REQUEST_BYTES", -1)  # noqa: B010 - a merge has a name of its own for it
     graph = og.open(root, actor="crasher", read_only=writer.family == "sweep")
     rival = None

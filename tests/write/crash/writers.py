@@ -16,11 +16,11 @@ from typing import Any, Literal
 import pyarrow as pa
 
 import omnigraph as og
-from omnigraph.manifest.changes import AdvanceTable, CommitIntent, PublishRequest
-from omnigraph.storage.objects import ControlObjects
-from omnigraph.storage.staging import insert, write_rows
-from omnigraph.write.intents import Intent, IntentTable, LiveIntent
-from omnigraph.write.stamps import stamp
+from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.tables.write_rows import insert, write_rows
+from omnigraph.write.publish.commit_stamp import stamp
+from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
 from tests.write.writing import mutate, table_of
 
 SCHEMA = """\
@@ -126,7 +126,7 @@ def conditional(graph: og.Graph) -> object:
 def slip_in(graph: og.Graph) -> None:
     """A commit past the turns that writers of one process take."""
     shown = graph.snapshot().tables["node:Person"]
-    commit = CommitIntent.mint("rival")
+    commit = PendingCommit.mint("rival")
     rows = pa.table({"id": ["Rival"], "name": ["Rival"]})
     pin = insert(table_of(graph, "node:Person"), rows, stamp(commit.id, "rival", "logical"))
     change = AdvanceTable(shown.identity, shown.version, pin)
@@ -138,7 +138,7 @@ def leave_intent(*, published: bool, branch: str = "main") -> Step:
 
     def step(graph: og.Graph) -> None:
         shown = graph.snapshot(branch).tables["node:Person"]
-        commit = CommitIntent.mint("dead")
+        commit = PendingCommit.mint("dead")
         tables = [IntentTable.of(shown.table, shown.version)]
         branch_id = graph.manifest.branch_id(branch)
         intent = Intent.mint("Load", branch, commit, tables, branch_id)

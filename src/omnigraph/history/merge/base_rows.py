@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.history.equality import differing
 from omnigraph.history.merge.rows import Range
-from omnigraph.storage.columns import is_blob
-from omnigraph.storage.differing import rows_at
-from omnigraph.storage.table import ROW_ADDRESS, Table
-from omnigraph.write.changes import among, without
+from omnigraph.rows.arrow_types import is_blob
+from omnigraph.storage.tables.table import ROW_ADDRESS, Table
+from omnigraph.storage.tables.version_diff import rows_at
+from omnigraph.write.change.change_set import among, without
 
 FEW = 20_000
 """Of more changed rows than this, all are read: files as a whole, which costs less then."""

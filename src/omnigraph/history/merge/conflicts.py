@@ -15,8 +15,8 @@ import pyarrow as pa
 from omnigraph.errors import MergeConflict
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.history.merge.resolution import Resolution, Side
-from omnigraph.read.json_text import json_text
-from omnigraph.write.batches import EntityType
+from omnigraph.read.output.json_text import json_text
+from omnigraph.write.change.type_batch import EntityType
 
 _SPELLED = {"src": "from", "dst": "to"}
 _TEXTS = {

@@ -12,10 +12,10 @@ from dataclasses import dataclass, field, replace
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, MergeConflicts
 from omnigraph.history.merge.conflicts import Conflicts
+from omnigraph.history.merge.merge_tables import MergeTables, sides_of
 from omnigraph.history.merge.plan import MergePlan
 from omnigraph.history.merge.resolution import Resolve, read_resolution
 from omnigraph.history.merge.results import MergeResult, Outcome
-from omnigraph.history.merge.sides import Sides, sides_of
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.manifest.ancestry import (
     SOURCE_BRANCH,
@@ -24,19 +24,19 @@ from omnigraph.manifest.ancestry import (
     retained,
 )
 from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.catalogs import catalog_of
-from omnigraph.manifest.changes import CommitIntent
 from omnigraph.manifest.entries import Commit
-from omnigraph.manifest.opened import Opened
+from omnigraph.manifest.graph_handle import GraphHandle
+from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.store import Manifest
-from omnigraph.manifest.view import View
-from omnigraph.storage.sorted_rows import DEFAULT_LIMITS, SortLimits
-from omnigraph.write.announcement import REQUEST_BYTES
-from omnigraph.write.base import Base
-from omnigraph.write.bulk import BulkChanges
-from omnigraph.write.failpoints import reach
-from omnigraph.write.writer import Writer, WriteTxn
+from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
+from omnigraph.write.change.staged_changes import StagedChanges
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.driver import Writer, WriteTxn
+from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.recovery.intent_scope import REQUEST_BYTES
 
 STAGING_DIR = "OMNIGRAPH_MERGE_STAGING_DIR"
 
@@ -46,7 +46,7 @@ def _limits() -> SortLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class TableStands:
+class TableUnchanged:
     """A claim: a table of the target is the very version that the merge was planned on."""
 
     type_key: str
@@ -58,7 +58,7 @@ class TableStands:
 
 
 @dataclass(frozen=True, slots=True)
-class BaseStands:
+class MergeBaseUnchanged:
     """A claim: the target has merged nothing since, so that the merge base is the same."""
 
     type_key: str = "merge base"
@@ -81,7 +81,7 @@ class SourceRetained:
     """
 
     manifest: Manifest = field(compare=False)
-    source: View = field(compare=False)
+    source: BranchState = field(compare=False)
     type_key: str = "source of the merge"
 
     def holds(self, before: Base, after: Base) -> bool:  # noqa: ARG002 - as all claims
@@ -93,7 +93,7 @@ class SourceRetained:
         return True
 
 
-class IsMerged(Exception):
+class AlreadyMerged(Exception):
     """The target has everything that the source has."""
 
 
@@ -101,8 +101,8 @@ class IsMerged(Exception):
 class Merge:
     """One merge of a source into the branch of a writer."""
 
-    graph: Opened
-    source: View
+    graph: GraphHandle
+    source: BranchState
     resolve: Resolve = None
     dry_run: bool = False
     limits: SortLimits = field(default_factory=_limits)
@@ -110,7 +110,7 @@ class Merge:
     base: Commit | None = None
     news: tuple[Commit, ...] = ()
 
-    def prepare(self, txn: WriteTxn) -> BulkChanges:
+    def prepare(self, txn: WriteTxn) -> StagedChanges:
         """Plan the merge on the base of the transaction, and write its rows."""
         # After the target was captured: what is retained then, no collection takes away that
         # this target does not know of.
@@ -118,7 +118,7 @@ class Merge:
         apart = divergence(self.source, txn.base.view)
         self.base, self.news = self._merge_base(apart, txn.base.view), apart.news
         if self.base.id == self.source.state.head_commit_id:
-            raise IsMerged
+            raise AlreadyMerged
         old = snapshot_of(self.graph.manifest.view_at(self.base).state)
         new = snapshot_of(self.source.state)
         sides = sides_of(self.graph.location, old, new, txn.base)
@@ -126,12 +126,12 @@ class Merge:
         self.plan = MergePlan(sides, conflicts, self.limits, self.dry_run)
         self.plan.build()
         self._check(conflicts)
-        txn.reads.claim(BaseStands())
+        txn.reads.claim(MergeBaseUnchanged())
         txn.reads.claim(SourceRetained(self.graph.manifest, self.source))
         for key in _concerned(sides):
-            txn.reads.claim(TableStands(key))
+            txn.reads.claim(TableUnchanged(key))
         if self.dry_run:
-            return BulkChanges((), repeatable=True, writer_kind="BranchMerge")
+            return StagedChanges((), repeatable=True, writer_kind="BranchMerge")
         return self._write(self.plan, txn)
 
     def _check(self, conflicts: Conflicts) -> None:
@@ -144,7 +144,7 @@ class Merge:
         if conflicts.standing and not self.dry_run:
             raise MergeConflicts(conflicts.standing)
 
-    def _write(self, plan: MergePlan, txn: WriteTxn) -> BulkChanges:
+    def _write(self, plan: MergePlan, txn: WriteTxn) -> StagedChanges:
         if sum(table.size for table in plan.tables.values()) > REQUEST_BYTES:
             txn.announced.begin_bulk("BranchMerge", plan.tables, txn.base)
         done = []
@@ -154,14 +154,14 @@ class Merge:
                 done.append(written)
                 txn.announced.name_files({key: written.written.files}, txn.base)
             reach("rows_written", key)
-        return BulkChanges(
+        return StagedChanges(
             tuple(done),
             repeatable=True,
             writer_kind="BranchMerge",
             ancestors=self.news,
         )
 
-    def _merge_base(self, apart: Divergence, target: View) -> Commit:
+    def _merge_base(self, apart: Divergence, target: BranchState) -> Commit:
         if apart.base is None:
             raise Conflict(
                 f"branches {self.source.state.branch} and {target.state.branch} share no commit "
@@ -172,7 +172,7 @@ class Merge:
 
 
 def merge_branch(
-    graph: Opened,
+    graph: GraphHandle,
     source: str,
     into: str,
     *,
@@ -190,13 +190,13 @@ def merge_branch(
     merge = Merge(graph, theirs, resolve, dry_run)
     head = theirs.state.head_commit_id
     result = MergeResult(source, into, "already_up_to_date", actor=actor, is_dry_run=dry_run)
-    commit = CommitIntent.mint(
+    commit = PendingCommit.mint(
         actor, merged_parent_id=head, metadata={"operation": "merge", SOURCE_BRANCH: source}
     )
     writer = Writer(graph.location, manifest, into)
     try:
         written = writer.run(merge.prepare, commit, even_if_empty=True, dry_run=dry_run)
-    except IsMerged:
+    except AlreadyMerged:
         return replace(result, base_commit_id=head)
     if merge.plan is None or merge.base is None:
         raise AssertionError("a merge was run and not planned")
@@ -217,7 +217,7 @@ def _outcome(base: Commit, parent: str | None) -> Outcome:
     return "fast_forward" if parent == base.id else "merged"
 
 
-def _concerned(sides: Mapping[str, Sides]) -> list[str]:
+def _concerned(sides: Mapping[str, MergeTables]) -> list[str]:
     """The types whose rows the plan depends on: what the source changed, and what that touches."""
     found = {key for key, side in sides.items() if side.source_changed}
     for key, side in sides.items():

@@ -14,11 +14,8 @@ import pyarrow as pa
 
 from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import Conflicts
-from omnigraph.history.merge.footprint import (
-    Footprint,
-    footprint_of_source,
-    footprint_of_target,
-)
+from omnigraph.history.merge.delta import MergeDelta, footprint_of_source, footprint_of_target
+from omnigraph.history.merge.merge_tables import MergeTables
 from omnigraph.history.merge.resolution import Side
 from omnigraph.history.merge.results import MergedRowCounts
 from omnigraph.history.merge.rules import (
@@ -27,23 +24,22 @@ from omnigraph.history.merge.rules import (
     broken_uniques,
     orphans,
 )
-from omnigraph.history.merge.sides import Sides
-from omnigraph.history.merge.tables import MergedTable, left_alone, merged_table, taken_over
+from omnigraph.history.merge.tables import MergedTable, adopt_source, left_alone, merged_table
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.storage.sorted_rows import SortLimits
+from omnigraph.rows.external_sort import SortLimits
 
 
 @dataclass(slots=True)
 class MergePlan:
     """What a merge does to every type that it concerns."""
 
-    sides: Mapping[str, Sides]
+    sides: Mapping[str, MergeTables]
     conflicts: Conflicts
     limits: SortLimits
     is_exact: bool = True
     """Whether every count matters, also that of rows that were written anew as they were."""
     tables: dict[str, MergedTable] = field(default_factory=dict)
-    footprints: dict[str, Footprint] = field(default_factory=dict)
+    footprints: dict[str, MergeDelta] = field(default_factory=dict)
     kept_ends: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Nodes that stay because an edge needs them, by type key."""
 
@@ -62,7 +58,7 @@ class MergePlan:
                     sides, self.conflicts, self.limits, is_exact=self.is_exact
                 )
             else:
-                self.tables[key] = taken_over(sides, self.limits)
+                self.tables[key] = adopt_source(sides, self.limits)
         if not self.is_fast_forward:
             self._judge()
 
@@ -95,7 +91,7 @@ class MergePlan:
                         every_source=bool(self.conflicts.settled),
                     )
 
-    def _footprint(self, key: str) -> Footprint:
+    def _footprint(self, key: str) -> MergeDelta:
         if key not in self.footprints:
             sides = self.sides[key]
             read = footprint_of_source if sides.source_changed else footprint_of_target

@@ -18,11 +18,11 @@ from omnigraph.errors import MergeConflict
 from omnigraph.history.changed_rows import LOCATION, ChangedRows, compare
 from omnigraph.history.equality import Mask, any_differs, differing
 from omnigraph.history.merge.conflicts import Conflicts, property_conflicts, row_conflicts
-from omnigraph.storage.table import ROW_ADDRESS, ROW_ID
-from omnigraph.write.batches import EntityType
-from omnigraph.write.changes import without
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
+from omnigraph.write.change.change_set import without
+from omnigraph.write.change.type_batch import EntityType
 
-Places = npt.NDArray[np.int64]
+RowIndices = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +179,7 @@ class _Both:
         return [self.conflicts.settle(conflict) == "source" for conflict in found]
 
 
-def _pairs(first: pa.Table, second: pa.Table) -> tuple[Places, Places]:
+def _pairs(first: pa.Table, second: pa.Table) -> tuple[RowIndices, RowIndices]:
     """Where the ids stand that both have."""
     ids = second.column("id").combine_chunks()
     found = pc.index_in(first.column("id"), value_set=ids).combine_chunks()

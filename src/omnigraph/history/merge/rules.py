@@ -16,17 +16,17 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import rule_conflict
-from omnigraph.history.merge.footprint import Footprint
+from omnigraph.history.merge.delta import MergeDelta
 from omnigraph.history.merge.resolution import Side
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.storage.lookup import find_rows
-from omnigraph.storage.table import Table
-from omnigraph.write.changes import without
-from omnigraph.write.references import cardinality_text, endpoint_text
-from omnigraph.write.uniqueness import HoldingTuples, constraints_of, repeated
-from omnigraph.write.violations import Nowhere, Violations
+from omnigraph.storage.tables.row_lookup import find_rows
+from omnigraph.storage.tables.table import Table
+from omnigraph.write.change.change_set import without
+from omnigraph.write.rules.references import cardinality_text, endpoint_text
+from omnigraph.write.rules.uniqueness import HoldingTuples, constraints_of, repeated
+from omnigraph.write.rules.violations import NoSource, Violations
 
-Footprints = Mapping[str, Footprint]
+Footprints = Mapping[str, MergeDelta]
 _EVERY = 2**62
 
 
@@ -84,14 +84,14 @@ def _lost_ends(rows: pa.Table, column: str, nodes: pa.Array) -> Iterator[tuple[s
     yield from zip(hit.column("id").to_pylist(), hit.column(column).to_pylist(), strict=True)
 
 
-def broken_uniques(found: Footprint, table: Table) -> list[MergeConflict]:
+def broken_uniques(found: MergeDelta, table: Table) -> list[MergeConflict]:
     """Rows of the merged type that share a unique value."""
     violations = Violations(shown=_EVERY)
     together = pa.concat_tables([found.written, found.kept])
     for rule in constraints_of(found.type):
         if rule.is_key:
             continue  # the id says the same, and ids are distinct
-        repeated(rule, together, Nowhere(), violations)
+        repeated(rule, together, NoSource(), violations)
         # A tuple that mixes both sides may be one that a row neither side touched has.
         if len(rule.members) > 1 and len(found.combined):
             mixed = found.written.filter(
@@ -109,7 +109,7 @@ def broken_uniques(found: Footprint, table: Table) -> list[MergeConflict]:
             clashing = pa.concat_tables(
                 [stored.select(columns).cast(mixed.select(columns).schema), mixed.select(columns)]
             )
-            repeated(rule, clashing, Nowhere(), violations)
+            repeated(rule, clashing, NoSource(), violations)
     return [
         rule_conflict(
             "unique_violation",
@@ -123,7 +123,7 @@ def broken_uniques(found: Footprint, table: Table) -> list[MergeConflict]:
 
 
 def broken_cardinalities(
-    found: Footprint,
+    found: MergeDelta,
     table: Table,
     footprints: Footprints,
     *,

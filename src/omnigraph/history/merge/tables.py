@@ -15,30 +15,30 @@ import pyarrow.compute as pc
 from omnigraph.history.changed_rows import changed_rows, only_in
 from omnigraph.history.merge.base_rows import FEW, completed
 from omnigraph.history.merge.conflicts import Conflicts
-from omnigraph.history.merge.footprint import Footprint, footprint_of_merged
+from omnigraph.history.merge.delta import MergeDelta, footprint_of_merged
+from omnigraph.history.merge.merge_tables import MergeTables
 from omnigraph.history.merge.resolution import Side
 from omnigraph.history.merge.results import MergedRowCounts
 from omnigraph.history.merge.rows import MergedRows, Range, merge_rows
-from omnigraph.history.merge.sides import Sides
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.storage.aligned import aligned
-from omnigraph.storage.columns import plain_blobs
-from omnigraph.storage.differing import count_only_in
-from omnigraph.storage.lookup import find_rows
-from omnigraph.storage.sorted_rows import SortLimits
-from omnigraph.storage.spool import Spool
-from omnigraph.storage.staging import WrittenRows, write_streams
-from omnigraph.storage.table import ROW_ADDRESS, ROW_ID, Table
-from omnigraph.write.bulk import BulkTable
-from omnigraph.write.changes import without
-from omnigraph.write.reads import has_blobs
+from omnigraph.rows.arrow_types import plain_blobs
+from omnigraph.rows.external_sort import SortLimits
+from omnigraph.rows.merge_join import merge_join
+from omnigraph.rows.spool import Spool
+from omnigraph.storage.tables.row_lookup import find_rows
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.storage.tables.version_diff import count_only_in
+from omnigraph.storage.tables.write_rows import WrittenRows, write_streams
+from omnigraph.write.change.change_set import without
+from omnigraph.write.change.staged_changes import StagedFiles
+from omnigraph.write.publish.read_set import has_blobs
 
 
 @dataclass(slots=True)
 class MergedTable:
     """What a merge does to one type; ``takes_over`` adopts the version of the source."""
 
-    sides: Sides
+    sides: MergeTables
     updated: Spool
     inserted: Spool
     directory: str | None = None
@@ -111,7 +111,7 @@ class MergedTable:
 
     # -- writing ---------------------------------------------------------------------
 
-    def write(self) -> BulkTable | None:
+    def write(self) -> StagedFiles | None:
         """Write the rows to files that nobody refers to yet; None when nothing happens."""
         written = WrittenRows()
         if self.updated.rows or self.inserted.rows:
@@ -122,22 +122,22 @@ class MergedTable:
         if not self.takes_over and not written.fragments and gone is None:
             return None
         adopted = self.sides.source.pin if self.takes_over else None
-        return BulkTable(self.sides.type_key, written, gone, adopted=adopted)
+        return StagedFiles(self.sides.type_key, written, gone, adopted=adopted)
 
 
-def taken_over(sides: Sides, limits: SortLimits) -> MergedTable:
+def adopt_source(sides: MergeTables, limits: SortLimits) -> MergedTable:
     """A type as the source has it: the target has changed nothing of it."""
     return _empty(sides, limits.directory, takes_over=True)
 
 
-def left_alone(sides: Sides, limits: SortLimits) -> MergedTable:
+def left_alone(sides: MergeTables, limits: SortLimits) -> MergedTable:
     """A type as the target has it."""
     return _empty(sides, limits.directory, takes_over=False)
 
 
 def merged_table(
-    sides: Sides, conflicts: Conflicts, limits: SortLimits, *, is_exact: bool
-) -> tuple[MergedTable, Footprint]:
+    sides: MergeTables, conflicts: Conflicts, limits: SortLimits, *, is_exact: bool
+) -> tuple[MergedTable, MergeDelta]:
     """A type that both sides changed, merged row by row.
 
     Unless it has to be ``is_exact``, a row that one side wrote anew as it was may be written.
@@ -157,7 +157,7 @@ def merged_table(
 
 
 def _merge(
-    sides: Sides, conflicts: Conflicts, limits: SortLimits, *, is_exact: bool
+    sides: MergeTables, conflicts: Conflicts, limits: SortLimits, *, is_exact: bool
 ) -> Iterator[MergedRows]:
     columns = sides.columns
     base, source, target = sides.base, sides.source, sides.target
@@ -174,7 +174,7 @@ def _merge(
         only_in(base, target, known, located=True, limits=limits),
         only_in(target, base, columns, located=True, limits=limits),
     ]
-    for rows in aligned(streams):
+    for rows in merge_join(streams):
         found = Range(*rows)
         if is_brief:
             by_property = not sides.type.merge_rows and not counts_edges
@@ -182,7 +182,7 @@ def _merge(
         yield merge_rows(sides.type, found, columns, conflicts)
 
 
-def _empty(sides: Sides, directory: str | None, *, takes_over: bool) -> MergedTable:
+def _empty(sides: MergeTables, directory: str | None, *, takes_over: bool) -> MergedTable:
     schema = plain_blobs(sides.target.schema).remove_metadata()
     located = schema.append(pa.field(ROW_ID, pa.uint64()))
     return MergedTable(

@@ -260,7 +260,7 @@ def _parse_edge_word(cursor: Cursor) -> ast.Name:
     return ast.Name(token.text, token.span)
 
 
-def _parse_hops(cursor: Cursor) -> ast.Hops:
+def _parse_hops(cursor: Cursor) -> ast.HopRange:
     start = cursor.expect("{").start
     minimum = parse_integer(cursor, "the smallest number of hops")
     if cursor.at("}"):
@@ -270,7 +270,7 @@ def _parse_hops(cursor: Cursor) -> ast.Hops:
     if cursor.token.kind is Kind.INTEGER:
         maximum = int(cast("int", parse_integer(cursor, "the largest number of hops").value))
     cursor.expect("}")
-    return ast.Hops(int(cast("int", minimum.value)), maximum, cursor.span_from(start))
+    return ast.HopRange(int(cast("int", minimum.value)), maximum, cursor.span_from(start))
 
 
 # -- filters ---------------------------------------------------------------------

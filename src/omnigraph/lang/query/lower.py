@@ -45,7 +45,7 @@ def _tie_breakers(variables: Iterable[str]) -> tuple[str, ...]:
     return tuple(sorted(named, key=lambda name: f"{name}.id"))
 
 
-def _rank(block: resolved.Block, ranking: plan.Ranking | None) -> plan.Rank | None:
+def _rank(block: resolved.ResolvedBlock, ranking: plan.Ranking | None) -> plan.Rank | None:
     if ranking is None:
         return None
     arms = (ranking.primary, ranking.secondary) if isinstance(ranking, plan.Fusion) else (ranking,)
@@ -60,7 +60,7 @@ def _rank(block: resolved.Block, ranking: plan.Ranking | None) -> plan.Rank | No
     return plan.Rank(ranking, candidates)
 
 
-def _predicates_on(block: resolved.Block, variable: str) -> Iterator[plan.Predicate]:
+def _predicates_on(block: resolved.ResolvedBlock, variable: str) -> Iterator[plan.Predicate]:
     """The predicates on one variable alone, those of the optional block it stems from included."""
     for part in block.parts:
         if isinstance(part, resolved.OptionalBlock) and variable in part.introduces:
@@ -70,7 +70,7 @@ def _predicates_on(block: resolved.Block, variable: str) -> Iterator[plan.Predic
             yield predicate
 
 
-def _fold_filters(block: resolved.Block) -> resolved.Block:
+def _fold_filters(block: resolved.ResolvedBlock) -> resolved.ResolvedBlock:
     """Turn `any` and `exists` blocks that hold only filters into plain predicates."""
     predicates = list(block.predicates)
     tests: list[resolved.Test] = []
@@ -90,10 +90,10 @@ def _fold_filters(block: resolved.Block) -> resolved.Block:
         else part
         for part in block.parts
     )
-    return resolved.Block(parts, tuple(predicates), tuple(tests))
+    return resolved.ResolvedBlock(parts, tuple(predicates), tuple(tests))
 
 
-def _only_filters(block: resolved.Block) -> bool:
+def _only_filters(block: resolved.ResolvedBlock) -> bool:
     return not block.tests and all(
         isinstance(part, resolved.Segment) and not part.nodes and not part.traversals
         for part in block.parts
@@ -101,7 +101,7 @@ def _only_filters(block: resolved.Block) -> bool:
 
 
 def _lower_block(
-    catalog: Catalog, block: resolved.Block, bound: frozenset[str]
+    catalog: Catalog, block: resolved.ResolvedBlock, bound: frozenset[str]
 ) -> tuple[plan.Step, ...]:
     return _BlockLowering(catalog, block, bound).run()
 
@@ -109,7 +109,9 @@ def _lower_block(
 class _BlockLowering:
     """Puts the steps of one block in order."""
 
-    def __init__(self, catalog: Catalog, block: resolved.Block, bound: frozenset[str]) -> None:
+    def __init__(
+        self, catalog: Catalog, block: resolved.ResolvedBlock, bound: frozenset[str]
+    ) -> None:
         self.catalog = catalog
         self.block = block
         self.bound = set(bound)

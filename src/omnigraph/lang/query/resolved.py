@@ -45,7 +45,7 @@ class Segment:
 class OptionalBlock:
     """A left-joined block and the variables it brings."""
 
-    block: Block
+    block: ResolvedBlock
     introduces: tuple[str, ...]
 
 
@@ -54,7 +54,7 @@ class NestedTest:
     """A nested block that keeps or drops rows and binds nothing outside."""
 
     kind: Literal["not", "exists", "any"]
-    groups: tuple[Block, ...]
+    groups: tuple[ResolvedBlock, ...]
     uses: frozenset[str]
     """Outer variables the block looks at."""
 
@@ -63,7 +63,7 @@ class NestedTest:
 class AggregateTest:
     """A nested block whose aggregate is compared with a value."""
 
-    block: Block
+    block: ResolvedBlock
     uses: frozenset[str]
     function: plan.AggregateName
     argument: plan.Property | None
@@ -75,7 +75,7 @@ Test = NestedTest | AggregateTest
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class ResolvedBlock:
     """One match block: what it binds in sequence, and what must hold."""
 
     parts: tuple[Segment | OptionalBlock, ...]

@@ -123,7 +123,7 @@ def _spell_traversal(clause: ast.Traversal) -> str:
     return f"{spell(clause.left)} {edge}{_spell_hops(clause.hops)} {spell(clause.right)}"
 
 
-def _spell_hops(hops: ast.Hops | None) -> str:
+def _spell_hops(hops: ast.HopRange | None) -> str:
     if hops is None:
         return ""
     return f"{{{hops.minimum},{'' if hops.maximum is None else hops.maximum}}}"

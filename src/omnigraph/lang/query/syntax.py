@@ -173,7 +173,7 @@ class Binding:
 
 
 @dataclass(frozen=True, slots=True)
-class Hops:
+class HopRange:
     """`{min,max}`; a missing maximum is the checker's business."""
 
     minimum: int
@@ -190,7 +190,7 @@ class Traversal:
     right: Variable
     edge_variable: Variable | None = None
     undirected: bool = False
-    hops: Hops | None = None
+    hops: HopRange | None = None
     span: Span = field(default_factory=_span, compare=False, repr=False)
 
 

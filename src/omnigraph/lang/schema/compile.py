@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 from omnigraph.lang.diagnostics import Diagnostic, Reporter
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.catalog_build import catalog_from_ir
-from omnigraph.lang.schema.checks import check_schema
-from omnigraph.lang.schema.identity import HintReport, resolve
-from omnigraph.lang.schema.ir import SchemaIR
-from omnigraph.lang.schema.parser import parse
-from omnigraph.lang.schema.shape import Shape, build_shape
-from omnigraph.lang.schema.syntax import Schema
+from omnigraph.lang.schema.check.whole_schema import check_schema
+from omnigraph.lang.schema.ir.catalog_build import catalog_from_ir
+from omnigraph.lang.schema.ir.identity import HintReport, resolve
+from omnigraph.lang.schema.ir.ir import SchemaIR
+from omnigraph.lang.schema.ir.shape import Shape, build_shape
+from omnigraph.lang.schema.syntax.parser import parse
+from omnigraph.lang.schema.syntax.tree import Schema
 from omnigraph.lang.source import Source
 
 PLACEHOLDER_DOMAIN = "0" * 26

@@ -15,10 +15,10 @@ from typing import Literal
 from omnigraph.errors import BadRequest
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN
-from omnigraph.pipeline.declared.written import (
-    Problems,
-    Spot,
-    Written,
+from omnigraph.pipeline.declared.yaml_node import (
+    DocumentErrors,
+    YamlLocation,
+    YamlNode,
     read_written,
     substituted,
 )
@@ -38,7 +38,7 @@ class Expression:
     """A text of Spark SQL over the columns of a source."""
 
     text: str
-    spot: Spot
+    spot: YamlLocation
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,18 +47,18 @@ class KeyExpressions:
 
     type_name: str
     members: Mapping[str, Expression]
-    spot: Spot
+    spot: YamlLocation
 
 
 End = Expression | KeyExpressions
 
 
 @dataclass(frozen=True, slots=True)
-class Source:
+class PipelineSource:
     """Where rows come from: files, a table of Spark's catalog, or a query over other sources."""
 
     name: str
-    spot: Spot
+    spot: YamlLocation
     format: str | None = None
     paths: tuple[str, ...] = ()
     options: Mapping[str, str] = field(default_factory=dict)
@@ -68,14 +68,14 @@ class Source:
 
 
 @dataclass(frozen=True, slots=True)
-class Mapped:
+class TypeMapping:
     """Rows of one source as entities of one type."""
 
     kind: Literal["node", "edge"]
     type_name: str
-    spot: Spot
+    spot: YamlLocation
     source: str
-    source_spot: Spot
+    source_spot: YamlLocation
     values: Mapping[str, Expression]
     where: Expression | None = None
     id: Expression | None = None
@@ -96,13 +96,13 @@ class Document:
     branch: str
     from_branch: str | None
     options: LoadOptions
-    sources: Mapping[str, Source]
-    mapped: tuple[Mapped, ...]
+    sources: Mapping[str, PipelineSource]
+    mapped: tuple[TypeMapping, ...]
 
 
 def read_document(
     path: str | Path, variables: Mapping[str, str] = os.environ
-) -> tuple[Document, Problems]:
+) -> tuple[Document, DocumentErrors]:
     """Read a document as far as it can be understood, and what is wrong with its shape."""
     place = Path(path).expanduser()
     try:
@@ -111,7 +111,7 @@ def read_document(
         raise BadRequest(f"cannot read {place}: {error.strerror or error}") from None
     except UnicodeDecodeError as error:
         raise BadRequest(f"{place} is not UTF-8 text (byte {error.start})") from None
-    problems = Problems(str(place))
+    problems = DocumentErrors(str(place))
     written = read_written(str(place), source, problems)
     return _Reader(place, problems, variables).document(written), problems
 
@@ -119,15 +119,15 @@ def read_document(
 @dataclass(frozen=True, slots=True)
 class _Reader:
     file: Path
-    problems: Problems
+    problems: DocumentErrors
     variables: Mapping[str, str]
 
-    def document(self, written: Written) -> Document:
+    def document(self, written: YamlNode) -> Document:
         found = written.known(_KEYS)
         options = self._options(found, written)
         for name in ("mode", "sources"):
             if name not in found:
-                written.problems.say(Spot(name, written.line), "this key is missing")
+                written.problems.say(YamlLocation(name, written.line), "this key is missing")
         mapped = [
             *self._mapped(found.get("nodes"), "node"),
             *self._mapped(found.get("edges"), "edge"),
@@ -147,7 +147,7 @@ class _Reader:
 
     # -- how to load -----------------------------------------------------------------
 
-    def _options(self, found: Mapping[str, Written], written: Written) -> LoadOptions:
+    def _options(self, found: Mapping[str, YamlNode], written: YamlNode) -> LoadOptions:
         given = {
             name: self._text(found[name]) if name in found else None
             for name in ("mode", "on_error", "run_id")
@@ -178,7 +178,7 @@ class _Reader:
                 found.get("max_rejects", written).say(str(error))
         return options
 
-    def _number(self, written: Written | None) -> int | None:
+    def _number(self, written: YamlNode | None) -> int | None:
         text = None if written is None else written.text()
         if text is None or written is None:
             return None
@@ -187,7 +187,7 @@ class _Reader:
             return None
         return int(text)
 
-    def _branch(self, found: Mapping[str, Written], name: str) -> str | None:
+    def _branch(self, found: Mapping[str, YamlNode], name: str) -> str | None:
         text = self._text(found[name]) if name in found else None
         if text is None:
             return None
@@ -199,11 +199,11 @@ class _Reader:
 
     # -- sources ---------------------------------------------------------------------
 
-    def _sources(self, written: Written | None) -> dict[str, Source]:
+    def _sources(self, written: YamlNode | None) -> dict[str, PipelineSource]:
         members = {} if written is None else written.members()
         return {name: self._source(name, value) for name, value in members.items()}
 
-    def _source(self, name: str, written: Written) -> Source:
+    def _source(self, name: str, written: YamlNode) -> PipelineSource:
         found = written.known(_SOURCE)
         ways = [way for way in ("path", "table", "query") if way in found]
         if len(ways) > 1:
@@ -218,7 +218,7 @@ class _Reader:
             if extra in found and ({"table", "query"} & set(ways)):
                 found[extra].say(f"a source with `{ways[0]}` has no `{extra}`")
         options = found["options"].members() if "options" in found else {}
-        return Source(
+        return PipelineSource(
             name,
             written.spot,
             self._of(found, "format"),
@@ -230,7 +230,7 @@ class _Reader:
             found["query"].text() if "query" in found else None,
         )
 
-    def _paths(self, written: Written | None) -> tuple[str, ...]:
+    def _paths(self, written: YamlNode | None) -> tuple[str, ...]:
         if written is None:
             return ()
         if written.is_list and not written.items():
@@ -240,7 +240,7 @@ class _Reader:
 
     # -- what becomes of rows --------------------------------------------------------
 
-    def _mapped(self, written: Written | None, kind: Literal["node", "edge"]) -> list[Mapped]:
+    def _mapped(self, written: YamlNode | None, kind: Literal["node", "edge"]) -> list[TypeMapping]:
         if written is None:
             return []
         found = []
@@ -253,7 +253,9 @@ class _Reader:
                     found.append(mapped)
         return found
 
-    def _one(self, name: str, written: Written, kind: Literal["node", "edge"]) -> Mapped | None:
+    def _one(
+        self, name: str, written: YamlNode, kind: Literal["node", "edge"]
+    ) -> TypeMapping | None:
         found = written.known(_NODE if kind == "node" else _EDGE)
         source = found["from"].text() if "from" in found else None
         if "from" not in found and (written.is_mapping or written.is_null):
@@ -266,7 +268,7 @@ class _Reader:
         if source is None:
             return None
         expressions = {key: self._expression(value) for key, value in values.items()}
-        return Mapped(
+        return TypeMapping(
             kind,
             name,
             written.spot,
@@ -278,14 +280,14 @@ class _Reader:
             {end: value for end, value in ends.items() if value is not None},
         )
 
-    def _expression(self, written: Written) -> Expression | None:
+    def _expression(self, written: YamlNode) -> Expression | None:
         # A null that is written is SQL's, and an empty place is a mistake.
         if written.is_null and isinstance(written.node.value, str) and written.node.value.strip():
             return Expression("null", written.spot)
         text = written.text()
         return None if text is None else Expression(text, written.spot)
 
-    def _end(self, written: Written) -> End | None:
+    def _end(self, written: YamlNode) -> End | None:
         if not written.is_mapping:
             return self._expression(written)
         types = written.members()
@@ -302,14 +304,14 @@ class _Reader:
 
     # -- texts -----------------------------------------------------------------------
 
-    def _of(self, found: Mapping[str, Written], name: str) -> str | None:
+    def _of(self, found: Mapping[str, YamlNode], name: str) -> str | None:
         return self._text(found[name]) if name in found else None
 
-    def _text(self, written: Written) -> str | None:
+    def _text(self, written: YamlNode) -> str | None:
         text = written.text()
         return None if text is None else substituted(written, text, self.variables)
 
-    def _place(self, written: Written | None) -> str | None:
+    def _place(self, written: YamlNode | None) -> str | None:
         """A path, relative to the document unless it is absolute or an address."""
         text = None if written is None else self._text(written)
         if text is None or "://" in text:

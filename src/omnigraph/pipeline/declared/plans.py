@@ -14,10 +14,10 @@ from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.pipeline.declared.document import Expression
 from omnigraph.pipeline.declared.types import Typed
-from omnigraph.pipeline.declared.written import Problems
-from omnigraph.pipeline.load.frames import Frame
-from omnigraph.pipeline.load.spark_frames import KeyedEnd, misfits
-from omnigraph.pipeline.spark_words import condition_of, failures, message_of, parameter_of
+from omnigraph.pipeline.declared.yaml_node import DocumentErrors
+from omnigraph.pipeline.load.stage.frames import Frame
+from omnigraph.pipeline.load.stage.spark_frames import KeyedEnd, misfits
+from omnigraph.pipeline.spark.error_text import condition_of, failures, message_of, parameter_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame
@@ -46,7 +46,7 @@ class _Named:
     kind: ValueType | None
 
 
-def plan(typed: Typed, source: DataFrame, problems: Problems) -> Frame | None:
+def plan(typed: Typed, source: DataFrame, problems: DocumentErrors) -> Frame | None:
     """The rows of one mapping, or None, and the problems of its expressions."""
     mapped = typed.mapped
     before = len(problems.found)
@@ -94,7 +94,7 @@ def _key_column(end: str, name: str) -> str:
 
 
 def _filtered(
-    source: DataFrame, where: Expression, source_name: str, problems: Problems
+    source: DataFrame, where: Expression, source_name: str, problems: DocumentErrors
 ) -> DataFrame:
     from pyspark.sql.functions import expr
 
@@ -108,7 +108,7 @@ def _filtered(
 
 
 def _column(
-    rows: DataFrame, expression: Expression, source_name: str, problems: Problems
+    rows: DataFrame, expression: Expression, source_name: str, problems: DocumentErrors
 ) -> Column | None:
     """An expression that Spark understands; it is analysed by itself, to blame the right one."""
     from pyspark.sql.functions import expr
@@ -137,7 +137,9 @@ def _cast_hint(named: _Named) -> str:
     return f"; write cast({named.expression.text} as {_SQL_TYPES[kind.scalar]})"
 
 
-def plans(typed: list[Typed], sources: Mapping[str, DataFrame], problems: Problems) -> list[Frame]:
+def plans(
+    typed: list[Typed], sources: Mapping[str, DataFrame], problems: DocumentErrors
+) -> list[Frame]:
     """The rows of all mappings whose sources could be opened."""
     found = (
         plan(one, sources[one.mapped.source], problems)

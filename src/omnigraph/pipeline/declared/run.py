@@ -15,13 +15,13 @@ from omnigraph.pipeline.declared.document import Document, read_document
 from omnigraph.pipeline.declared.plans import plans
 from omnigraph.pipeline.declared.sources import open_sources
 from omnigraph.pipeline.declared.types import typed_rows
-from omnigraph.pipeline.declared.written import Problems
-from omnigraph.pipeline.load.entry import SparkChoice, catalog_for, load_given
-from omnigraph.pipeline.load.frames import Frame
-from omnigraph.pipeline.load.given import Given
-from omnigraph.pipeline.session import SparkEngine, spark_session
-from omnigraph.write.results import LoadResult
-from omnigraph.write.writer import Writer
+from omnigraph.pipeline.declared.yaml_node import DocumentErrors
+from omnigraph.pipeline.load.entry import SparkTarget, catalog_for, load_given
+from omnigraph.pipeline.load.given import LoadInput
+from omnigraph.pipeline.load.stage.frames import Frame
+from omnigraph.pipeline.spark.session import SparkEngine, spark_session
+from omnigraph.write.change.results import LoadResult
+from omnigraph.write.publish.driver import Writer
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +29,7 @@ class Pipeline:
     """A document that was read, and what is wrong with it so far."""
 
     document: Document
-    problems: Problems
+    problems: DocumentErrors
 
     @classmethod
     def of(cls, pipeline: str | Path | Pipeline) -> Pipeline:
@@ -39,7 +39,7 @@ class Pipeline:
     def run(
         self,
         graph: Writer,
-        spark: SparkChoice,
+        spark: SparkTarget,
         *,
         actor: str | None = None,
         dry_run: bool = False,
@@ -49,7 +49,7 @@ class Pipeline:
         options = replace(self.document.options, dry_run=dry_run)
         with self._planned(writer, spark, columns_only=False) as (frames, engine):
             return load_given(
-                Given(unwritten=tuple(frames)),
+                LoadInput(unwritten=tuple(frames)),
                 options,
                 writer,
                 engine,
@@ -58,7 +58,7 @@ class Pipeline:
                 notes={"pipeline": Path(self.document.file).name},
             )
 
-    def validate(self, graph: Writer, spark: SparkChoice) -> None:
+    def validate(self, graph: Writer, spark: SparkTarget) -> None:
         """Tell everything that is wrong without reading more than columns."""
         with self._planned(self._writer(graph), spark, columns_only=True):
             return
@@ -69,7 +69,7 @@ class Pipeline:
 
     @contextmanager
     def _planned(
-        self, writer: Writer, spark: SparkChoice, *, columns_only: bool
+        self, writer: Writer, spark: SparkTarget, *, columns_only: bool
     ) -> Iterator[tuple[list[Frame], SparkEngine]]:
         typed = typed_rows(self.document, catalog_for(writer), self.problems)
         # Spark takes seconds to start: what can be told without it is told at once.

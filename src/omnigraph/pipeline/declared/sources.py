@@ -18,12 +18,12 @@ from typing import TYPE_CHECKING
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.pipeline.declared.document import Document, Source
-from omnigraph.pipeline.declared.written import Problems
-from omnigraph.pipeline.engine import SparkEngine
-from omnigraph.pipeline.files import FoundFile, is_remote, open_file
-from omnigraph.pipeline.inputs import find_files
-from omnigraph.pipeline.spark_words import condition_of, failures, message_of
+from omnigraph.pipeline.declared.document import Document, PipelineSource
+from omnigraph.pipeline.declared.yaml_node import DocumentErrors
+from omnigraph.pipeline.input.input_files import FoundFile, is_remote, open_file
+from omnigraph.pipeline.input.load_files import find_files
+from omnigraph.pipeline.spark.engine import SparkEngine
+from omnigraph.pipeline.spark.error_text import condition_of, failures, message_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -35,7 +35,7 @@ _PIECE = 8 << 20
 
 @contextmanager
 def open_sources(
-    document: Document, engine: SparkEngine, problems: Problems, *, columns_only: bool = False
+    document: Document, engine: SparkEngine, problems: DocumentErrors, *, columns_only: bool = False
 ) -> Iterator[dict[str, DataFrame]]:
     """The sources that can be opened; what is wrong with the others is told.
 
@@ -75,14 +75,14 @@ class _Copies:
 
 class _Opening:
     def __init__(
-        self, engine: SparkEngine, problems: Problems, after: ExitStack, *, columns_only: bool
+        self, engine: SparkEngine, problems: DocumentErrors, after: ExitStack, *, columns_only: bool
     ) -> None:
         self._engine = engine
         self._problems = problems
         self._after = after
         self._columns_only = columns_only
 
-    def open(self, source: Source) -> DataFrame | None:
+    def open(self, source: PipelineSource) -> DataFrame | None:
         """A source, or None, and a problem."""
         try:
             frame = self._frame(source)
@@ -96,7 +96,7 @@ class _Opening:
             return None
         return frame
 
-    def name(self, source: Source, frame: DataFrame) -> None:
+    def name(self, source: PipelineSource, frame: DataFrame) -> None:
         """Let the queries of later sources see it."""
         try:
             frame.createTempView(source.name)
@@ -105,7 +105,7 @@ class _Opening:
             return
         self._after.callback(self._engine.session.catalog.dropTempView, source.name)
 
-    def _frame(self, source: Source) -> DataFrame:
+    def _frame(self, source: PipelineSource) -> DataFrame:
         session = self._engine.session
         if source.table is not None:
             return session.read.table(source.table)
@@ -142,7 +142,7 @@ class _Opening:
             list(threads.map(_copy, files[:count], places))
         return _Copies(directory, places)
 
-    def _say(self, source: Source, error: Exception) -> None:
+    def _say(self, source: PipelineSource, error: Exception) -> None:
         said = message_of(error) or str(error).partition("\n")[0]
         if condition_of(error).startswith("DATA_SOURCE_NOT_FOUND"):
             hint = did_you_mean(source.format or "", _FORMATS)

@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.pipeline.declared.document import Document, Expression, KeyExpressions, Mapped
-from omnigraph.pipeline.declared.written import Problems
-from omnigraph.write.batches import EntityType
-from omnigraph.write.load.exact import unknown_property
+from omnigraph.pipeline.declared.document import Document, Expression, KeyExpressions, TypeMapping
+from omnigraph.pipeline.declared.yaml_node import DocumentErrors
+from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.load.ndjson.exact import unknown_property
 
 _BESIDE = ("id", "src", "dst")
 
@@ -31,14 +31,14 @@ class KeyedNode:
 class Typed:
     """Rows of one source with the type they become."""
 
-    mapped: Mapped
+    mapped: TypeMapping
     type: EntityType
     texts: Mapping[str, Expression]
     """The expression of every column that is taken as it is."""
     keyed: Mapping[str, KeyedNode] = field(default_factory=dict)
 
 
-def typed_rows(document: Document, catalog: Catalog, problems: Problems) -> list[Typed]:
+def typed_rows(document: Document, catalog: Catalog, problems: DocumentErrors) -> list[Typed]:
     """What a document maps, as far as it fits the schema."""
     return [
         typed
@@ -51,9 +51,9 @@ def typed_rows(document: Document, catalog: Catalog, problems: Problems) -> list
 class _Check:
     document: Document
     catalog: Catalog
-    problems: Problems
+    problems: DocumentErrors
 
-    def typed(self, mapped: Mapped) -> Typed | None:
+    def typed(self, mapped: TypeMapping) -> Typed | None:
         if mapped.source not in self.document.sources:
             hint = _hint(mapped.source, self.document.sources)
             self.problems.say(mapped.source_spot, f"there is no source '{mapped.source}'{hint}")
@@ -76,7 +76,7 @@ class _Check:
             self.problems.say(mapped.spot, "no value is given: write `set`")
         return Typed(mapped, type_, texts, keyed)
 
-    def _type(self, mapped: Mapped) -> EntityType | None:
+    def _type(self, mapped: TypeMapping) -> EntityType | None:
         name = mapped.type_name
         found: EntityType | None
         other: EntityType | None
@@ -93,7 +93,7 @@ class _Check:
         self.problems.say(mapped.spot, f"unknown {mapped.kind} type '{name}'{hint}")
         return None
 
-    def _check_values(self, mapped: Mapped, type_: EntityType) -> None:
+    def _check_values(self, mapped: TypeMapping, type_: EntityType) -> None:
         for name, value in mapped.values.items():
             if name in type_.properties:
                 continue

@@ -13,8 +13,8 @@ from pathlib import Path
 from typing import Literal, get_args
 
 from omnigraph.errors import BadRequest
-from omnigraph.write.announcement import REQUEST_BYTES
-from omnigraph.write.load.sources import SUFFIXES, is_text
+from omnigraph.write.load.input import SUFFIXES, is_text
+from omnigraph.write.recovery.intent_scope import REQUEST_BYTES
 
 Engine = Literal["inline", "spark"]
 ENGINES: tuple[str, ...] = ("auto", *get_args(Engine))

@@ -13,22 +13,22 @@ from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.catalogs import catalog_of
-from omnigraph.pipeline.engine import SparkEngine, require_shared_storage
-from omnigraph.pipeline.load.given import Given, given
+from omnigraph.pipeline.load.given import LoadInput, given
 from omnigraph.pipeline.load.operation import SparkLoad
-from omnigraph.pipeline.progress import stages
-from omnigraph.pipeline.session import spark_session
-from omnigraph.pipeline.settings import SparkSettings
+from omnigraph.pipeline.spark.engine import SparkEngine, require_shared_storage
+from omnigraph.pipeline.spark.progress import stages
+from omnigraph.pipeline.spark.session import spark_session
+from omnigraph.pipeline.spark.settings import SparkSettings
+from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.results import LoadResult
-from omnigraph.write.writer import Writer, WriteTxn
+from omnigraph.write.publish.driver import Writer, WriteTxn
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @dataclass(frozen=True, slots=True)
-class SparkChoice:
+class SparkTarget:
     """The Spark to run on: a session of the caller's, or one of ours; and whether to show how."""
 
     settings: SparkSettings = field(default_factory=SparkSettings)
@@ -38,7 +38,7 @@ class SparkChoice:
     @classmethod
     def of(
         cls, spark: SparkSession | SparkSettings | str | None, *, progress: bool = False
-    ) -> SparkChoice:
+    ) -> SparkTarget:
         """What a caller says: a session, settings, the URL of a master, or nothing."""
         if spark is None:
             return cls(progress=progress)
@@ -54,7 +54,7 @@ def load_on_spark(
     options: LoadOptions,
     writer: Writer,
     actor: str | None,
-    spark: SparkChoice,
+    spark: SparkTarget,
     *,
     notes: Mapping[str, Any] | None = None,
     once: Callable[[WriteTxn], None] | None = None,
@@ -83,7 +83,7 @@ def load_on_spark(
 
 
 def load_given(
-    found: Given,
+    found: LoadInput,
     options: LoadOptions,
     writer: Writer,
     engine: SparkEngine,

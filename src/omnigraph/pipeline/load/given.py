@@ -14,24 +14,24 @@ from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.pipeline.inputs import InputFile, find_inputs
+from omnigraph.pipeline.input.load_files import InputFile, find_inputs
 from omnigraph.pipeline.load.choice import are_paths
-from omnigraph.pipeline.load.frames import Frame, Lines, Unwritten
-from omnigraph.pipeline.load.spark_frames import is_spark_frame
-from omnigraph.write.batches import EntityType
-from omnigraph.write.load.frames import as_table, find_frame_type
-from omnigraph.write.load.sources import LineSources, encode_records, is_text, read_sources
+from omnigraph.pipeline.load.stage.frames import Frame, GivenLines, UnstagedInput
+from omnigraph.pipeline.load.stage.spark_frames import is_spark_frame
+from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.load.columns.frames import as_table, find_frame_type
+from omnigraph.write.load.input import LineSources, encode_records, is_text, read_sources
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
 
 @dataclass(frozen=True, slots=True)
-class Given:
+class LoadInput:
     """The input of one load."""
 
     files: tuple[InputFile, ...] = ()
-    unwritten: tuple[Unwritten, ...] = ()
+    unwritten: tuple[UnstagedInput, ...] = ()
 
     @property
     def session(self) -> SparkSession | None:
@@ -42,19 +42,19 @@ class Given:
         return None
 
 
-def given(data: object, catalog: Catalog) -> Given:
+def given(data: object, catalog: Catalog) -> LoadInput:
     """Paths, NDJSON text, envelopes, or frames or paths by type name."""
     names = [*catalog.nodes, *catalog.edges]
     if isinstance(data, Mapping):
         return _by_type(data, catalog, names)
     if isinstance(data, (bytes, bytearray, memoryview)):
-        return Given(unwritten=(Lines([bytes(data)]),))
+        return LoadInput(unwritten=(GivenLines([bytes(data)]),))
     if isinstance(data, str) and is_text(data):
         # As a load in this process takes it, which refuses what is not Unicode.
         sources = cast("LineSources", read_sources(data)).sources
-        return Given(unwritten=(Lines([source.data for source in sources]),))
+        return LoadInput(unwritten=(GivenLines([source.data for source in sources]),))
     if are_paths(data):
-        return Given(tuple(find_inputs(data, names)))
+        return LoadInput(tuple(find_inputs(data, names)))
     if not isinstance(data, Iterable) or hasattr(data, "__arrow_c_stream__"):
         raise BadRequest(
             f"cannot load {type(data).__name__}: give a path, NDJSON text, envelope records, or"
@@ -63,17 +63,17 @@ def given(data: object, catalog: Catalog) -> Given:
     return _of_iterable(iter(data), names)
 
 
-def _of_iterable(items: Iterator[Any], names: list[str]) -> Given:
+def _of_iterable(items: Iterator[Any], names: list[str]) -> LoadInput:
     first = next(items, None)
     if first is None:
-        return Given(unwritten=(Lines([]),))
+        return LoadInput(unwritten=(GivenLines([]),))
     rest = chain([first], items)
     if isinstance(first, (str, PathLike)):
-        return Given(tuple(find_inputs(list(rest), names)))
-    return Given(unwritten=(Lines(encode_records(rest)),))
+        return LoadInput(tuple(find_inputs(list(rest), names)))
+    return LoadInput(unwritten=(GivenLines(encode_records(rest)),))
 
 
-def _by_type(data: Mapping[Any, object], catalog: Catalog, names: list[str]) -> Given:
+def _by_type(data: Mapping[Any, object], catalog: Catalog, names: list[str]) -> LoadInput:
     frames = {name: value for name, value in data.items() if not are_paths(value)}
     if not any(map(_is_frame, frames.values())) and {"type", "edge"} & set(data) - set(names):
         raise BadRequest("this is one envelope: put it into a list")
@@ -89,7 +89,7 @@ def _by_type(data: Mapping[Any, object], catalog: Catalog, names: list[str]) -> 
             raise BadRequest(f"'{twin}' and '{name}' are frames of one type; join them")
         types[name] = type_
     paths = {name: value for name, value in data.items() if name not in frames}
-    return Given(
+    return LoadInput(
         tuple(find_inputs(paths, names)) if paths else (),
         tuple(Frame(type_, name, frames[name]) for name, type_ in types.items()),
     )

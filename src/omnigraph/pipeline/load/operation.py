@@ -17,40 +17,52 @@ import pyarrow as pa
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import OmniGraphError
+from omnigraph.manifest.branch_state import find_commit
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.view import find_commit
-from omnigraph.pipeline.engine import SparkEngine, require_shared_storage
-from omnigraph.pipeline.inputs import InputFile
-from omnigraph.pipeline.load.area import StagingArea
-from omnigraph.pipeline.load.claims import claims_of
-from omnigraph.pipeline.load.cutting import cut_inputs
-from omnigraph.pipeline.load.explain import Explained, ExplainJob, explain, first_lines, late_rows
-from omnigraph.pipeline.load.frames import Unwritten
-from omnigraph.pipeline.load.refusal import refusal
-from omnigraph.pipeline.load.resolve import resolved, rewrite, rewrites
-from omnigraph.pipeline.load.rules import Round, SetRules
-from omnigraph.pipeline.load.stage import stage
-from omnigraph.pipeline.load.staged import StagedType, delete_files, forget, joined, staged_types
-from omnigraph.pipeline.load.verdicts import EVERY, LeftOut, Verdict
-from omnigraph.pipeline.load.work import SplitGroup, StagedTask, StageJob
-from omnigraph.pipeline.progress import Stages
-from omnigraph.pipeline.splits import TARGET_BYTES, Split, pack
-from omnigraph.pipeline.tasks import run_tasks, spark_errors
-from omnigraph.storage.staging import WrittenRows
-from omnigraph.storage.table import ROW_ADDRESS
-from omnigraph.write.base import Base
-from omnigraph.write.batches import type_key
-from omnigraph.write.bulk import BulkChanges, BulkTable
-from omnigraph.write.load.frames import find_frame_type
-from omnigraph.write.load.operation import RunIsDone, require_first_run
+from omnigraph.pipeline.input.load_files import InputFile
+from omnigraph.pipeline.input.splits import TARGET_BYTES, Split, pack
+from omnigraph.pipeline.load.check.dependencies import claims_of
+from omnigraph.pipeline.load.check.explain import (
+    Explained,
+    ExplainJob,
+    explain,
+    first_lines,
+    late_rows,
+)
+from omnigraph.pipeline.load.check.refusal import refusal
+from omnigraph.pipeline.load.check.rewrite import resolved, rewrite, rewrites
+from omnigraph.pipeline.load.check.set_rules import CheckRound, SetRules
+from omnigraph.pipeline.load.check.violations import EVERY, RejectedRows, RuleViolations
+from omnigraph.pipeline.load.stage.area import StagingArea
+from omnigraph.pipeline.load.stage.cutting import cut_inputs
+from omnigraph.pipeline.load.stage.decode import stage
+from omnigraph.pipeline.load.stage.frames import UnstagedInput
+from omnigraph.pipeline.load.stage.messages import SplitGroup, StagedTask, StageJob
+from omnigraph.pipeline.load.stage.staged_types import (
+    StagedType,
+    delete_files,
+    forget,
+    joined,
+    staged_types,
+)
+from omnigraph.pipeline.spark.engine import SparkEngine, require_shared_storage
+from omnigraph.pipeline.spark.progress import Stages
+from omnigraph.pipeline.spark.tasks import run_tasks, spark_errors
+from omnigraph.storage.tables.table import ROW_ADDRESS
+from omnigraph.storage.tables.write_rows import WrittenRows
+from omnigraph.write.change.results import BulkWork, LoadResult
+from omnigraph.write.change.staged_changes import StagedChanges, StagedFiles
+from omnigraph.write.change.type_batch import type_key
+from omnigraph.write.load.columns.frames import find_frame_type
+from omnigraph.write.load.operation import RunAlreadyLoaded, require_first_run
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.rejects import copy_rejects, too_many
-from omnigraph.write.operations import noted_commit
-from omnigraph.write.results import BulkWork, LoadResult
-from omnigraph.write.runs import RUN_ID
-from omnigraph.write.violations import SHOWN
-from omnigraph.write.writer import Writer, WriteTxn, Written
+from omnigraph.write.mutation.operation import noted_commit
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.driver import WriteOutcome, Writer, WriteTxn
+from omnigraph.write.publish.run_ids import RUN_ID
+from omnigraph.write.rules.violations import SHOWN
 
 # A split of fewer bytes is more trouble than it is worth.
 LEAST_BYTES = 2 << 20
@@ -109,13 +121,13 @@ class SparkLoad:
     stages: Stages
     operation_id: str
     embedding: EmbedderConfig
-    unwritten: Sequence[Unwritten] = ()
+    unwritten: Sequence[UnstagedInput] = ()
     once: Callable[[WriteTxn], None] | None = None
     noted: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
     _staged: Staged | None = None
     _rewritten: list[tuple[str, WrittenRows]] = field(default_factory=list)
     _kept: frozenset[tuple[str, str]] = frozenset()
-    _left_out: LeftOut = field(default_factory=LeftOut)
+    _left_out: RejectedRows = field(default_factory=RejectedRows)
     _seconds: dict[str, float] = field(default_factory=dict)
     _rejects_file: str | None = None
     _fragments: int = 0
@@ -137,7 +149,7 @@ class SparkLoad:
                 even_if_empty=True,
                 dry_run=options.dry_run,
             )
-        except RunIsDone as done:
+        except RunAlreadyLoaded as done:
             return self._repeated(writer, actor, done)
         finally:
             area.remove()
@@ -148,7 +160,7 @@ class SparkLoad:
             self._discard(writer, frozenset() if options.dry_run else self._kept)
         return self._result(writer, actor, written)
 
-    def prepare(self, txn: WriteTxn, area: StagingArea) -> BulkChanges:
+    def prepare(self, txn: WriteTxn, area: StagingArea) -> StagedChanges:
         """Stage once for a schema; check, and tell the door what to publish."""
         try:
             require_first_run(txn, self.options.run_id)
@@ -161,7 +173,7 @@ class SparkLoad:
             )
             found = self._check(txn, staged)
             tables = self._resolve(txn, staged, found)
-        except (OmniGraphError, RunIsDone):
+        except (OmniGraphError, RunAlreadyLoaded):
             # Told before anything could be published: nobody needs the files any more.
             self._discard_files(txn)
             txn.announced.settle()
@@ -174,7 +186,7 @@ class SparkLoad:
             base=txn.base,
         ):
             txn.reads.claim(claim)
-        return BulkChanges(tables, repeatable=self.options.mode != "overwrite")
+        return StagedChanges(tables, repeatable=self.options.mode != "overwrite")
 
     # -- staging ---------------------------------------------------------------------
 
@@ -217,12 +229,12 @@ class SparkLoad:
 
     # -- checking --------------------------------------------------------------------
 
-    def _check(self, txn: WriteTxn, staged: Staged) -> Round:
+    def _check(self, txn: WriteTxn, staged: Staged) -> CheckRound:
         """Look until nothing is wrong, or stop at the first thing that is."""
         fails = self.options.on_error == "fail"
         if fails and staged.codes:
-            raise refusal(self._explained(staged, LeftOut()), staged.codes)
-        self._left_out = LeftOut()
+            raise refusal(self._explained(staged, RejectedRows()), staged.codes)
+        self._left_out = RejectedRows()
         shown = SHOWN if fails else EVERY
         rules = SetRules(
             self._run,
@@ -242,7 +254,7 @@ class SparkLoad:
         self._list_rejects(staged)
         return found
 
-    def _refuse(self, staged: Staged, verdicts: Sequence[Verdict], *, fails: bool) -> None:
+    def _refuse(self, staged: Staged, verdicts: Sequence[RuleViolations], *, fails: bool) -> None:
         """Stop for what cannot be skipped, or must not be."""
         area = staged.job.area
         strays = [verdict for verdict in verdicts if verdict.strays]
@@ -250,11 +262,11 @@ class SparkLoad:
             raise refusal([], _counts(strays), strays, area)
         if not fails:
             return
-        blamed = LeftOut()
+        blamed = RejectedRows()
         blamed.reject(area, (verdict for verdict in verdicts if not verdict.strays))
         raise refusal(self._explained(staged, blamed), _counts(verdicts), verdicts, area)
 
-    def _explained(self, staged: Staged, left_out: LeftOut) -> list[Explained]:
+    def _explained(self, staged: Staged, left_out: RejectedRows) -> list[Explained]:
         late = late_rows(left_out, staged.types)
         early = {found.number for task in staged.tasks for found in task.splits if found.codes}
         before = staged.first_lines()
@@ -290,7 +302,7 @@ class SparkLoad:
 
     # -- resolving -------------------------------------------------------------------
 
-    def _resolve(self, txn: WriteTxn, staged: Staged, found: Round) -> tuple[BulkTable, ...]:
+    def _resolve(self, txn: WriteTxn, staged: Staged, found: CheckRound) -> tuple[StagedFiles, ...]:
         jobs = [
             (key, job)
             for key, one in staged.types.items()
@@ -309,7 +321,7 @@ class SparkLoad:
             written = joined(files)
             if written.count or (replaces and not (one is not None and one.count)):
                 gone = _gone(staged.job.area, found.matches.get(key, []))
-                tables.append(BulkTable(key, written, gone, replaces_all=replaces))
+                tables.append(StagedFiles(key, written, gone, replaces_all=replaces))
         txn.announced.name_files(
             {key: joined(some.values()).files for key, some in rewritten.items()}, txn.base
         )
@@ -336,7 +348,7 @@ class SparkLoad:
         names += [(key, name) for key, rows in self._rewritten for name in rows.files]
         delete_files(base, (name for name in names if name not in kept))
 
-    def _result(self, writer: Writer, actor: str | None, written: Written) -> LoadResult:
+    def _result(self, writer: Writer, actor: str | None, written: WriteOutcome) -> LoadResult:
         staged = self._staged
         if staged is None:
             raise AssertionError("a load is prepared before it is published")
@@ -364,7 +376,7 @@ class SparkLoad:
             work=BulkWork(self._fragments, self._bytes, dict(self._seconds), self._log()),
         )
 
-    def _repeated(self, writer: Writer, actor: str | None, done: RunIsDone) -> LoadResult:
+    def _repeated(self, writer: Writer, actor: str | None, done: RunAlreadyLoaded) -> LoadResult:
         mode = self.options.mode
         return LoadResult(
             writer.branch, mode, {}, {}, done.commit, actor, engine="spark", repeats_run=True
@@ -394,7 +406,7 @@ def _tables(base: Base) -> dict[str, Any]:
     return {key: base.table(key).table for key in base.snapshot.tables}
 
 
-def _counts(verdicts: Sequence[Verdict]) -> dict[str, int]:
+def _counts(verdicts: Sequence[RuleViolations]) -> dict[str, int]:
     counts: dict[str, int] = {}
     for verdict in verdicts:
         counts[verdict.rule.code] = counts.get(verdict.rule.code, 0) + verdict.count

@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest
-from omnigraph.storage.failures import storage_errors
-from omnigraph.storage.table import ROW_ADDRESS, Table
+from omnigraph.storage.objects.errors import storage_errors
+from omnigraph.storage.tables.table import ROW_ADDRESS, Table
 
 # What Lance writes into a description for a blob that is a reference.
 _EXTERNAL = 3

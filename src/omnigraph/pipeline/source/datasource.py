@@ -20,9 +20,9 @@ from omnigraph.errors import BadRequest
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.pipeline.source import FORMAT
 from omnigraph.pipeline.source.partitions import ROWS, TablePart, parts_of
-from omnigraph.pipeline.source.selection import Selection, find_snapshot, select
+from omnigraph.pipeline.source.selection import TypeSelection, find_snapshot, select
 from omnigraph.pipeline.source.types import spark_field, spark_schema
-from omnigraph.storage.location import Location
+from omnigraph.storage.objects.location import Location
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -74,7 +74,7 @@ class _Partition(InputPartition):
 class _Reader(DataSourceReader):
     """Reads whole parts of a table."""
 
-    def __init__(self, selection: Selection, schema: StructType, rows: int) -> None:
+    def __init__(self, selection: TypeSelection, schema: StructType, rows: int) -> None:
         self._selection = selection
         self._schema = schema
         self._rows = rows
@@ -126,7 +126,7 @@ def _plans_filters() -> bool:
 # -- options -----------------------------------------------------------------------
 
 
-def _selected(options: Mapping[str, str]) -> Selection:
+def _selected(options: Mapping[str, str]) -> TypeSelection:
     for name in options:
         if name.lower() not in _OPTIONS:
             hint = name_hint(name, _OPTIONS[1:])

@@ -17,9 +17,9 @@ import pyarrow.compute as pc
 from pyspark.sql import datasource as spark
 
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
-from omnigraph.pipeline.source.selection import Selection
-from omnigraph.storage.columns import SCALARS
-from omnigraph.storage.table import is_filterable
+from omnigraph.pipeline.source.selection import TypeSelection
+from omnigraph.rows.arrow_types import SCALARS
+from omnigraph.storage.tables.table import is_filterable
 
 # Lance cannot evaluate Arrow expressions about the others.
 _PUSHABLE = frozenset(
@@ -36,7 +36,7 @@ _PUSHABLE = frozenset(
 )
 
 
-def expression_of(selection: Selection, wanted: spark.Filter) -> pc.Expression | None:
+def expression_of(selection: TypeSelection, wanted: spark.Filter) -> pc.Expression | None:
     """The filter as an expression of its rows, or None if Spark has to evaluate it."""
     if not is_filterable(selection.table):
         return None

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from omnigraph.errors import BadRequest
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.pipeline.load.entry import SparkChoice
-from omnigraph.pipeline.session import require_shared_storage, spark_session
-from omnigraph.pipeline.settings import SparkSettings, is_local
+from omnigraph.pipeline.load.entry import SparkTarget
 from omnigraph.pipeline.source import FORMAT, register
 from omnigraph.pipeline.source.selection import select
-from omnigraph.storage.location import Location
+from omnigraph.pipeline.spark.session import require_shared_storage, spark_session
+from omnigraph.pipeline.spark.settings import SparkSettings, is_local
+from omnigraph.storage.objects.location import Location
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -31,7 +31,7 @@ def read_frame(
     """The rows of a type as a snapshot shows them; nothing is read yet."""
     names = [columns] if isinstance(columns, str) else columns
     select(root, shown, type_name, names)
-    choice = SparkChoice.of(spark)
+    choice = SparkTarget.of(spark)
     if choice.session is None and not _lives_on(choice.settings):
         raise BadRequest(
             "a DataFrame lives no longer than its session: start a session on the cluster"

@@ -10,8 +10,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from omnigraph.storage.layout import FragmentPart, layout_of
-from omnigraph.storage.table import Table
+from omnigraph.storage.tables.fragments import FragmentPart, layout_of
+from omnigraph.storage.tables.table import Table
 
 ROWS = 500_000
 

@@ -12,15 +12,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.pipeline.source.blobs import blob_bytes
-from omnigraph.pipeline.source.selection import Column, Selection
-from omnigraph.read.blob_text import within_bytes
-from omnigraph.storage.failures import storage_errors
-from omnigraph.storage.sorted_rows import DEFAULT_LIMITS
-from omnigraph.storage.table import Table
+from omnigraph.pipeline.source.selection import SourceColumn, TypeSelection
+from omnigraph.read.output.blob_text import within_bytes
+from omnigraph.rows.external_sort import DEFAULT_LIMITS
+from omnigraph.storage.objects.errors import storage_errors
+from omnigraph.storage.tables.table import Table
 
 
 def read_rows(
-    selection: Selection, wanted: pa.Schema, where: pc.Expression | None = None
+    selection: TypeSelection, wanted: pa.Schema, where: pc.Expression | None = None
 ) -> Iterator[pa.RecordBatch]:
     """The rows that pass a filter, the columns converted to the wanted types."""
     table = selection.table
@@ -39,14 +39,14 @@ def read_rows(
                 yield converted(selection, rows, wanted)
 
 
-def converted(selection: Selection, rows: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
+def converted(selection: TypeSelection, rows: pa.RecordBatch, wanted: pa.Schema) -> pa.RecordBatch:
     """Rows as they are stored, with the wanted types."""
     columns = [_values(selection.table, column, rows) for column in selection.columns]
     cast = [values.cast(field.type) for values, field in zip(columns, wanted, strict=True)]
     return pa.RecordBatch.from_arrays(cast, schema=wanted)
 
 
-def _values(table: Table, column: Column, rows: pa.RecordBatch) -> pa.Array:
+def _values(table: Table, column: SourceColumn, rows: pa.RecordBatch) -> pa.Array:
     if not column.is_stored:
         return pa.nulls(rows.num_rows)
     if column.type.is_blob:

@@ -18,8 +18,8 @@ from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.location import Location
-from omnigraph.storage.table import Table, column_names
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table, column_names
 
 _TEXT = ValueType(Scalar.STRING)
 _NODE_COLUMNS = ("id",)
@@ -27,7 +27,7 @@ _EDGE_COLUMNS = ("id", "src", "dst")
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
+class SourceColumn:
     """One column; a property that is younger than the table is not stored, and null."""
 
     name: str
@@ -41,19 +41,19 @@ class Column:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class TypeSelection:
     """Columns of a pinned table."""
 
     table: Table
     type_name: str
-    columns: tuple[Column, ...]
+    columns: tuple[SourceColumn, ...]
 
     @property
     def blobs(self) -> tuple[str, ...]:
         """The columns of blobs whose bytes are to be read."""
         return tuple(one.name for one in self.columns if one.type.is_blob and one.is_stored)
 
-    def narrowed(self, names: Sequence[str]) -> Selection:
+    def narrowed(self, names: Sequence[str]) -> TypeSelection:
         """Only these columns, in this order."""
         return replace(self, columns=_named(self.type_name, self.columns, names))
 
@@ -75,7 +75,7 @@ def find_snapshot(root: Location, branch: str | None, commit: str | None) -> Sna
 
 def select(
     root: Location, shown: Snapshot, type_name: str, names: Sequence[str] | None = None
-) -> Selection:
+) -> TypeSelection:
     """Some columns of a type by its name, or by its key (`edge:Likes`) where two share one.
 
     Without names, all columns but blobs: they can be larger than everything else together.
@@ -88,17 +88,17 @@ def select(
         chosen = tuple(column for column in every if not column.type.is_blob)
     else:
         chosen = _named(type_.name, every, names)
-    return Selection(table, type_.name, chosen)
+    return TypeSelection(table, type_.name, chosen)
 
 
-def columns_of(type_: NodeType | EdgeType, table: Table) -> tuple[Column, ...]:
+def columns_of(type_: NodeType | EdgeType, table: Table) -> tuple[SourceColumn, ...]:
     """All columns of a type: what makes it a node or an edge, then the properties."""
     stored = column_names(table)
     structural = _NODE_COLUMNS if isinstance(type_, NodeType) else _EDGE_COLUMNS
     properties = type_.properties.items()
     return (
-        *(Column(name, _TEXT) for name in structural),
-        *(Column(name, property_.type, name in stored) for name, property_ in properties),
+        *(SourceColumn(name, _TEXT) for name in structural),
+        *(SourceColumn(name, property_.type, name in stored) for name, property_ in properties),
     )
 
 
@@ -113,7 +113,9 @@ def _find_type(catalog: Catalog, name: str) -> NodeType | EdgeType:
     return found
 
 
-def _named(type_name: str, every: Sequence[Column], names: Sequence[str]) -> tuple[Column, ...]:
+def _named(
+    type_name: str, every: Sequence[SourceColumn], names: Sequence[str]
+) -> tuple[SourceColumn, ...]:
     known = {column.name: column for column in every}
     if not names:
         raise BadRequest(f"no column of {type_name} is named: name at least one, such as id")

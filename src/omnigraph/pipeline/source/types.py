@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pyspark.sql import types as spark
 
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.pipeline.source.selection import Column, Selection
+from omnigraph.pipeline.source.selection import SourceColumn, TypeSelection
 
 # Spark has no unsigned numbers: the next wider type, and decimals where there is none.
 _SCALARS: Mapping[Scalar, spark.DataType] = {
@@ -35,11 +35,11 @@ def spark_type(type_: ValueType) -> spark.DataType:
     return spark.ArrayType(scalar, containsNull=False) if type_.is_list else scalar
 
 
-def spark_field(column: Column) -> spark.StructField:
+def spark_field(column: SourceColumn) -> spark.StructField:
     """The field of a column."""
     return spark.StructField(column.name, spark_type(column.type), column.nullable)
 
 
-def spark_schema(selection: Selection) -> spark.StructType:
+def spark_schema(selection: TypeSelection) -> spark.StructType:
     """The fields of all selected columns."""
     return spark.StructType(list(map(spark_field, selection.columns)))

@@ -12,16 +12,16 @@ from dataclasses import dataclass
 import pyarrow.compute as pc
 
 from omnigraph.lang.query import plan
-from omnigraph.read.bindings import Positions
-from omnigraph.read.context import ReadContext
-from omnigraph.read.entities import Entities
-from omnigraph.storage.filters import can_filter, row_filter
-from omnigraph.storage.indexes import is_indexed
-from omnigraph.storage.table import is_filterable
+from omnigraph.read.access.entities import Entities
+from omnigraph.read.execute.bindings import Positions
+from omnigraph.read.execute.context import ReadContext
+from omnigraph.rows.filters import can_filter, row_filter
+from omnigraph.storage.indexes.table_indexes import is_indexed
+from omnigraph.storage.tables.table import is_filterable
 
 
 @dataclass(frozen=True, slots=True)
-class Pool:
+class CandidateSet:
     """Some nodes, ascending, and the condition that storage knows them by, if any."""
 
     positions: Positions

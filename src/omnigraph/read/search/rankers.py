@@ -13,14 +13,14 @@ import numpy as np
 
 from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
-from omnigraph.read.bindings import Positions
-from omnigraph.read.context import ReadContext
-from omnigraph.read.entities import NOBODY
-from omnigraph.read.search.pools import Pool
+from omnigraph.read.access.entities import NO_NODE
+from omnigraph.read.execute.bindings import Positions
+from omnigraph.read.execute.context import ReadContext
+from omnigraph.read.execute.sorting import distinct
+from omnigraph.read.search.pools import CandidateSet
 from omnigraph.read.search.scores import Numbers, Scores, among
 from omnigraph.read.search.vectors import Vector, Vectors
 from omnigraph.read.search.words import Words
-from omnigraph.read.sorting import distinct
 
 # About so few nodes, storage is asked by name; of more, all that match are fetched.
 FEW = 5_000
@@ -32,7 +32,7 @@ class Ranker(Protocol):
     def keys(self, positions: Positions) -> Numbers:
         """The key of each node."""
 
-    def best(self, pool: Pool | None, count: int) -> tuple[Positions, bool]:
+    def best(self, pool: CandidateSet | None, count: int) -> tuple[Positions, bool]:
         """So many of the best among a pool and those as good as the last; whether that is all."""
 
     def shown(self, positions: Positions) -> Numbers:
@@ -69,7 +69,7 @@ class NearestRanker:
                 return found
         return self.vectors.scored(positions, self.query).at(positions)
 
-    def best(self, pool: Pool | None, count: int) -> tuple[Positions, bool]:
+    def best(self, pool: CandidateSet | None, count: int) -> tuple[Positions, bool]:
         """The nearest."""
         positions = None if pool is None else pool.positions
         self.way = self.vectors.way(positions, count)
@@ -101,7 +101,7 @@ class WordsRanker:
         """The scores, turned round."""
         return -self.shown(positions)
 
-    def best(self, pool: Pool | None, count: int) -> tuple[Positions, bool]:
+    def best(self, pool: CandidateSet | None, count: int) -> tuple[Positions, bool]:
         """The best that have any of the words."""
         if self._every is None and self.words.is_indexed:
             self._best, self._pool = self.words.best(self.query, count, pool), None
@@ -118,7 +118,7 @@ class WordsRanker:
                 return found
         each = distinct(positions)
         if self._is_narrow(each):
-            return self._narrowed(each[each != NOBODY]).at(positions)
+            return self._narrowed(each[each != NO_NODE]).at(positions)
         return self._scores().at(positions)
 
     def _is_narrow(self, pool: Positions) -> bool:

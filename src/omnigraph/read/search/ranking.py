@@ -16,18 +16,18 @@ import numpy as np
 from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
-from omnigraph.read.bindings import Bindings, Positions
-from omnigraph.read.context import ReadContext
-from omnigraph.read.entities import NOBODY
-from omnigraph.read.ordering import ordered_rows, ranks
-from omnigraph.read.outputs import output
-from omnigraph.read.search.pools import Pool, condition_of
+from omnigraph.read.access.entities import NO_NODE
+from omnigraph.read.execute.bindings import Bindings, Positions
+from omnigraph.read.execute.context import ReadContext
+from omnigraph.read.execute.expressions import ids_of
+from omnigraph.read.execute.operators import run_steps, select
+from omnigraph.read.execute.ordering import ordered_rows, ranks
+from omnigraph.read.execute.outputs import output
+from omnigraph.read.execute.sorting import distinct
+from omnigraph.read.plan.tail import rank_text
+from omnigraph.read.search.pools import CandidateSet, condition_of
 from omnigraph.read.search.rankers import Rankers
 from omnigraph.read.search.scores import Numbers, Scores, among
-from omnigraph.read.sorting import distinct
-from omnigraph.read.steps import run_steps, select
-from omnigraph.read.tail import rank_text
-from omnigraph.read.values import ids_of
 
 # So many nodes are tried for each row that is wanted, at first and at least.
 TRIED = 4
@@ -93,16 +93,16 @@ class RankedRead:
         if not wanted or rows.count <= FEWEST:
             return rows
         pool = distinct(rows.columns[arm.variable])
-        pool = pool[pool != NOBODY]
+        pool = pool[pool != NO_NODE]
         tried = wanted
         while True:
-            best, complete = self.rankers.of(arm).best(Pool(pool), tried)
+            best, complete = self.rankers.of(arm).best(CandidateSet(pool), tried)
             kept = rows.keep(among(rows.columns[arm.variable], np.sort(best)))
             if kept.count >= wanted or complete:
                 return kept
             tried *= WIDER
 
-    def _pool(self, scan: plan.Scan) -> Pool | None:
+    def _pool(self, scan: plan.Scan) -> CandidateSet | None:
         """The nodes a ranking may choose from; None for all of a type."""
         entities = self.ctx.nodes(scan.node_type)
         self.ctx.variables[scan.variable] = entities
@@ -111,7 +111,7 @@ class RankedRead:
         with self.ctx.trace.operator(*step_text(scan)) as done:
             found = select(entities, scan.variable, scan.where, self.ctx)
             done.rows = len(found)
-        return Pool(found, condition_of(entities, scan.where, self.ctx))
+        return CandidateSet(found, condition_of(entities, scan.where, self.ctx))
 
     def _ordered(self, rows: Bindings, arm: Arm, wanted: int | None) -> Bindings:
         """By the arm's keys, then by what the query orders by, then by ids."""
@@ -211,7 +211,7 @@ def shown_scores(ranking: plan.Ranking, rows: Bindings, rankers: Rankers) -> Num
 
 def _somebody(rows: Bindings, variable: str | None) -> Bindings:
     """The rows in which a variable is somebody."""
-    return rows if variable is None else rows.keep(rows.columns[variable] != NOBODY)
+    return rows if variable is None else rows.keep(rows.columns[variable] != NO_NODE)
 
 
 def _numbered(keys: Numbers) -> Positions:

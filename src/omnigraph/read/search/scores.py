@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.read.bindings import Mask, Positions
+from omnigraph.read.execute.bindings import Mask, Positions
 
 Numbers = npt.NDArray[np.float64]
 

@@ -15,12 +15,12 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.read.bindings import Positions
-from omnigraph.read.entities import NOBODY, Entities
+from omnigraph.read.access.entities import NO_NODE, Entities
+from omnigraph.read.execute.bindings import Positions
+from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.search.scores import Numbers, Scores, among
-from omnigraph.read.sorting import distinct
-from omnigraph.storage.table import ROW_ID, column_names
-from omnigraph.storage.vector_search import has_vector_index, nearest_hits
+from omnigraph.storage.indexes.vector_search import has_vector_index, nearest_hits
+from omnigraph.storage.tables.table import ROW_ID, column_names
 
 # So many nodes are compared here even if there is an index.
 DIRECT = 20_000
@@ -75,7 +75,7 @@ class Vectors:
     def scored(self, positions: Positions, query: Vector) -> Scores:
         """The distances of these nodes; one without a vector has none."""
         each = distinct(positions)
-        each = each[each != NOBODY]
+        each = each[each != NO_NODE]
         if self._is_missing or not len(each):
             return Scores(np.empty(0, dtype=np.int64), np.empty(0))
         parts = [

@@ -15,14 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.query.plan import TextMode
-from omnigraph.read.bindings import Positions
-from omnigraph.read.entities import Entities
+from omnigraph.read.access.entities import Entities
+from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.search.analysis import Terms, analyze, query_terms
-from omnigraph.read.search.pools import Pool
+from omnigraph.read.search.pools import CandidateSet
 from omnigraph.read.search.scores import Numbers, Scores, among
 from omnigraph.read.search.spelling import near_terms
-from omnigraph.storage.table import column_names
-from omnigraph.storage.text_search import has_text_index, text_hits
+from omnigraph.storage.indexes.text_search import has_text_index, text_hits
+from omnigraph.storage.tables.table import column_names
 
 # Up to so many texts are analyzed here even if there is an index: they stay in memory.
 ANALYZED = 50_000
@@ -91,7 +91,7 @@ class Words:
         found = Scores.of(self.entities.row_ids[rows], numbers[rows])
         return found if pool is None else found.among(pool)
 
-    def best(self, query: str, count: int, pool: Pool | None = None) -> Scores:
+    def best(self, query: str, count: int, pool: CandidateSet | None = None) -> Scores:
         """So many of the best nodes and all that are as good as the last of them.
 
         ``pool`` are the nodes to choose from, None for all.
@@ -138,7 +138,7 @@ class Words:
         return np.sort(self.entities.row_ids[rows])
 
 
-def _named(pool: Pool, count: int, rows: int) -> Positions | pc.Expression | None:
+def _named(pool: CandidateSet, count: int, rows: int) -> Positions | pc.Expression | None:
     """How storage is told about a pool; None where it better chooses from all nodes."""
     size = len(pool.positions)
     if pool.condition is not None and size <= SELECTIVE * rows:

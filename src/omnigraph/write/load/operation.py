@@ -18,22 +18,22 @@ from omnigraph.embed.providers import embedder_of
 from omnigraph.errors import ReadSetChanged
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.entries import Commit
-from omnigraph.write.batches import TypeBatch
-from omnigraph.write.changes import ChangeSet
-from omnigraph.write.check import check_changes
+from omnigraph.write.change.change_set import ChangeSet
+from omnigraph.write.change.results import LoadResult
+from omnigraph.write.change.type_batch import TypeBatch
+from omnigraph.write.load.changes import load_changes
+from omnigraph.write.load.input import Sources, read_sources
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.rejects import Reject, count_codes, too_many, write_rejects
-from omnigraph.write.load.run import load_changes
-from omnigraph.write.load.skipping import settle
-from omnigraph.write.load.sources import Sources, read_sources
-from omnigraph.write.operations import note_embedding, noted_commit
-from omnigraph.write.results import LoadResult
-from omnigraph.write.runs import RUN_ID, IsFirstRun, find_run
-from omnigraph.write.trial import Trial
-from omnigraph.write.writer import Writer, WriteTxn, Written
+from omnigraph.write.load.skip_rounds import settle
+from omnigraph.write.mutation.operation import note_embedding, noted_commit
+from omnigraph.write.publish.driver import WriteOutcome, Writer, WriteTxn
+from omnigraph.write.publish.run_ids import RUN_ID, RunIdUnused, find_run
+from omnigraph.write.rules.check import check_changes
+from omnigraph.write.rules.evaluation import Evaluation
 
 
-class RunIsDone(Exception):
+class RunAlreadyLoaded(Exception):
     """Another load with the same run id has been published."""
 
     def __init__(self, commit: Commit) -> None:
@@ -47,8 +47,8 @@ def require_first_run(txn: WriteTxn, run_id: str | None) -> None:
         return
     done = find_run(txn.base.view, run_id)
     if done is not None:
-        raise RunIsDone(done)
-    txn.reads.claim(IsFirstRun(RUN_ID, run_id))
+        raise RunAlreadyLoaded(done)
+    txn.reads.claim(RunIdUnused(RUN_ID, run_id))
 
 
 @dataclass(slots=True)
@@ -116,7 +116,7 @@ class Load:
         if any(lacks_vectors(batch.rows, batch.type) for batch in batches):
             # Vectors may cost money: rows that will be refused get none.
             changes = load_changes(batches, self.options.mode, txn)
-            check_changes(Trial(changes, txn.base, txn.reads), before_embedding=True)
+            check_changes(Evaluation(changes, txn.base, txn.reads), before_embedding=True)
         return [
             replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder)) for batch in batches
         ]
@@ -136,7 +136,7 @@ class Load:
         self._name = commit.id
         try:
             written = writer.run(self.prepare, commit, even_if_empty=True, dry_run=options.dry_run)
-        except RunIsDone as done:
+        except RunAlreadyLoaded as done:
             return LoadResult(
                 writer.branch, options.mode, {}, {}, done.commit, actor, repeats_run=True
             )
@@ -149,7 +149,7 @@ class Load:
             return
         self._listed = write_rejects(directory, self._name, self.rejects)
 
-    def _result(self, writer: Writer, actor: str | None, written: Written) -> LoadResult:
+    def _result(self, writer: Writer, actor: str | None, written: WriteOutcome) -> LoadResult:
         if self.batches is None:
             raise AssertionError("a load is prepared before it is published")
         counts = {

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from omnigraph.errors import BadRequest
-from omnigraph.write.load.run import MODES, LoadMode
+from omnigraph.write.load.changes import MODES, LoadMode
 
 OnError = Literal["fail", "skip"]
 

@@ -15,8 +15,8 @@ import msgspec
 import pyarrow as pa
 
 from omnigraph.errors import BadRequest, Rule, ValidationError
-from omnigraph.write.load.lines import NdjsonSource
-from omnigraph.write.violations import SHOWN, Place, Violation
+from omnigraph.write.load.ndjson.lines import NdjsonSource
+from omnigraph.write.rules.violations import SHOWN, SourceLocation, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +34,7 @@ class Reject:
 
     def as_violation(self) -> Violation:
         """The same as a violation."""
-        place = Place(self.file, self.line)
+        place = SourceLocation(self.file, self.line)
         return Violation(self.code, self.message, self.type, self.property, None, place)
 
 
@@ -75,7 +75,7 @@ def rejects_of_rows(violations: Iterable[Violation], table: pa.Table) -> Iterato
         )
 
 
-def _place(violation: Violation) -> Place:
+def _place(violation: Violation) -> SourceLocation:
     if violation.place is None:
         raise AssertionError("a row that is left out has a place")
     return violation.place

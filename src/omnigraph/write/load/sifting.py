@@ -17,17 +17,17 @@ import pyarrow as pa
 from omnigraph.embed.fill import fill_vectors
 from omnigraph.embed.protocol import Embedder
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.write.batches import EntityType, TypeBatch
-from omnigraph.write.load.envelopes import group_by_type
-from omnigraph.write.load.frames import read_frame
-from omnigraph.write.load.lines import Lines, NdjsonSource
-from omnigraph.write.load.locate import LinePlaces
-from omnigraph.write.load.ndjson import are_utf8, read_lines
-from omnigraph.write.load.places import ChosenPlaces, NumberedPlaces
-from omnigraph.write.load.problems import Problems, first_of_each
-from omnigraph.write.load.rows import finish
-from omnigraph.write.rules import check_required, check_values
-from omnigraph.write.violations import Violation, Violations
+from omnigraph.write.change.type_batch import EntityType, TypeBatch
+from omnigraph.write.load.columns.frames import read_frame
+from omnigraph.write.load.columns.typed_rows import finish
+from omnigraph.write.load.ndjson.decode import are_utf8, read_lines
+from omnigraph.write.load.ndjson.envelopes import group_by_type
+from omnigraph.write.load.ndjson.line_errors import LineErrors, first_of_each
+from omnigraph.write.load.ndjson.lines import Lines, NdjsonSource
+from omnigraph.write.load.ndjson.locate import LinePlaces
+from omnigraph.write.load.source_map import ChosenPlaces, NumberedPlaces
+from omnigraph.write.rules.row_rules import check_required, check_values
+from omnigraph.write.rules.violations import Violation, Violations
 
 Numbers = npt.NDArray[np.int64]
 EVERY = 1 << 62
@@ -42,18 +42,20 @@ class SiftedBatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Sifted:
+class CheckedRows:
     """What is left of some input, and one violation for every row that was left out."""
 
     batches: list[SiftedBatch] = field(default_factory=list)
     violations: list[Violation] = field(default_factory=list)
 
 
-def sift_lines(sources: Sequence[NdjsonSource], catalog: Catalog, embedder: Embedder) -> Sifted:
+def sift_lines(
+    sources: Sequence[NdjsonSource], catalog: Catalog, embedder: Embedder
+) -> CheckedRows:
     """Sift NDJSON; lines are numbered within their source."""
     lines = Lines(sources)
     where = lines.where()
-    heads = Problems(where, EVERY)
+    heads = LineErrors(where, EVERY)
     groups = group_by_type(lines.texts, catalog, is_utf8=are_utf8(sources), problems=heads)
     rejected = first_of_each([heads])
     batches: list[SiftedBatch] = []
@@ -67,14 +69,14 @@ def sift_lines(sources: Sequence[NdjsonSource], catalog: Catalog, embedder: Embe
         sifted = sift_rows(finish(type_, table, places), places.numbers, embedder)
         batches += sifted.batches
         late += sifted.violations
-    return Sifted(batches, in_order([*rejected.values(), *late]))
+    return CheckedRows(batches, in_order([*rejected.values(), *late]))
 
 
 def _read(
     type_: EntityType, lines: Lines, ordinals: Numbers
 ) -> tuple[pa.Table | None, Numbers, dict[int, Violation]]:
     """The columns of the lines that can be read, their ordinals, and what is wrong with others."""
-    problems = Problems(lines.where(), EVERY)
+    problems = LineErrors(lines.where(), EVERY)
     table = read_lines(type_, lines.select(ordinals), ordinals, problems)
     if table is not None:
         return table, ordinals, {}
@@ -82,7 +84,7 @@ def _read(
     kept = ordinals[~np.isin(ordinals, np.fromiter(wrong, dtype=np.int64, count=len(wrong)))]
     if not len(kept):
         return None, kept, wrong
-    again = Problems(lines.where(), EVERY)
+    again = LineErrors(lines.where(), EVERY)
     table = read_lines(type_, lines.select(kept), kept, again)
     if table is None:
         raise AssertionError("a line without problems has one when it is read again")
@@ -97,7 +99,7 @@ def sift_table(
     *,
     numbers: Numbers | None = None,
     is_pandas: bool = False,
-) -> Sifted:
+) -> CheckedRows:
     """Sift the rows of a table; what is wrong with all of them is raised.
 
     ``numbers`` are what the rows are known by, counted from 0, if not by their position.
@@ -122,23 +124,23 @@ def sift_table(
         rows = np.delete(rows, list(wrong))
         if not len(rows):
             # Not as if there had been none: a table without rows says something, this does not.
-            return Sifted([], in_order(violations))
+            return CheckedRows([], in_order(violations))
     sifted = sift_rows(finish(type_, columns, places), known[rows] + 1, embedder)
-    return Sifted(sifted.batches, in_order([*violations, *sifted.violations]))
+    return CheckedRows(sifted.batches, in_order([*violations, *sifted.violations]))
 
 
-def sift_rows(batch: TypeBatch, lines: Numbers, embedder: Embedder) -> Sifted:
+def sift_rows(batch: TypeBatch, lines: Numbers, embedder: Embedder) -> CheckedRows:
     """Fill vectors, then leave out the rows whose values break a rule."""
     batch = replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder))
     found = Violations(EVERY)
     check_required(batch.type, batch.rows, found, batch.places)
     check_values(batch.type, batch.rows, found, batch.places)
     if not found:
-        return Sifted([SiftedBatch(batch, lines)])
+        return CheckedRows([SiftedBatch(batch, lines)])
     wrong = _first_of_each_row(found.kept)
     kept = np.delete(np.arange(batch.rows.num_rows, dtype=np.int64), list(wrong))
     rest = [SiftedBatch(chosen(batch, kept), lines[kept])] if len(kept) else []
-    return Sifted(rest, list(wrong.values()))
+    return CheckedRows(rest, list(wrong.values()))
 
 
 def chosen(batch: TypeBatch, rows: Numbers) -> TypeBatch:

@@ -23,7 +23,7 @@ from omnigraph.lang.types import NUMERIC, ValueType
 TestClause = ast.Not | ast.Exists | ast.AnyOf | ast.Counted
 
 
-def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Block:
+def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.ResolvedBlock:
     """Resolve one block in its own scope, which is filled with what the block binds."""
     parts: list[resolved.Segment | resolved.OptionalBlock] = []
     predicates: list[plan.Predicate] = []
@@ -46,7 +46,7 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Block
             test = _check_test(scope, clause)
             if test is not None:
                 tests.append(test)
-    return resolved.Block(tuple(parts), tuple(predicates), tuple(tests))
+    return resolved.ResolvedBlock(tuple(parts), tuple(predicates), tuple(tests))
 
 
 # -- what binds variables ----------------------------------------------------------
@@ -147,7 +147,7 @@ def _check_test(scope: Scope, clause: TestClause) -> resolved.Test | None:
 
 def _inner_block(
     scope: Scope, clauses: tuple[ast.Clause, ...], span: Span, what: str
-) -> tuple[Scope, resolved.Block]:
+) -> tuple[Scope, resolved.ResolvedBlock]:
     inner = Scope(scope.checker, scope)
     block = check_block(inner, clauses)
     if not inner.used_outer:
@@ -170,7 +170,7 @@ def _plain_test(
 
 
 def _any_test(scope: Scope, clause: ast.AnyOf) -> resolved.NestedTest:
-    blocks: list[resolved.Block] = []
+    blocks: list[resolved.ResolvedBlock] = []
     uses: set[str] = set()
     for index, group in enumerate(clause.groups):
         span = clause.group_spans[index] if clause.group_spans else clause.span

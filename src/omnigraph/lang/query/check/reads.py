@@ -23,7 +23,7 @@ from omnigraph.lang.types import INTEGERS
 class CheckedRead:
     """A read with every name resolved, ready to be lowered."""
 
-    block: resolved.Block
+    block: resolved.ResolvedBlock
     columns: CheckedColumns
     distinct: bool
     ranking: plan.Ranking | None

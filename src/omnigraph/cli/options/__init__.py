@@ -1,0 +1,1 @@
+"""Options that verbs share, and which command takes which."""

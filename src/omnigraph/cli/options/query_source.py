@@ -1,0 +1,90 @@
+"""What the verbs that run a query have in common: its source, its parameters, its graph.
+
+Owns those options and what is said when one is missing. Runs nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.target import Target, target_of
+
+if TYPE_CHECKING:
+    from omnigraph.lang.source import Source
+
+_FILE = click.Path(path_type=Path)
+_Command = TypeVar("_Command", bound=Callable[..., Any])
+
+_SOURCE_OPTIONS = (
+    click.argument("name", metavar="[NAME]", required=False),
+    click.option("--query", type=_FILE, help="The query, a .gq file."),
+    click.option("-e", "--query-string", metavar="GQ", help="The query itself."),
+    click.option("--params", metavar="JSON", help="The parameters, as a JSON object."),
+    click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object."),
+)
+
+_VIEW_OPTIONS = (
+    click.option("--branch", metavar="B", help="The branch; main if not given."),
+    click.option("--snapshot", metavar="ID", help="A commit: what the graph showed then."),
+    click.option(
+        "--timeout",
+        metavar="SECONDS",
+        type=click.FloatRange(min=0, min_open=True),
+        help="Stop the query after so many seconds.",
+    ),
+)
+
+
+def source_options(command: _Command) -> _Command:
+    """NAME, --query, --query-string, --params and --params-file."""
+    return _with(command, _SOURCE_OPTIONS)
+
+
+def view_options(command: _Command) -> _Command:
+    """--branch, --snapshot and --timeout."""
+    return _with(command, _VIEW_OPTIONS)
+
+
+def _with(command: _Command, options: tuple[Callable[[_Command], _Command], ...]) -> _Command:
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+def read_query(path: Path | None, text: str | None) -> Source:
+    """The text of the query, wherever it is from."""
+    from omnigraph.cli.options.source_files import read_source
+    from omnigraph.lang.source import Source
+
+    if path is not None and text is not None:
+        raise click.UsageError("give --query FILE or -e GQ, not both")
+    if text is not None:
+        return Source(text, "<query>")
+    if path is not None:
+        return read_source(path)
+    raise click.UsageError(
+        "which query? give --query FILE or -e GQ: a NAME alone is a stored query of a server, "
+        "and this version opens graphs directly"
+    )
+
+
+def view_of(branch: str | None, snapshot: str | None) -> tuple[str, str | None]:
+    """The branch and the commit that are looked at; the commit counts if there is one."""
+    if branch is not None and snapshot is not None:
+        raise click.UsageError("give --branch B or --snapshot ID, not both")
+    if snapshot is not None and not snapshot.strip():
+        # A script whose variable is unset means something else.
+        raise click.UsageError("the commit id of --snapshot is empty")
+    return branch if branch is not None else "main", snapshot.strip() if snapshot else None
+
+
+def store_of(scope: CommandScope) -> Target:
+    """The graph, which these verbs take as an option alone: their argument is a NAME."""
+    if not scope.given - {"as"}:
+        raise click.UsageError("which graph? give --store URI: a path or s3://bucket/prefix")
+    return target_of(scope, None)

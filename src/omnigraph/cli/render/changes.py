@@ -1,0 +1,102 @@
+"""Changes for people: what was added, changed and removed, property by property.
+
+Owns the layout and the colours. Works through changes one after the other and never holds
+them all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from datetime import UTC, datetime
+from itertools import islice
+from typing import TYPE_CHECKING, Any
+
+import click
+import msgspec
+
+from omnigraph.cli.render.output import write_text
+from omnigraph.cli.render.tables import printable
+
+if TYPE_CHECKING:
+    from omnigraph.history.changes import Cause, Change
+
+VALUE_WIDTH = 60
+_MARKS = {"insert": ("+", "green"), "update": ("~", "yellow"), "delete": ("-", "red")}
+_WORDS = {"insert": "added", "update": "changed", "delete": "removed"}
+_WRITTEN = 256
+
+
+class ChangeText:
+    """The text of some changes, and a count of those that it has shown."""
+
+    def __init__(self) -> None:
+        self.counts: Counter[str] = Counter()
+        self._type: str | None = None
+
+    def write(self, changes: Iterable[Change]) -> None:
+        """Print changes as they come."""
+        rest = iter(changes)
+        while shown := list(islice(rest, _WRITTEN)):
+            write_text("\n".join(line for change in shown for line in self._lines(change)))
+
+    @property
+    def summary(self) -> str:
+        """What was shown, in one line."""
+        counted = [f"{n} {word}" for op, word in _WORDS.items() if (n := self.counts[op])]
+        return ", ".join(counted) or "no differences"
+
+    def _lines(self, change: Change) -> Iterator[str]:
+        heading = f"{change.kind} {change.type.name}"
+        if heading != self._type:
+            self._type = heading
+            yield click.style(heading, bold=True)
+        self.counts[change.op] += 1
+        mark, colour = _MARKS[change.op]
+        yield click.style(f"  {mark} {printable(change.id)}{_ends(change)}", fg=colour)
+        for name, text in _facts(change):
+            yield f"      {name}: {text}"
+
+
+def cause_line(cause: Cause) -> str:
+    """The commit that made changes, in one line."""
+    moment = datetime.fromtimestamp(cause.authored_at // 1_000_000, UTC)
+    author = "" if cause.actor_id is None else f" by {printable(cause.actor_id)}"
+    line = f"commit {cause.graph_commit_id} of {moment:%Y-%m-%dT%H:%M:%SZ}{author}"
+    return click.style(f"{line} on {cause.authored_branch}", fg="cyan")
+
+
+def _ends(change: Change) -> str:
+    if change.endpoints is None:
+        return ""
+    return f" ({printable(change.endpoints.source)} → {printable(change.endpoints.target)})"
+
+
+def _facts(change: Change) -> Iterator[tuple[str, str]]:
+    """What an added entity says, or what of a changed one is different."""
+    before, after = change.before, change.after
+    if after is None:
+        return
+    if before is None:
+        for name, value in after.properties.items():
+            if value is not None:
+                yield name, _value(value)
+        return
+    was, now = before.endpoints, after.endpoints
+    if was is not None and now is not None:
+        if was.source != now.source:
+            yield "from", _step(was.source, now.source)
+        if was.target != now.target:
+            yield "to", _step(was.target, now.target)
+    for name in change.changed:
+        yield name, _step(before.properties[name], after.properties[name])
+
+
+def _step(was: Any, now: Any) -> str:
+    return f"{_value(was)} → {_value(now)}"
+
+
+def _value(value: Any) -> str:
+    """A value as JSON, cut where it is long."""
+    text = printable(msgspec.json.encode(value).decode())
+    return text if len(text) <= VALUE_WIDTH else text[: VALUE_WIDTH - 1] + "…"

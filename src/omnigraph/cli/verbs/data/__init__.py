@@ -1,0 +1,1 @@
+"""Verbs that read and write what a graph holds."""

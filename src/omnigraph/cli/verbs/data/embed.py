@@ -1,0 +1,210 @@
+"""`omnigraph embed`: vectors for stored nodes, or for the records of a file.
+
+Owns telling the two forms apart and the rendering; what is embedded, and how, is the
+engine's to say.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.target import target_of
+from omnigraph.cli.render.bodies import commit_body
+from omnigraph.cli.render.output import result_of, write_json, write_text
+
+if TYPE_CHECKING:
+    from omnigraph.embed.files import FileSummary, Mode
+    from omnigraph.embed.seeds import EmbedFiles
+    from omnigraph.write.backfill import EmbedResult
+
+_FILE = click.Path(path_type=Path)
+
+
+@click.command("embed", cls=VerbCommand)
+@click.option("--type", "types", metavar="T", multiple=True, help="A type to embed.")
+@click.option("--property", "property_", metavar="P", help="One vector of the type, not all.")
+@click.option("--branch", metavar="B", help="The branch of the graph; main if not given.")
+@click.option(
+    "--where", metavar="CONDITION", help="Only these nodes, as in the where of a mutation."
+)
+@click.option("--all", "every", is_flag=True, help="Make vectors that are there anew, too.")
+@click.option("--seed", metavar="FILE", type=_FILE, help="A seed manifest that names the files.")
+@click.option("--input", "input_", metavar="FILE", type=_FILE, help="The NDJSON file to read.")
+@click.option("--output", metavar="FILE", type=_FILE, help="The NDJSON file to write.")
+@click.option("--spec", metavar="FILE", type=_FILE, help="What is embedded in the file, as JSON.")
+@click.option("--reembed-all", is_flag=True, help="In a file, make all vectors anew.")
+@click.option("--clean", is_flag=True, help="In a file, take the vectors away.")
+@click.option(
+    "--select",
+    "selectors",
+    metavar="[TYPE:]FIELD=VALUE",
+    multiple=True,
+    help="In a file, only records that match any of these.",
+)
+@json_option
+@click.pass_obj
+def command(
+    scope: CommandScope,
+    *,
+    types: tuple[str, ...],
+    property_: str | None,
+    branch: str | None,
+    where: str | None,
+    every: bool,
+    seed: Path | None,
+    input_: Path | None,
+    output: Path | None,
+    spec: Path | None,
+    reembed_all: bool,
+    clean: bool,
+    selectors: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make the vectors of stored nodes, or of the records of a file.
+
+    With --store, the nodes of a type that have a text and no vector get one, as one
+    commit. With --seed, or --input, --output and --spec, a file is embedded and no
+    graph is involved.
+    """
+    files = {"seed": seed, "input_": input_, "output": output, "spec": spec}
+    of_files = {
+        "--seed": seed,
+        "--input": input_,
+        "--output": output,
+        "--spec": spec,
+        "--reembed-all": reembed_all,
+        "--clean": clean,
+        "--select": selectors,
+    }
+    of_graphs = {
+        "--store": scope.store,
+        "--as": scope.actor,
+        "--property": property_,
+        "--branch": branch,
+        "--where": where,
+        "--all": every,
+    }
+    given = [name for name, value in of_files.items() if value]
+    if given:
+        _refuse(of_graphs, f"a graph is not involved in {given[0]}")
+        _embed_file(files, types, selectors, reembed_all=reembed_all, clean=clean, as_json=as_json)
+    else:
+        _embed_graph(scope, types, property_, branch, where, every=every, as_json=as_json)
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    for name, value in options.items():
+        if value:
+            raise click.UsageError(f"{why}: leave {name} out", click.get_current_context())
+
+
+def _embed_graph(
+    scope: CommandScope,
+    types: tuple[str, ...],
+    property_: str | None,
+    branch: str | None,
+    where: str | None,
+    *,
+    every: bool,
+    as_json: bool,
+) -> None:
+    if scope.store is None:
+        raise click.UsageError(
+            "what is to be embedded? --store names a graph, --seed or --input a file",
+            click.get_current_context(),
+        )
+    target = target_of(scope, None)
+    if len(types) != 1:
+        raise click.UsageError(
+            "name the node type with --type, one at a time", click.get_current_context()
+        )
+    with target.write("embed", scope) as graph:
+        result = graph.embed(
+            types[0], property_, branch=branch or "main", where=where, only_missing=not every
+        )
+    with result_of(None if result.commit is None else result.commit.id):
+        if as_json:
+            write_json(_graph_body(result))
+        else:
+            write_text("\n".join(_graph_lines(result)))
+
+
+def _graph_body(result: EmbedResult) -> dict[str, Any]:
+    return {
+        "branch": result.branch,
+        "type": result.type_name,
+        "entities": result.rows,
+        "vectors": dict(result.vectors),
+        "actor_id": result.actor,
+        "commit": None if result.commit is None else commit_body(result.commit),
+    }
+
+
+def _graph_lines(result: EmbedResult) -> list[str]:
+    counts = ", ".join(f"{count} {name}" for name, count in result.vectors.items())
+    lines = [f"embedded {result.type_name} on branch {result.branch}: {counts}"]
+    if result.embedding is not None:
+        lines.append(f"model: {result.embedding['model']} ({result.embedding['provider']})")
+    if result.actor is not None:
+        lines.append(f"actor_id: {result.actor}")
+    if result.commit is not None:
+        lines.append(f"commit: {result.commit.id}")
+    return lines
+
+
+def _embed_file(
+    named: dict[str, Path | None],
+    types: tuple[str, ...],
+    selectors: tuple[str, ...],
+    *,
+    reembed_all: bool,
+    clean: bool,
+    as_json: bool,
+) -> None:
+    from omnigraph.embed.files import RecordChoice, embed_file
+    from omnigraph.embed.records import Selector
+
+    if reembed_all and clean:
+        raise click.UsageError("--reembed-all and --clean: choose one", click.get_current_context())
+    choice = RecordChoice(types, [Selector.of(text) for text in selectors])
+    mode: Mode | None = "reembed_all" if reembed_all else "clean" if clean else None
+    summary = embed_file(_files(**named), choice, mode)
+    if as_json:
+        write_json(asdict(summary))
+    else:
+        write_text(_file_line(summary))
+
+
+def _files(
+    seed: Path | None, input_: Path | None, output: Path | None, spec: Path | None
+) -> EmbedFiles:
+    from omnigraph.embed.seeds import EmbedFiles, read_seed, read_spec
+
+    if seed is not None:
+        _refuse({"--input": input_, "--spec": spec}, "--seed names the input and the spec")
+        return read_seed(seed, output)
+    if input_ is None or output is None or spec is None:
+        raise click.UsageError(
+            "a file is embedded with --input, --output and --spec, or with --seed",
+            click.get_current_context(),
+        )
+    return EmbedFiles(input_, output, read_spec(spec))
+
+
+def _file_line(summary: FileSummary) -> str:
+    done = (
+        f"cleaned {summary.cleaned_records}"
+        if summary.mode == "clean"
+        else f"embedded {summary.embedded_records}"
+    )
+    return (
+        f"{done} of {summary.records} records into {summary.output} "
+        f"({summary.mode}, {summary.selected_records} selected, dimension {summary.dimension}, "
+        f"model {summary.model})"
+    )

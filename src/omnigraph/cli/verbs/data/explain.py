@@ -1,0 +1,65 @@
+"""`omnigraph explain`: how a query would be run, or how it was.
+
+Owns the choice between text and JSON; both are the engine's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.parameters import read_params
+from omnigraph.cli.options.query_source import (
+    read_query,
+    source_options,
+    store_of,
+    view_of,
+    view_options,
+)
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.render.output import write_json, write_text
+
+
+@click.command("explain", cls=VerbCommand)
+@source_options
+@view_options
+@click.option("--analyze", is_flag=True, help="Run the query, and show what each step took.")
+@json_option
+@click.pass_obj
+def command(
+    scope: CommandScope,
+    *,
+    name: str | None,
+    query: Path | None,
+    query_string: str | None,
+    params: str | None,
+    params_file: Path | None,
+    branch: str | None,
+    snapshot: str | None,
+    timeout: float | None,
+    analyze: bool,
+    as_json: bool,
+) -> None:
+    """Show how a query would be run, or how it was.
+
+    Without --analyze no data is read, and parameters may be left out.
+    """
+    source = read_query(query, query_string)
+    values = read_params(params, params_file)
+    branch, snapshot = view_of(branch, snapshot)
+    with store_of(scope).read() as graph:
+        shown = graph.explain(
+            source,
+            name,
+            values,
+            branch=branch,
+            snapshot=snapshot,
+            analyze=analyze,
+            timeout=timeout,
+        )
+    if as_json:
+        write_json(shown.to_json())
+    else:
+        write_text(shown.text)

@@ -1,0 +1,84 @@
+"""`omnigraph mutate`: run a query that changes a graph, as one commit.
+
+Owns where the query and its parameters come from; what they do is the engine's.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.parameters import read_params
+from omnigraph.cli.options.query_source import read_query, source_options, store_of
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.render.bodies import mutation_body, precondition_body
+from omnigraph.cli.render.output import result_of, write_json, write_text
+from omnigraph.errors import PreconditionFailed
+
+if TYPE_CHECKING:
+    from omnigraph.write.change.results import MutationResult
+
+
+def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """An id that is not empty: a script whose variable is unset means something else."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("the commit id is empty", ctx, param)
+    return None if value is None else value.strip()
+
+
+@click.command("mutate", cls=VerbCommand)
+@source_options
+@click.option("--branch", metavar="B", default="main", help="The branch; main if not given.")
+@click.option(
+    "--if-commit",
+    metavar="COMMIT_ID",
+    callback=_commit_id,
+    help="Only if this commit is the head of the branch; exits with 4 if not.",
+)
+@json_option
+@click.pass_obj
+def command(
+    scope: CommandScope,
+    *,
+    name: str | None,
+    query: Path | None,
+    query_string: str | None,
+    params: str | None,
+    params_file: Path | None,
+    branch: str,
+    if_commit: str | None,
+    as_json: bool,
+) -> None:
+    """Run a query that changes a graph, as one commit.
+
+    NAME chooses one of several queries. The graph is named with --store.
+    """
+    source = read_query(query, query_string)
+    values = read_params(params, params_file)
+    # Unlike the other commands that write, this one does not name its target.
+    with store_of(scope).write("mutate", replace(scope, quiet=True)) as graph:
+        try:
+            result = graph.mutate(source, name, values, branch=branch, if_commit=if_commit)
+        except PreconditionFailed as error:
+            if as_json:
+                write_json(precondition_body(error))
+            raise
+    with result_of(None if result.commit is None else result.commit.id):
+        if as_json:
+            write_json(mutation_body(result))
+        else:
+            write_text("\n".join(_lines(result)))
+
+
+def _lines(result: MutationResult) -> list[str]:
+    counts = f"{result.affected_nodes} nodes, {result.affected_edges} edges"
+    lines = [f"changed {result.branch} via {result.query_name}: {counts}"]
+    if result.actor is not None:
+        lines.append(f"actor_id: {result.actor}")
+    if result.commit is not None:
+        lines.append(f"commit: {result.commit.id}")
+    return lines

@@ -1,0 +1,123 @@
+"""`omnigraph pipeline`: declared pipelines, run or only looked at.
+
+Owns which graph is meant and what is said; the document and the load are the library's.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING
+
+import click
+
+from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.spark_options import spark_options, spark_settings
+from omnigraph.cli.options.target import Target, target_of
+from omnigraph.cli.render.bodies import load_body
+from omnigraph.cli.render.output import result_of, write_json, write_note, write_text
+from omnigraph.cli.verbs.data.load import load_line, load_notes
+from omnigraph.errors import BadRequest
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.declared.run import Pipeline
+
+EXIT_INVALID = 1
+
+
+@click.group("pipeline", cls=VerbGroup)
+def command() -> None:
+    """Load foreign tables as a document maps them onto types."""
+
+
+@command.command("run", cls=VerbCommand)
+@click.argument("file", metavar="FILE")
+@click.option("--dry-run", is_flag=True, help="Check everything, publish nothing.")
+@spark_options
+@json_option
+@click.pass_obj
+def run(
+    scope: CommandScope,
+    *,
+    file: str,
+    dry_run: bool,
+    master: str | None,
+    remote: str | None,
+    conf: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Run a pipeline: all that it maps is loaded as one commit.
+
+    FILE is a YAML document. The graph is the one it names, unless --store
+    names another.
+    """
+    from omnigraph.pipeline.declared.run import Pipeline
+
+    pipeline = Pipeline.of(file)
+    target = _target(scope, pipeline)
+    document = pipeline.document
+    if document.options.mode == "overwrite" and not dry_run:
+        deed = f"overwriting types of branch {document.branch}"
+        target.require_consent(deed, scope, as_json=as_json)
+    with target.write("pipeline run", scope) as graph:
+        result = graph.run_pipeline(
+            pipeline,
+            dry_run=dry_run,
+            spark=spark_settings(master, remote, conf),
+            progress=sys.stderr.isatty() and not as_json,
+        )
+    with result_of(None if result.published is None else result.published.id):
+        if as_json:
+            write_json({"uri": target.uri, "pipeline": file, **load_body(result)})
+            return
+        write_text(load_line(target.uri, result))
+    for line in () if scope.quiet else load_notes(result):
+        write_note(line)
+
+
+@command.command("validate", cls=VerbCommand)
+@click.argument("file", metavar="FILE")
+@spark_options
+@json_option
+@click.pass_obj
+def validate(
+    scope: CommandScope,
+    *,
+    file: str,
+    master: str | None,
+    remote: str | None,
+    conf: tuple[str, ...],
+    as_json: bool,
+) -> int | None:
+    """Check a pipeline against its graph and its sources; no rows are read.
+
+    Exits 1 when something is wrong, and tells all of it.
+    """
+    from omnigraph.pipeline.declared.run import Pipeline
+
+    pipeline = Pipeline.of(file)
+    target = _target(scope, pipeline)
+    problems = []
+    try:
+        with target.read() as graph:
+            graph.validate_pipeline(pipeline, spark=spark_settings(master, remote, conf))
+    except BadRequest as error:
+        if not as_json or "problems" not in error.details:
+            raise
+        problems = error.details["problems"]
+    if as_json:
+        write_json(
+            {"uri": target.uri, "pipeline": file, "valid": not problems, "problems": problems}
+        )
+        return EXIT_INVALID if problems else None
+    document = pipeline.document
+    types = {(mapped.kind, mapped.type_name) for mapped in document.mapped}
+    write_text(f"{file} is valid: {len(document.sources)} sources, {len(types)} types")
+    return None
+
+
+def _target(scope: CommandScope, pipeline: Pipeline) -> Target:
+    """The graph that the command line names, else the document."""
+    if scope.store is not None or pipeline.document.graph is None:
+        return target_of(scope, None)
+    return target_of(scope, pipeline.document.graph)

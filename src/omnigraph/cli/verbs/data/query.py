@@ -1,0 +1,64 @@
+"""`omnigraph query`: run a query and print what it returns.
+
+Owns the choice of the format; the formats are elsewhere, and the rows are the engine's.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.parameters import read_params
+from omnigraph.cli.options.query_source import (
+    read_query,
+    source_options,
+    store_of,
+    view_of,
+    view_options,
+)
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.render.formats import FORMATS, Format, ReadOutput, render
+from omnigraph.cli.render.output import write_text
+
+
+@click.command("query", cls=VerbCommand)
+@source_options
+@view_options
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(FORMATS),
+    default="table",
+    help="How rows are printed; table if not given.",
+)
+@json_option
+@click.pass_obj
+def command(
+    scope: CommandScope,
+    *,
+    name: str | None,
+    query: Path | None,
+    query_string: str | None,
+    params: str | None,
+    params_file: Path | None,
+    branch: str | None,
+    snapshot: str | None,
+    timeout: float | None,
+    format_: Format,
+    as_json: bool,
+) -> None:
+    """Run a query and print what it returns.
+
+    NAME chooses one of several queries. The graph is named with --store.
+    """
+    source = read_query(query, query_string)
+    values = read_params(params, params_file)
+    branch, snapshot = view_of(branch, snapshot)
+    with store_of(scope).read() as graph:
+        result = graph.query(
+            source, name, values, branch=branch, snapshot=snapshot, timeout=timeout
+        )
+    for piece in render(ReadOutput.of(result), "json" if as_json else format_):
+        write_text(piece)

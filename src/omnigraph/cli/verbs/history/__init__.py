@@ -1,0 +1,1 @@
+"""Verbs about branches, commits and changes."""

@@ -1,0 +1,145 @@
+"""`omnigraph branch`: list, create, merge and delete the branches of a graph.
+
+Owns the rendering only; which names are allowed and what may be deleted is the
+engine's to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import click
+
+from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.target import target_of, uri_option
+from omnigraph.cli.render.output import diagnose, result_of, write_json, write_note, write_text
+from omnigraph.errors import MergeConflicts
+
+
+@click.group("branch", cls=VerbGroup)
+def command() -> None:
+    """List, create, merge and delete branches."""
+
+
+@command.command("list", cls=VerbCommand)
+@uri_option
+@json_option
+@click.pass_obj
+def list_branches(scope: CommandScope, *, uri: str | None, as_json: bool) -> None:
+    """List the branches by name, main included."""
+    with target_of(scope, uri).read() as graph:
+        names = graph.branches.list()
+    if as_json:
+        write_json({"branches": names})
+    else:
+        write_text("\n".join(names))
+
+
+@command.command("create", cls=VerbCommand)
+@click.argument("name")
+@uri_option
+@click.option(
+    "--from",
+    "from_branch",
+    metavar="B",
+    default="main",
+    help="The branch whose head it starts from; main if not given.",
+)
+@json_option
+@click.pass_obj
+def create_branch(
+    scope: CommandScope, *, name: str, uri: str | None, from_branch: str, as_json: bool
+) -> None:
+    """Create a branch from the head of another. Nothing is copied."""
+    target = target_of(scope, uri)
+    with target.write("branch create", scope) as graph:
+        created = graph.branches.create(name, from_branch)
+    if as_json:
+        body = {"uri": target.uri, "from": from_branch.strip(), "name": created}
+        write_json({**body, "actor_id": scope.actor})
+    else:
+        write_text(f"created branch {created} from {from_branch.strip()}")
+
+
+def _read_resolution(
+    ctx: click.Context, param: click.Parameter, values: Sequence[str]
+) -> str | dict[str, str] | None:
+    """One side for everything, or sides by what stands before the last `=`."""
+    sides = [value for value in values if "=" not in value]
+    if sides and len(values) > 1:
+        raise click.BadParameter(
+            f"{sides[0]!r} settles everything: leave the others out", ctx, param
+        )
+    if sides:
+        return sides[0]
+    return dict(value.rsplit("=", 1) for value in values) or None
+
+
+@command.command("merge", cls=VerbCommand)
+@click.argument("source")
+@uri_option
+@click.option("--into", metavar="B", default="main", help="The target; main if not given.")
+@click.option("--delete-branch", is_flag=True, help="Delete the source after the merge.")
+@click.option(
+    "--resolve",
+    metavar="SIDE|KIND=SIDE|TYPE:ID=SIDE",
+    multiple=True,
+    callback=_read_resolution,
+    help="Which side wins in a conflict, source or target; may be given several times.",
+)
+@click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
+@json_option
+@click.pass_obj
+def merge_branch(
+    scope: CommandScope,
+    *,
+    source: str,
+    uri: str | None,
+    into: str,
+    delete_branch: bool,
+    resolve: str | dict[str, str] | None,
+    dry_run: bool,
+    as_json: bool,
+) -> int:
+    """Merge a branch into another, as one commit, or list all conflicts.
+
+    A dry run that finds conflicts ends with code 1, like a merge.
+    """
+    from omnigraph.cli.render.merges import conflicts_text, merge_body, merge_text
+
+    target = target_of(scope, uri)
+    try:
+        with target.read() if dry_run else target.write("branch merge", scope) as graph:
+            result = graph.branches.merge(
+                source, into, delete_source=delete_branch, resolve=resolve, dry_run=dry_run
+            )
+    except MergeConflicts as error:
+        diagnose("error", f"{source} was not merged into {into}: {error}")
+        write_note(conflicts_text(error.conflicts))
+        return 1
+    with result_of(None if result.commit is None else result.commit.id):
+        if result.branch_delete_error is not None:
+            diagnose("warning", f"branch {source} was not deleted: {result.branch_delete_error}")
+        if as_json:
+            write_json(merge_body(result))
+        else:
+            write_text(merge_text(result))
+    return 1 if result.conflicts else 0
+
+
+@command.command("delete", cls=VerbCommand)
+@click.argument("name")
+@uri_option
+@json_option
+@click.pass_obj
+def delete_branch(scope: CommandScope, *, name: str, uri: str | None, as_json: bool) -> None:
+    """Delete a branch. Commits that only it had are lost."""
+    target = target_of(scope, uri)
+    target.require_consent(f"deleting branch {name}", scope, as_json=as_json)
+    with target.write("branch delete", scope) as graph:
+        deleted = graph.branches.delete(name)
+    if as_json:
+        write_json({"uri": target.uri, "name": deleted, "actor_id": scope.actor})
+    else:
+        write_text(f"deleted branch {deleted}")

@@ -1,0 +1,161 @@
+"""`omnigraph log`: the commits of a branch or of all branches, as a list or drawn as a graph.
+
+Owns the text of a commit and which branches are read; the drawing is commit_graph.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.render.bodies import commit_body
+from omnigraph.cli.render.commit_graph import Line, draw
+from omnigraph.cli.render.commit_order import in_order, nodes_of, parent_ids
+from omnigraph.cli.render.output import write_json, write_text
+from omnigraph.cli.render.tables import printable
+from omnigraph.errors import BranchNotFound
+
+if TYPE_CHECKING:
+    from omnigraph.graph import Graph
+    from omnigraph.manifest.entries import Commit
+
+COLOURS = ("red", "green", "yellow", "blue", "magenta", "cyan")
+PLAIN, MERGE = "*", "M"
+
+
+@dataclass(frozen=True, slots=True)
+class History:
+    """What a log shows, newest first, and the branches by their newest commit."""
+
+    commits: list[Commit]
+    heads: dict[str, list[str]]
+
+    def heads_of(self, commit: Commit) -> list[str]:
+        """The branches whose newest commit this is."""
+        return self.heads.get(commit.id, [])
+
+
+@click.command("log", cls=VerbCommand)
+@uri_argument
+@click.option("--branch", metavar="B", help="The branch; main if not given.")
+@click.option("--all", "every", is_flag=True, help="Every branch.")
+@click.option("--graph", "as_drawing", is_flag=True, help="Draw how the commits descend.")
+@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N.")
+@json_option
+@click.pass_obj
+def command(
+    scope: CommandScope,
+    *,
+    uri: str | None,
+    branch: str | None,
+    every: bool,
+    as_drawing: bool,
+    limit: int | None,
+    as_json: bool,
+) -> None:
+    """Show the history of a branch, or of all: who did what, and what was merged.
+
+    The newest commit is first, and a commit stands before its parents.
+    """
+    if every and branch is not None:
+        raise click.UsageError("--all is every branch: leave --branch out")
+    with target_of(scope, uri).read() as graph:
+        history = _history(graph, None if every else branch or "main")
+    shown = history.commits[:limit]
+    if as_json:
+        write_json({"commits": [_body(commit, history) for commit in shown]})
+    elif as_drawing:
+        write_text("\n".join(_drawn(shown, history)))
+    else:
+        write_text("\n".join(_listed(commit, history) for commit in shown))
+
+
+# -- what is shown -----------------------------------------------------------------------
+
+
+def _history(graph: Graph, branch: str | None) -> History:
+    """The commits that a branch descends from, or all branches when none is named."""
+    names = graph.branches.list()
+    known: dict[str, Commit] = {}
+    for name in names if branch is None else [branch]:
+        try:
+            known |= {commit.id: commit for commit in graph.commits.list(name, merged=True)}
+        except BranchNotFound:
+            if branch is not None:
+                raise
+            continue  # deleted since it was listed
+    return History(in_order(known.values()), _heads(graph, names))
+
+
+def _heads(graph: Graph, names: list[str]) -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name in names:
+        try:
+            found.setdefault(graph.snapshot(name).commit_id, []).append(name)
+        except BranchNotFound:
+            continue  # deleted since it was listed
+    return found
+
+
+# -- as text -----------------------------------------------------------------------------
+
+
+def _body(commit: Commit, history: History) -> dict[str, Any]:
+    return {**commit_body(commit), "heads": history.heads_of(commit)}
+
+
+def _listed(commit: Commit, history: History) -> str:
+    text = _text(commit, history)
+    if commit.merged_parent_id is None:
+        return f"{PLAIN} {text}"
+    return f"{MERGE} {text}, parents {' '.join(parent_ids(commit))}"
+
+
+def _drawn(commits: Sequence[Commit], history: History) -> list[str]:
+    texts = {commit.id: _text(commit, history) for commit in commits}
+    lines = draw(nodes_of(commits))
+    return [_coloured(line) + (f" {texts[line.node]}" if line.node else "") for line in lines]
+
+
+def _coloured(line: Line) -> str:
+    """The line with a colour for each column; printing leaves it out where none belongs."""
+    cells = line.cells[: len(line.text)]
+    return "".join(
+        cell.character
+        if cell.column is None
+        else click.style(cell.character, fg=COLOURS[cell.column % len(COLOURS)])
+        for cell in cells
+    )
+
+
+def _text(commit: Commit, history: History) -> str:
+    parts = [commit.id, _time(commit.created_at)]
+    if commit.actor is not None:
+        parts.append(printable(commit.actor))
+    if heads := history.heads_of(commit):
+        parts.append(click.style(f"({', '.join(heads)})", bold=True))
+    parts.append(_operation(commit))
+    return " ".join(part for part in parts if part)
+
+
+def _operation(commit: Commit) -> str:
+    """What made the commit, as far as it was noted."""
+    noted = commit.metadata
+    if commit.merged_parent_id is not None:
+        return printable(f"merge of {noted['source']}" if "source" in noted else "merge")
+    if commit.parent_id is None:
+        return "init"
+    words = [str(noted[name]) for name in ("operation", "mode") if name in noted]
+    return printable(" ".join(words))
+
+
+def _time(microseconds: int) -> str:
+    moment = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

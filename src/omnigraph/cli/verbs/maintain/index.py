@@ -1,0 +1,141 @@
+"""`omnigraph index`: build the indexes of a branch, and see what they cover.
+
+Owns the rendering only; which indexes there are is the engine's to say.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.render.output import write_json, write_text
+from omnigraph.cli.render.tables import render_table
+
+if TYPE_CHECKING:
+    from omnigraph.maintain.index_reports import IndexReport, IndexState, IndexStatus
+
+_branch_option = click.option(
+    "--branch", metavar="B", default="main", help="The branch; main if not given."
+)
+
+
+@click.group("index", cls=VerbGroup)
+def command() -> None:
+    """Build the indexes that a schema asks for, and see what they cover."""
+
+
+@command.command("ensure", cls=VerbCommand)
+@uri_argument
+@_branch_option
+@json_option
+@click.pass_obj
+def ensure(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool) -> None:
+    """Build missing indexes, and extend those that lag, as one commit.
+
+    No row changes, writers go on meanwhile, and without anything to do there is no commit.
+    """
+    target = target_of(scope, uri)
+    with target.write("index ensure", scope) as graph:
+        report = graph.ensure_indices(branch)
+    if as_json:
+        write_json(_report_body(target.uri, report))
+    else:
+        write_text(_report_text(report))
+
+
+@command.command("status", cls=VerbCommand)
+@uri_argument
+@_branch_option
+@json_option
+@click.pass_obj
+def status(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool) -> None:
+    """Show every index: what it covers, or why it is not there.
+
+    Rows that an index does not cover yet are found all the same, only not as fast.
+    """
+    target = target_of(scope, uri)
+    with target.read() as graph:
+        found = graph.index_status(branch)
+    if as_json:
+        write_json(_status_body(target.uri, found))
+    else:
+        write_text(_status_text(found))
+
+
+def _report_body(uri: str, report: IndexReport) -> dict[str, Any]:
+    return {
+        "uri": uri,
+        "branch": report.branch,
+        "graph_commit_id": report.commit_id,
+        "changes": [
+            {
+                "type_key": change.type_key,
+                "property": change.property,
+                "kind": change.kind,
+                "action": change.action,
+                "rows": change.rows,
+            }
+            for change in report.changes
+        ],
+        "pending": [
+            {"type_key": one.type_key, "property": one.property, "reason": one.reason}
+            for one in report.pending
+        ],
+    }
+
+
+def _report_text(report: IndexReport) -> str:
+    rows: list[tuple[object, ...]] = [
+        (change.type_key, change.property, change.kind, change.action, change.rows, None)
+        for change in report.changes
+    ]
+    rows += [
+        (one.type_key, one.property, None, "pending", None, one.reason) for one in report.pending
+    ]
+    columns = ("type", "property", "index", "what was done", "rows", "reason")
+    count = len(report.changes)
+    done = (
+        "nothing to do: no commit"
+        if report.commit_id is None
+        else f"{count} index{'' if count == 1 else 'es'} in commit {report.commit_id}"
+    )
+    return f"{render_table(columns, rows)}\n{done}"
+
+
+def _status_body(uri: str, found: IndexStatus) -> dict[str, Any]:
+    return {
+        "uri": uri,
+        "branch": found.branch,
+        "graph_commit_id": found.commit_id,
+        "indexes": [
+            {
+                "type_key": index.type_key,
+                "property": index.property,
+                "kind": index.kind,
+                "state": index.state,
+                "rows_covered": index.rows_covered,
+                "rows_total": index.rows_total,
+                "uncovered_fragments": index.uncovered_fragments,
+                "segments": index.segments,
+                "size_bytes": index.size_bytes,
+                "why": index.why,
+                "reason": index.reason,
+            }
+            for index in found.indexes
+        ],
+    }
+
+
+def _status_text(found: IndexStatus) -> str:
+    columns = ("type", "property", "index", "rows covered", "state", "reason")
+    table = render_table(columns, [_row(index) for index in found.indexes])
+    return f"branch {found.branch}, commit {found.commit_id}\n{table}"
+
+
+def _row(index: IndexState) -> tuple[object, ...]:
+    covered = f"{index.rows_covered:,} of {index.rows_total:,}"
+    return (index.type_key, index.property, index.kind, covered, index.state, index.reason)

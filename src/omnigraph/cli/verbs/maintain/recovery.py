@@ -1,0 +1,82 @@
+"""`omnigraph recovery`: what became of writes that did not finish.
+
+Owns the rendering only; nothing is swept or mended here.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.render.output import write_json, write_text
+from omnigraph.cli.render.tables import render_table
+
+if TYPE_CHECKING:
+    from omnigraph.write.recovery.audit import Recovery, TableOutcome
+
+
+@click.group("recovery", cls=VerbGroup)
+def command() -> None:
+    """Look at what became of writes that did not finish."""
+
+
+@command.command("list", cls=VerbCommand)
+@uri_argument
+@json_option
+@click.pass_obj
+def list_recoveries(scope: CommandScope, *, uri: str | None, as_json: bool) -> None:
+    """List the recovered writes of a graph, newest first."""
+    with target_of(scope, uri).read() as graph:
+        found = graph.recoveries()
+    if as_json:
+        write_json({"recoveries": [_body(recovery) for recovery in found]})
+    else:
+        columns = ("operation", "outcome", "writer", "actor", "commit", "recovered", "tables")
+        write_text(render_table(columns, [_row(recovery) for recovery in found]))
+
+
+def _body(recovery: Recovery) -> dict[str, Any]:
+    return {
+        "graph_commit_id": recovery.graph_commit_id,
+        "recovery_kind": recovery.recovery_kind,
+        "recovery_for_actor": recovery.recovery_for_actor,
+        "operation_id": recovery.operation_id,
+        "writer_kind": recovery.writer_kind,
+        "tables": [
+            {
+                "table_key": table.table_key,
+                "from_version": table.from_version,
+                "to_version": table.to_version,
+            }
+            for table in recovery.tables
+        ],
+        "created_at": recovery.created_at,
+    }
+
+
+def _row(recovery: Recovery) -> tuple[object, ...]:
+    return (
+        recovery.operation_id,
+        recovery.recovery_kind,
+        recovery.writer_kind,
+        recovery.recovery_for_actor,
+        recovery.graph_commit_id,
+        _time(recovery.created_at),
+        ", ".join(map(_versions, recovery.tables)),
+    )
+
+
+def _versions(table: TableOutcome) -> str:
+    if table.from_version == table.to_version:
+        return f"{table.table_key} {table.to_version}"
+    return f"{table.table_key} {table.from_version} → {table.to_version}"
+
+
+def _time(microseconds: int) -> str:
+    moment = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,1 @@
+"""Verbs about schemas and query files."""

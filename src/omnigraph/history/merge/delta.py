@@ -1,0 +1,150 @@
+"""Footprints: what the two sides of a merge did to a type, as far as other rows care.
+
+Owns the ids, ends and unique values of the rows concerned, nothing else of them: that
+is all the rules about several rows look at, and it is held in memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.history.changed_rows import ChangedRows, changed_rows
+from omnigraph.history.merge.merge_tables import MergeTables
+from omnigraph.history.merge.resolution import Side
+from omnigraph.history.merge.rows import MergedRows
+from omnigraph.write.change.change_set import without
+from omnigraph.write.change.type_batch import EntityType
+
+
+@dataclass(frozen=True, slots=True)
+class MergeDelta:
+    """One type after the merge, seen from the target.
+
+    ``written`` are the rows the merge brings, ``deleted`` the ids it removes. ``kept`` are the
+    rows that the target has changed since the base and that stay, ``lost`` the ids that the
+    target has deleted and that stay away. The sources of edges that either side changed are
+    ``source_ends`` and ``target_ends``.
+    """
+
+    type: EntityType
+    written: pa.Table
+    deleted: pa.Array
+    kept: pa.Table
+    lost: pa.Array
+    source_ends: pa.Array
+    target_ends: pa.Array
+    combined: pa.Array
+
+    def settled(self, side: Side, ids: pa.Array, rows: pa.Table) -> MergeDelta:
+        """After these ids were made what they are in one side, which has these rows of them."""
+        there = rows.select(self.written.column_names).cast(self.written.schema)
+        absent = ids.filter(pc.invert(pc.is_in(ids, value_set=_ids(there))))
+        written, kept = without(self.written, ids), without(self.kept, ids)
+        deleted, lost = _minus(self.deleted, ids), _minus(self.lost, ids)
+        if side == "source":
+            written = pa.concat_tables([written, there])
+            deleted = pa.concat_arrays([deleted, absent])
+        else:
+            kept = pa.concat_tables([kept, there])
+            lost = pa.concat_arrays([lost, absent])
+        combined = _minus(self.combined, ids)
+        return replace(
+            self, written=written, deleted=deleted, kept=kept, lost=lost, combined=combined
+        )
+
+
+def footprint_of_merged(sides: MergeTables, merged: Iterable[MergedRows]) -> MergeDelta:
+    """The footprint of a type that both sides changed."""
+    columns = sides.narrow
+    written: list[pa.Table] = []
+    deleted: list[pa.Array] = []
+    kept: list[pa.Table] = []
+    lost: list[pa.Array] = []
+    ends: list[pa.Array] = []
+    target_ends: list[pa.Array] = []
+    combined: list[pa.Array] = []
+    for step in merged:
+        rows = pa.concat_tables([step.updated.select(columns), step.inserted.select(columns)])
+        written.append(rows)
+        deleted.append(_ids(step.deleted))
+        gone = step.gone.column("id")
+        stays = [
+            without(part.select(columns), gone)
+            for part in (step.target.inserted, step.target.after)
+        ]
+        kept += stays
+        lost.append(_ids(without(step.target.deleted, step.inserted.column("id"))))
+        ends += _ends(step.source)
+        target_ends += _ends(step.target)
+        combined.append(step.combined)
+    return MergeDelta(
+        sides.type,
+        _table(written, sides, columns),
+        _array(deleted),
+        _table(kept, sides, columns),
+        _array(lost),
+        _array(ends),
+        _array(target_ends),
+        _array(combined),
+    )
+
+
+def footprint_of_source(sides: MergeTables) -> MergeDelta:
+    """The footprint of a type that only the source changed, and that is taken as it is."""
+    columns = sides.narrow
+    steps = list(changed_rows(sides.base, sides.source, columns))
+    return MergeDelta(
+        sides.type,
+        _table([part for step in steps for part in (step.inserted, step.after)], sides, columns),
+        _array([_ids(step.deleted) for step in steps]),
+        _table([], sides, columns),
+        _array([]),
+        _array([end for step in steps for end in _ends(step)]),
+        _array([]),
+        _array([]),
+    )
+
+
+def footprint_of_target(sides: MergeTables) -> MergeDelta:
+    """The footprint of a type that only the target changed, and that stays as it is."""
+    columns = sides.narrow
+    steps = list(changed_rows(sides.base, sides.target, columns))
+    return MergeDelta(
+        sides.type,
+        _table([], sides, columns),
+        _array([]),
+        _table([part for step in steps for part in (step.inserted, step.after)], sides, columns),
+        _array([_ids(step.deleted) for step in steps]),
+        _array([]),
+        _array([end for step in steps for end in _ends(step)]),
+        _array([]),
+    )
+
+
+def _ends(changes: ChangedRows) -> list[pa.Array]:
+    """The sources of the edges that a side added, changed or removed."""
+    parts = (changes.inserted, changes.before, changes.after, changes.deleted)
+    if "src" not in changes.inserted.column_names:
+        return []
+    return [part.column("src").combine_chunks() for part in parts]
+
+
+def _ids(rows: pa.Table) -> pa.Array:
+    return rows.column("id").combine_chunks()
+
+
+def _table(parts: Sequence[pa.Table], sides: MergeTables, columns: list[str]) -> pa.Table:
+    schema = pa.schema([sides.target.schema.field(name).remove_metadata() for name in columns])
+    return pa.concat_tables([schema.empty_table(), *(part.cast(schema) for part in parts)])
+
+
+def _array(parts: Sequence[pa.Array]) -> pa.Array:
+    return pa.concat_arrays([pa.array([], pa.string()), *parts])
+
+
+def _minus(ids: pa.Array, others: pa.Array) -> pa.Array:
+    return _ids(without(pa.table({"id": ids}), others))

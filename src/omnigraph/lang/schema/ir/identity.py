@@ -1,0 +1,251 @@
+"""Identity: which declaration is which, across versions of a schema.
+
+Owns stable ids: they are kept by exact name or by `@rename_from`, allocated from
+one counter and never reused. Never compares what declarations say (migration.py).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Literal
+
+from omnigraph.errors import SchemaError
+from omnigraph.lang.cursor import shorten
+from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean
+from omnigraph.lang.schema.ir.document import MAX_ID
+from omnigraph.lang.schema.ir.identified import Ids, identified
+from omnigraph.lang.schema.ir.ir import IRInterface, IRType, SchemaIR, TypeKind
+from omnigraph.lang.schema.ir.reader import is_domain, validate_ir
+from omnigraph.lang.schema.ir.shape import (
+    EdgeShape,
+    InterfaceShape,
+    NodeShape,
+    PropertyShape,
+    RenameHint,
+    Shape,
+)
+from omnigraph.lang.source import Span
+
+ReportCode = Literal["inert_initialization_rename_hint", "ignored_exact_match_rename_hint"]
+
+
+@dataclass(frozen=True, slots=True)
+class HintReport:
+    """A rename hint that changed nothing, and why."""
+
+    code: ReportCode
+    entity: str
+    former: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Resolution:
+    """The schema with identity; ``reports`` are notes, not mistakes."""
+
+    ir: SchemaIR
+    reports: tuple[HintReport, ...] = ()
+
+
+def resolve(
+    shape: Shape, accepted: SchemaIR | None, *, domain: str, reporter: Reporter
+) -> Resolution:
+    """Give every declaration its identity.
+
+    Without an accepted IR everything is new. Hints that do not resolve are reported
+    where they stand and raised together; a contradiction in what is stored is a
+    SchemaError without a place.
+    """
+    if not is_domain(domain):
+        raise SchemaError(
+            f"invalid schema identity domain `{domain[:40]}`: expected an upper-case ULID"
+        )
+    if accepted is not None:
+        validate_ir(accepted)
+        if accepted.schema_identity_domain != domain:
+            raise SchemaError(
+                "invalid schema identity domain: "
+                f"the accepted schema belongs to {accepted.schema_identity_domain}, not {domain}"
+            )
+    resolver = _Resolver(accepted, reporter)
+    matches = resolver.match_types(shape)
+    kept = resolver.match_properties(shape, matches)
+    reporter.raise_if_any()
+    counter = _Counter(accepted.next_identity_id if accepted is not None else 1)
+    ids = _allocate(shape, matches, kept, counter)
+    ir = identified(shape, ids, domain=domain, following=counter.following)
+    return Resolution(ir, tuple(resolver.reports))
+
+
+def table_path(kind: Literal["node", "edge"], type_id: int, incarnation: int) -> str:
+    """The directory of a table: named by identity, so that a rename moves nothing."""
+    return f"{kind}s/{type_id:016x}-{incarnation:016x}"
+
+
+# -- matching -----------------------------------------------------------------------
+
+_TypeShape = InterfaceShape | NodeShape | EdgeShape
+_TypeKey = tuple[TypeKind, str]
+_Matches = dict[_TypeKey, IRType]
+_Kept = dict[tuple[TypeKind, str, str], int]
+
+
+def _each_type(shape: Shape) -> Iterator[tuple[TypeKind, _TypeShape]]:
+    """Every type in allocation order: interfaces, nodes, edges, each by name."""
+    for interface in shape.interfaces:
+        yield "interface", interface
+    for node in shape.nodes:
+        yield "node", node
+    for edge in shape.edges:
+        yield "edge", edge
+
+
+class _Resolver:
+    def __init__(self, accepted: SchemaIR | None, reporter: Reporter) -> None:
+        self.initial = accepted is None
+        self.reporter = reporter
+        self.reports: list[HintReport] = []
+        types = () if accepted is None else tuple(accepted.types())
+        self.types: dict[_TypeKey, IRType] = {(found.kind, found.name): found for found in types}
+        self.kinds_of: dict[str, set[TypeKind]] = {}
+        self.owners_of: dict[str, list[str]] = {}
+        for found in types:
+            self.kinds_of.setdefault(found.name, set()).add(found.kind)
+            for property_ in found.properties:
+                self.owners_of.setdefault(property_.name, []).append(found.name)
+
+    def error(self, hint: RenameHint, problem: str, *, near: Iterator[str] | None = None) -> None:
+        if self.reporter.full:
+            return
+        self.reporter.report(
+            hint.span,
+            f'`@rename_from("{shorten(hint.former)}")` {problem}',
+            phase=Phase.CATALOG,
+            hint=None if near is None else did_you_mean(hint.former, near),
+        )
+
+    def note(self, code: ReportCode, entity: str, hint: RenameHint) -> None:
+        if not hint.inherited:
+            self.reports.append(HintReport(code, entity, hint.former, hint.span))
+
+    def match_types(self, shape: Shape) -> _Matches:
+        matches: _Matches = {}
+        desired = {(kind, found.name) for kind, found in _each_type(shape)}
+        claimed: set[_TypeKey] = set()
+        for kind, found in _each_type(shape):
+            hint = None if isinstance(found, InterfaceShape) else found.hint
+            entity = f"{kind}:{found.name}"
+            exact = self.types.get((kind, found.name))
+            if exact is not None:
+                matches[kind, found.name] = exact
+                if hint is not None:
+                    self.note("ignored_exact_match_rename_hint", entity, hint)
+            elif hint is not None and self.initial:
+                self.note("inert_initialization_rename_hint", entity, hint)
+            elif hint is not None:
+                former = (kind, hint.former)
+                if former not in self.types:
+                    self.unknown_type(kind, hint)
+                elif former in desired or former in claimed:
+                    self.error(
+                        hint, f"claims the {kind} type `{shorten(hint.former)}`, which is taken"
+                    )
+                else:
+                    claimed.add(former)
+                    matches[kind, found.name] = self.types[former]
+        return matches
+
+    def unknown_type(self, kind: TypeKind, hint: RenameHint) -> None:
+        others = sorted(self.kinds_of.get(hint.former, ()))
+        if others:
+            self.error(hint, f"crosses kinds, from {others[0]} to {kind}")
+            return
+        near = (name for known, name in self.types if known == kind)
+        self.error(hint, f"names no accepted {kind} type", near=near)
+
+    def match_properties(self, shape: Shape, matches: _Matches) -> _Kept:
+        kept: _Kept = {}
+        for kind, found in _each_type(shape):
+            owner = matches.get((kind, found.name))
+            known = {} if owner is None else {p.name: p.property_id for p in owner.properties}
+            taken = {property_.name for property_ in found.properties}
+            for property_ in found.properties:
+                entity = f"{kind}:{found.name}.{property_.name}"
+                former = property_.name
+                if property_.hint is not None and former not in known:
+                    former = self.former_name(entity, property_.hint, owner, known, taken)
+                elif property_.hint is not None:
+                    self.note("ignored_exact_match_rename_hint", entity, property_.hint)
+                if former in known:
+                    kept[kind, found.name, property_.name] = known[former]
+        return kept
+
+    def former_name(
+        self,
+        entity: str,
+        hint: RenameHint,
+        owner: IRType | None,
+        known: Mapping[str, int],
+        taken: set[str],
+    ) -> str:
+        """The accepted name a property hint leads to, or the empty string."""
+        if hint.former in known and hint.former not in taken:
+            taken.add(hint.former)
+            return hint.former
+        if hint.inherited:
+            # An interface speaks for all its nodes; where it does not apply it says nothing.
+            return ""
+        if self.initial:
+            self.note("inert_initialization_rename_hint", entity, hint)
+        elif hint.former in known:
+            self.error(hint, f"claims the property `{shorten(hint.former)}`, which is taken")
+        elif owner is None:
+            self.error(hint, "stands on a property of a new type, which has no former names")
+        elif hint.former in self.owners_of:
+            other = self.owners_of[hint.former][0]
+            self.error(hint, f"names a property of `{shorten(other)}`: properties cannot move")
+        else:
+            self.error(hint, "names no accepted property of this type", near=iter(known))
+        return ""
+
+
+# -- allocation ---------------------------------------------------------------------
+
+
+class _Counter:
+    def __init__(self, following: int) -> None:
+        self.following = following
+
+    def take(self) -> int:
+        identity = self.following
+        # The successor must be storable too, so the largest id is never handed out.
+        if identity >= MAX_ID:
+            raise SchemaError("the schema identity allocator is exhausted")
+        self.following += 1
+        return identity
+
+
+def _allocate(shape: Shape, matches: _Matches, kept: _Kept, counter: _Counter) -> Ids:
+    types: dict[_TypeKey, int] = {}
+    owners: list[tuple[int, TypeKind, str, tuple[PropertyShape, ...]]] = []
+    for kind, found in _each_type(shape):
+        match = matches.get((kind, found.name))
+        type_id = match.type_id if match is not None else counter.take()
+        types[kind, found.name] = type_id
+        owners.append((type_id, kind, found.name, found.properties))
+    owners.sort(key=lambda owner: owner[0])
+    properties = dict(kept)
+    for _, kind, name, shapes in owners:
+        for property_ in shapes:
+            key = (kind, name, property_.name)
+            if key not in properties:
+                properties[key] = counter.take()
+    incarnations: dict[_TypeKey, int] = {}
+    for _, kind, name, _ in owners:
+        match = matches.get((kind, name))
+        if match is not None and not isinstance(match, IRInterface):
+            incarnations[kind, name] = match.table_incarnation_id
+        elif kind != "interface":
+            incarnations[kind, name] = counter.take()
+    return Ids(types, properties, incarnations)

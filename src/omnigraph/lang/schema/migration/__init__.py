@@ -1,0 +1,1 @@
+"""From one schema to the next: steps and the plan."""

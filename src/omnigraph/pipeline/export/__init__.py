@@ -1,0 +1,1 @@
+"""Exports on Spark: one snapshot as a directory of files."""

@@ -1,0 +1,1 @@
+"""Checking a load on Spark: the rules that look at many rows, as tasks."""

@@ -1,0 +1,193 @@
+"""Claims: what a load on Spark depends on, should others publish before it does.
+
+Owns which changes of a base leave its verdict standing. A load may have been at work for
+long and its input may be large: only the rows that were added or lost since are looked at,
+and asked of the directories that the check has left.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.pipeline.load.check.key_columns import KeySource, key_texts
+from omnigraph.pipeline.load.check.key_index import KeyIndex
+from omnigraph.pipeline.load.check.set_rules import tuples_name
+from omnigraph.pipeline.load.stage.staged_types import StagedType
+from omnigraph.storage.tables.fragment_delta import FragmentDelta, fragment_delta
+from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.load.changes import LoadMode
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.read_set import Dependency, RecordedRead, WholeTable
+from omnigraph.write.rules.uniqueness import constraints_of
+
+# So many ends of staged edges are looked through for nodes that went; then it takes too long.
+MAX_SCANNED = 4_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Changed:
+    """The tables of one type before and after."""
+
+    delta: FragmentDelta
+
+    @classmethod
+    def of(cls, key: str, before: Base, after: Base) -> _Changed | None:
+        old, new = before.table(key), after.table(key)
+        if old.table.pin.version == new.table.pin.version:
+            return None
+        return cls(fragment_delta(old.table, new.table))
+
+    def came(self) -> pa.Array:
+        """The ids of the rows that came, were changed or have only moved."""
+        return _combined(self.delta.rows(["id"]).column("id"))
+
+    def went(self) -> pa.Array:
+        """The ids of the rows that went, were changed or have only moved."""
+        return _combined(self.delta.lost(["id"]).column("id"))
+
+
+@dataclass(frozen=True, slots=True)
+class ReplacedRowsUnchanged:
+    """The stored rows that have an id of the load's stay the same ones.
+
+    They may change, since they are replaced as a whole, and lie elsewhere.
+    """
+
+    type_key: str
+    ids: KeyIndex
+
+    def holds(self, before: Base, after: Base) -> bool:
+        """Compare the ids of the rows that came and went."""
+        changed = _Changed.of(self.type_key, before, after)
+        if changed is None:
+            return True
+        came, went = (
+            ids.filter(pa.array(self.ids.has(ids))) for ids in (changed.came(), changed.went())
+        )
+        return bool(came.sort().equals(went.sort()))
+
+
+@dataclass(frozen=True, slots=True)
+class KeysStillAbsent:
+    """Nobody adds a row that holds one of these keys, and is not ``replaced`` by the load."""
+
+    type_key: str
+    type: EntityType
+    members: tuple[str, ...]
+    keys: KeyIndex
+    replaced: KeyIndex | None
+
+    def holds(self, before: Base, after: Base) -> bool:
+        """Look up the keys of the rows that came."""
+        changed = _Changed.of(self.type_key, before, after)
+        if changed is None:
+            return True
+        names = list(dict.fromkeys(("id", *self.members)))
+        rows = changed.delta.rows(names).combine_chunks()
+        if self.replaced is not None:
+            rows = rows.filter(pa.array(~self.replaced.has(_combined(rows.column("id")))))
+        keys = key_texts(self.type, self.members, rows).drop_null()
+        return not self.keys.has(keys).any()
+
+
+@dataclass(frozen=True, slots=True)
+class EndpointsStillPresent:
+    """No stored node is deleted that one of these columns of staged edges leads to."""
+
+    type_key: str
+    ends: tuple[tuple[KeySource, str], ...]
+
+    def holds(self, before: Base, after: Base) -> bool:
+        """Look for the nodes that went and have not come again."""
+        changed = _Changed.of(self.type_key, before, after)
+        if changed is None:
+            return True
+        went = changed.went()
+        went = went.filter(pc.invert(pc.is_in(went, value_set=changed.came())))
+        if not len(went):
+            return True
+        if sum(edges.rows for edges, _ in self.ends) > MAX_SCANNED:
+            return False
+        return not any(
+            pc.any(pc.is_in(rows.column(column), value_set=went), min_count=0).as_py()
+            for edges, column in self.ends
+            for rows in edges.read((column,))
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EdgesStillPresent:
+    """No stored edge of a type is deleted: its source might have too few."""
+
+    type_key: str
+
+    def holds(self, before: Base, after: Base) -> bool:
+        """Whether all rows are where they were."""
+        changed = _Changed.of(self.type_key, before, after)
+        return changed is None or not changed.delta.lost(["id"]).num_rows
+
+
+def claims_of(
+    staged: Mapping[str, StagedType],
+    directories: Mapping[str, KeyIndex],
+    *,
+    mode: LoadMode,
+    touched: Collection[str],
+    base: Base,
+) -> Iterator[Dependency]:
+    """What must still be so when the load is published."""
+    if mode == "overwrite":
+        yield from _whole_tables(touched, base)
+    else:
+        for key, one in staged.items():
+            yield from _rows(key, one, directories)
+    for end in base.catalog.nodes:
+        key = f"node:{end}"
+        if f"stored:{key}" in directories:
+            yield EndpointsStillPresent(key, tuple(_ends(end, staged)))
+
+
+def _rows(
+    key: str, staged: StagedType, directories: Mapping[str, KeyIndex]
+) -> Iterator[Dependency]:
+    """What the staged rows of a type depend on among the stored ones."""
+    ids = directories.get(f"ids:{key}") if staged.has_given_ids else None
+    if ids is not None:
+        yield ReplacedRowsUnchanged(key, ids)
+    for rule in constraints_of(staged.type):
+        tuples = directories.get(tuples_name(key, rule))
+        if tuples is not None:
+            yield KeysStillAbsent(key, rule.type, rule.members, tuples, ids)
+    sources = directories.get(f"sources:{key}")
+    if sources is not None:
+        yield KeysStillAbsent(key, staged.type, ("src",), sources, ids)
+        if isinstance(staged.type, EdgeType) and staged.type.min_out:
+            yield EdgesStillPresent(key)
+
+
+def _ends(name: str, staged: Mapping[str, StagedType]) -> Iterator[tuple[KeySource, str]]:
+    """Where staged edges name nodes of a type."""
+    for one in staged.values():
+        if isinstance(one.type, EdgeType):
+            for column, end in (("src", one.type.source), ("dst", one.type.target)):
+                if end == name:
+                    yield one.source(), column
+
+
+def _whole_tables(touched: Collection[str], base: Base) -> Iterator[Dependency]:
+    """What is replaced as a whole, and the stored edges of its nodes."""
+    keys = set(touched)
+    for name, edge in base.catalog.edges.items():
+        if not keys.isdisjoint({f"node:{edge.source}", f"node:{edge.target}"}):
+            keys.add(f"edge:{name}")
+    for key in sorted(keys):
+        yield RecordedRead(key, WholeTable())
+
+
+def _combined(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()

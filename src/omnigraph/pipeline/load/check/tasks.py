@@ -1,0 +1,316 @@
+"""Probes: what one task finds out about some fragments by asking directories.
+
+Owns one question per class. Each looks at whole columns, keeps what it found in the staging
+area and answers with a few words.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.pipeline.load.check.key_columns import KeySource, key_texts, member_texts
+from omnigraph.pipeline.load.check.key_index import KeyIndex
+from omnigraph.pipeline.load.check.violations import RuleViolations, SetRule, by_fragment, verdict
+from omnigraph.storage.tables.table import ROW_ADDRESS
+from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.rules.key_conflicts import key_text
+from omnigraph.write.rules.references import endpoint_text
+from omnigraph.write.rules.uniqueness import Constraint
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What a probe found: a verdict, or a table of rows by the probe's own name for it."""
+
+    verdict: RuleViolations | None = None
+    table: str | None = None
+    count: int = 0
+
+
+class CheckTask(Protocol):
+    """One question about some fragments."""
+
+    def ask(self) -> CheckResult:
+        """Find out."""
+
+
+def ask(probe: CheckTask) -> CheckResult:
+    """What a task does."""
+    return probe.ask()
+
+
+@dataclass(frozen=True, slots=True)
+class MissingEnds:
+    """Edges whose end is in none of the directories of nodes."""
+
+    rule: SetRule
+    edges: KeySource
+    column: str
+    end: str
+    nodes: tuple[KeyIndex, ...]
+    shown: int
+    strays: bool = False
+    """The edges are stored ones, and no staged row is to blame."""
+
+    def ask(self) -> CheckResult:
+        """Look every end up."""
+        found = []
+        area = self.nodes[0].area
+        for rows in self.edges.read((self.column,)):
+            lost = ~self._known(rows.column(self.column).combine_chunks())
+            if lost.any():
+                found.append(rows.filter(pa.array(lost)))
+        if not found:
+            return CheckResult()
+        missing = pa.concat_tables(found)
+        shown = missing.slice(0, self.shown)
+        texts = shown.column(self.column).to_pylist()
+        messages = [endpoint_text(self.column, text, self.end) for text in texts]
+        ids = rows_at(self.edges, shown.column(ROW_ADDRESS).to_numpy(), ("id",)).column("id")
+        table = _table(missing, messages, ids)
+        return CheckResult(verdict(area, self.rule, table, self.shown, strays=self.strays))
+
+    def _known(self, ends: pa.Array) -> np.ndarray:
+        known = self.nodes[0].has(ends)
+        for directory in self.nodes[1:]:
+            missed = np.flatnonzero(~known)
+            if len(missed):
+                known[missed] = directory.has(ends.take(pa.array(missed)))
+        return known
+
+
+def _table(rows: pa.Table, messages: Sequence[str], entities: pa.ChunkedArray) -> pa.Table:
+    """Verdict rows: the messages of the first ones are enough, the others are only counted."""
+    count = rows.num_rows
+    padded = pa.array([*messages, *([None] * (count - len(messages)))], pa.string())
+    named = pa.chunked_array(
+        [*entities.chunks, pa.nulls(count - len(entities), pa.string())], pa.string()
+    )
+    return pa.table({"address": rows.column(ROW_ADDRESS), "message": padded, "entity": named})
+
+
+@dataclass(frozen=True, slots=True)
+class StoredMatches:
+    """Stored rows whose id is one of the staged ones: where they lie, and which row has it."""
+
+    stored: KeySource
+    ids: KeyIndex
+
+    def ask(self) -> CheckResult:
+        """Look every stored id up."""
+        found = []
+        for rows in self.stored.read(("id",)):
+            hits = self.ids.find(rows.column("id").combine_chunks())
+            if hits.num_rows:
+                own = rows.take(hits.column("at"))
+                staged = hits.select(["fragment", "row"])
+                found.append(
+                    own.append_column("fragment", staged.column("fragment")).append_column(
+                        "row", staged.column("row")
+                    )
+                )
+        if not found:
+            return CheckResult()
+        matches = pa.concat_tables(found)
+        name = self.ids.area.write_table("matches", matches)
+        return CheckResult(table=name, count=matches.num_rows)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredClashes:
+    """Stored rows that hold a staged tuple and stay as they are: the staged rows are to blame."""
+
+    rule: SetRule
+    constraint: Constraint
+    stored: KeySource
+    tuples: KeyIndex
+    written: KeyIndex | None
+    staged: KeySource
+    shown: int
+
+    def ask(self) -> CheckResult:
+        """Look every stored tuple up."""
+        members = self.constraint.members
+        found = []
+        for rows in self.stored.read(tuple(dict.fromkeys(("id", *members)))):
+            keys = key_texts(self.constraint.type, members, rows)
+            rows = rows.filter(keys.is_valid())  # noqa: PLW2901 - only these have a tuple
+            hits = self.tuples.find(keys.drop_null())
+            own = rows.take(hits.column("at"))
+            ids = own.column("id").combine_chunks()
+            left = ~_is_left_out(self.staged, _address(hits))
+            if self.written is not None:
+                left &= ~self.written.has(ids)
+            if left.any():
+                clash = {ROW_ADDRESS: _address(hits), "holder": own.column("id")}
+                found.append(pa.table(clash).filter(pa.array(left)))
+        if not found:
+            return CheckResult()
+        clashes = pa.concat_tables(found).sort_by(ROW_ADDRESS)
+        shown = clashes.slice(0, self.shown)
+        rows = rows_at(self.staged, shown.column(ROW_ADDRESS).to_numpy(), ("id", *members))
+        holders = shown.column("holder").to_pylist()
+        messages = unique_texts(self.constraint, holders, rows)
+        table = _table(clashes, messages, rows.column("id"))
+        return CheckResult(verdict(self.tuples.area, self.rule, table, self.shown))
+
+
+@dataclass(frozen=True, slots=True)
+class DuplicateKeys:
+    """Staged rows that repeat the tuple of an earlier one."""
+
+    rule: SetRule
+    constraint: Constraint
+    tuples: KeyIndex
+    staged: KeySource
+    shown: int
+
+    def ask(self) -> CheckResult:
+        """Tell each of them with the id of the first."""
+        repeats = self.tuples.repeats().sort_by("address")
+        shown = repeats.slice(0, self.shown)
+        columns = tuple(dict.fromkeys(("id", *self.constraint.members)))
+        rows = rows_at(self.staged, shown.column("address").to_numpy(), columns)
+        first = rows_at(self.staged, shown.column("kept").to_numpy(), ("id",))
+        messages = unique_texts(self.constraint, first.column("id").to_pylist(), rows)
+        named = repeats.rename_columns([ROW_ADDRESS, "kept"])
+        return CheckResult(
+            verdict(
+                self.tuples.area,
+                self.rule,
+                _table(named, messages, rows.column("id")),
+                self.shown,
+            )
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class IdClashes:
+    """Staged rows whose ids a strict load may not meet; they are known by address."""
+
+    rule: SetRule
+    type: EntityType
+    problem: str
+    ids: KeyIndex
+    staged: KeySource
+    addresses: str
+    shown: int
+
+    def ask(self) -> CheckResult:
+        """Tell each of them."""
+        area = self.ids.area
+        clashing = area.read_table(self.addresses).sort_by(ROW_ADDRESS)
+        shown = clashing.slice(0, self.shown)
+        rows = rows_at(self.staged, shown.column(ROW_ADDRESS).to_numpy(), ("id",))
+        ids = rows.column("id")
+        messages = [key_text(id_, self.problem, self.type.name) for id_ in ids.to_pylist()]
+        return CheckResult(verdict(area, self.rule, _table(clashing, messages, ids), self.shown))
+
+
+@dataclass(frozen=True, slots=True)
+class StoredDegrees:
+    """How many stored edges leave each of the staged sources, but for those written anew."""
+
+    edges: KeySource
+    sources: KeyIndex
+    rewritten: KeyIndex | None
+
+    def ask(self) -> CheckResult:
+        """Count by source."""
+        counted = []
+        for rows in self.edges.read(("id", "src")):
+            if self.rewritten is not None:
+                left = ~self.rewritten.has(rows.column("id").combine_chunks())
+                rows = rows.filter(pa.array(left))  # noqa: PLW2901 - the others are replaced
+            hits = self.sources.find(rows.column("src").combine_chunks())
+            counted.append(hits.group_by("text").aggregate([([], "count_all")]))
+        if not counted:
+            return CheckResult()
+        table = pa.concat_tables(counted)
+        return CheckResult(
+            table=self.sources.area.write_table("degrees", table), count=table.num_rows
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class EdgesOf:
+    """All staged edges of the sources that a table lists, each with what is said of its source."""
+
+    rule: SetRule
+    edges: KeySource
+    sources: KeyIndex
+    listed: str
+    shown: int
+
+    def ask(self) -> CheckResult:
+        """Compare every source."""
+        area = self.sources.area
+        listed = area.read_table(self.listed)
+        wanted = listed.column("text").combine_chunks().cast(pa.string())
+        found = []
+        for rows in self.edges.read(("id", "src")):
+            at = pc.index_in(rows.column("src"), value_set=wanted)
+            hit = at.is_valid()
+            found.append(
+                rows.filter(hit).append_column(
+                    "message", listed.column("message").take(at.filter(hit).combine_chunks())
+                )
+            )
+        table = pa.concat_tables(found)
+        shown = pa.table(
+            {
+                "address": table.column(ROW_ADDRESS),
+                "message": table.column("message"),
+                "entity": table.column("src"),
+            }
+        )
+        return CheckResult(verdict(area, self.rule, shown, self.shown))
+
+
+def rows_at(source: KeySource, addresses: np.ndarray, columns: tuple[str, ...]) -> pa.Table:
+    """Columns of the rows at these addresses, in the order of the addresses."""
+    wanted = by_fragment(np.unique(addresses.astype(np.uint64)))
+    parts = tuple(part for part in source.parts if part.number in wanted)
+    read = [
+        rows.filter(pa.array(np.isin(rows.column(ROW_ADDRESS).to_numpy(), addresses)))
+        for rows in KeySource(source.table, parts).read(columns)
+    ]
+    if not read:
+        return source.table.schema.empty_table().select(list(columns))
+    table = pa.concat_tables(read)
+    own = table.column(ROW_ADDRESS).to_numpy()
+    order = np.argsort(own)
+    return table.take(pa.array(order[np.searchsorted(own[order], addresses)]))
+
+
+def unique_texts(constraint: Constraint, holders: Sequence[str], rows: pa.Table) -> list[str]:
+    """What is said about rows whose tuples others hold."""
+    if not rows.num_rows:
+        return []
+    texts = [member_texts(constraint.type, name, rows).to_pylist() for name in constraint.members]
+    ids = rows.column("id").to_pylist()
+    return [
+        constraint.text(values, (holder, own))
+        for values, holder, own in zip(zip(*texts, strict=True), holders, ids, strict=True)
+    ]
+
+
+def _is_left_out(source: KeySource, addresses: pa.Array) -> np.ndarray:
+    """Which rows of a source are none of its rows any more."""
+    gone = [
+        (np.uint64(fragment) << np.uint64(32)) | rows.astype(np.uint64)
+        for fragment, rows in source.left_out.items()
+    ]
+    return np.isin(addresses.to_numpy(), np.concatenate([*gone, np.empty(0, dtype=np.uint64)]))
+
+
+def _address(hits: pa.Table) -> pa.Array:
+    fragments = hits.column("fragment").to_numpy().astype(np.uint64)
+    rows = hits.column("row").to_numpy().astype(np.uint64)
+    return pa.array((fragments << np.uint64(32)) | rows)

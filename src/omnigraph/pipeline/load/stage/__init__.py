@@ -1,0 +1,1 @@
+"""Staging a load on Spark: splits decoded, checked row by row and written as fragments."""

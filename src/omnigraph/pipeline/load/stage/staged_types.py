@@ -1,0 +1,114 @@
+"""Staged types: what the tasks have written of each type, as a version that can be read.
+
+Owns putting the fragments of all tasks together in the order of the input. The version is
+detached and names rows by address; nobody else ever sees it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from omnigraph.pipeline.load.check.key_columns import KeySource, Rows
+from omnigraph.pipeline.load.check.violations import Addresses, by_fragment
+from omnigraph.pipeline.load.stage.messages import StagedRows, StagedTask
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.tables.fragments import FragmentPart, layout_of
+from omnigraph.storage.tables.reachable_files import files_of_version
+from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.write_rows import WrittenRows, insert_fragments
+from omnigraph.write.change.type_batch import EntityType, find_type
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.read_set import has_blobs
+
+
+@dataclass(frozen=True, slots=True)
+class StagedType:
+    """The staged rows of one type; ``rows`` and ``parts`` go together, in input order."""
+
+    type: EntityType
+    type_key: str
+    table: Table
+    parts: tuple[FragmentPart, ...]
+    rows: tuple[StagedRows, ...]
+
+    @property
+    def count(self) -> int:
+        """How many rows there are."""
+        return sum(part.rows for part in self.parts)
+
+    @property
+    def has_given_ids(self) -> bool:
+        """Whether any row may have an id that others have."""
+        return any(rows.has_given_ids for rows in self.rows)
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The data files, below the directory of the table."""
+        return tuple(name for rows in self.rows for name in rows.written.files)
+
+    def source(self, left_out: Mapping[int, Rows] | None = None) -> KeySource:
+        """Where keys of the staged rows are read."""
+        return KeySource(self.table, self.parts, left_out or {})
+
+    def origins(self, addresses: Addresses) -> list[tuple[int, int]]:
+        """Where rows came from: the split, and which of its accepted rows of the type it is."""
+        found: dict[int, tuple[int, int]] = {}
+        by_number = dict(zip((part.number for part in self.parts), self.rows, strict=True))
+        for fragment, wanted in by_fragment(addresses).items():
+            runs = by_number[fragment].runs
+            bounds = np.cumsum([run.count for run in runs])
+            for row in wanted.tolist():
+                at = int(np.searchsorted(bounds, row, side="right"))
+                before = int(bounds[at - 1]) if at else 0
+                run = runs[at]
+                found[(fragment << 32) | row] = (run.split, run.first + row - before)
+        return [found[address] for address in addresses.tolist()]
+
+
+def staged_types(tasks: Iterable[StagedTask], base: Base) -> dict[str, StagedType]:
+    """The staged rows by type key."""
+    by_key: dict[str, list[StagedRows]] = {}
+    for task in tasks:
+        for rows in task.rows:
+            by_key.setdefault(rows.type_key, []).append(rows)
+    return {key: _staged(key, rows, base) for key, rows in sorted(by_key.items())}
+
+
+def _staged(key: str, rows: Sequence[StagedRows], base: Base) -> StagedType:
+    table = base.table(key).table
+    before = {part.number for part in layout_of(table).parts}
+    fragments = [text for one in rows for text in one.written.fragments]
+    if len(fragments) != len(rows):
+        raise AssertionError("every staged file is one fragment")
+    staged = table.at(insert_fragments(table, fragments))
+    parts = tuple(part for part in layout_of(staged).parts if part.number not in before)
+    return StagedType(find_type(base.catalog, key), key, staged, parts, tuple(rows))
+
+
+def forget(types: Iterable[StagedType]) -> None:
+    """Delete the versions by which staged rows were read; their data files stay."""
+    for staged in types:
+        objects = ControlObjects(staged.table.location)
+        for name in sorted(files_of_version(staged.table)):
+            objects.delete(name)
+
+
+def delete_files(base: Base, files: Iterable[tuple[str, str]]) -> None:
+    """Delete data files, by type key, with the blobs that were too large for them."""
+    objects = ControlObjects(base.root)
+    for key, name in files:
+        path = f"{base.snapshot.tables[key].table.path}/{name}"
+        beside = path.removesuffix(".lance")
+        blobs = objects.list(beside) if has_blobs(base.table(key).table.schema) else []
+        for one in (path, *blobs):
+            objects.delete(one)
+
+
+def joined(written: Iterable[WrittenRows]) -> WrittenRows:
+    """The rows of several files as those of one write."""
+    every = list(written)
+    fragments = tuple(text for one in every for text in one.fragments)
+    return WrittenRows(fragments, (), sum(one.count for one in every))

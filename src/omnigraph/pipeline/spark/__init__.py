@@ -1,0 +1,1 @@
+"""Spark itself: sessions, the JVM, settings, tasks and progress."""

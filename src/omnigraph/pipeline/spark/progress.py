@@ -1,0 +1,173 @@
+"""Progress for a person: one bar per stage of work, on the terminal.
+
+Owns counting tasks and drawing. Writes to standard error and only when that is a
+terminal; must never change or slow the work it shows.
+"""
+
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any, cast
+
+from omnigraph.pipeline.spark.engine import SparkEngine
+from omnigraph.pipeline.spark.job_group import job_group
+
+if TYPE_CHECKING:
+    from pyspark import SparkContext
+    from pyspark.sql.connect.shell.progress import ProgressHandler
+    from rich.progress import Progress
+
+_POLL_SECONDS = 0.15
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCount:
+    """Tasks that are done, and all that are known of."""
+
+    done: int
+    total: int
+
+
+class Stage:
+    """One stage of work while it runs."""
+
+    def __init__(self, draw: Callable[..., None] | None, total_tasks: int | None) -> None:
+        self._draw = draw
+        self._total = total_tasks
+
+    def note(self, text: str) -> None:
+        """Show something beside the bar: rows, rejects."""
+        if self._draw is not None:
+            self._draw(note=text)
+
+    def count(self, tasks: TaskCount) -> None:
+        """Show how far it is."""
+        if self._draw is not None and tasks.total:
+            total = max(self._total or 0, tasks.total)
+            self._draw(completed=tasks.done, total=total, tasks=f"{tasks.done}/{total} tasks")
+
+
+class Stages:
+    """The stages of one piece of work."""
+
+    def __init__(self, engine: SparkEngine, bars: Progress | None) -> None:
+        self._engine = engine
+        self._bars = bars
+
+    @contextmanager
+    def stage(self, title: str, total_tasks: int | None = None) -> Iterator[Stage]:
+        """Show the jobs of the block as one stage; they are cancelled when it fails."""
+        with job_group(self._engine, title) as group:
+            if self._bars is None:
+                yield Stage(None, total_tasks)
+                return
+            bar = self._bars.add_task(title, total=total_tasks, tasks="", note="")
+            shown = Stage(partial(self._bars.update, bar), total_tasks)
+            watched = _watched_on_server if self._engine.is_connect else _watched_in_jvm
+            with watched(self._engine, group, shown.count):
+                yield shown
+            # Work that ran no task is done as well.
+            done = self._bars.tasks[bar].completed or 1
+            self._bars.update(bar, completed=done, total=done)
+
+
+@contextmanager
+def stages(engine: SparkEngine, *, show: bool) -> Iterator[Stages]:
+    """Bars for the stages of the block, if they are wanted and somebody can see them."""
+    if not show or not sys.stderr.isatty():
+        yield Stages(engine, None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    with Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.fields[tasks]}"),
+        TimeElapsedColumn(),
+        TextColumn("{task.fields[note]}"),
+        console=Console(stderr=True),
+    ) as bars:
+        yield Stages(engine, bars)
+
+
+@contextmanager
+def _watched_in_jvm(
+    engine: SparkEngine, group: str, tell: Callable[[TaskCount], None]
+) -> Iterator[None]:
+    context = engine.session.sparkContext
+    over = threading.Event()
+
+    def poll() -> None:
+        from py4j.protocol import Py4JError  # type: ignore[import-untyped]
+
+        try:
+            while not over.wait(_POLL_SECONDS):
+                tell(_tasks_of(context, group))
+            tell(_tasks_of(context, group))
+        except Py4JError:
+            return  # the JVM is gone: the work itself will say so
+
+    thread = threading.Thread(target=poll, name="omnigraph-progress", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def _tasks_of(context: SparkContext, group: str) -> TaskCount:
+    tracker = context.statusTracker()
+    done = total = 0
+    for job_id in tracker.getJobIdsForGroup(group):
+        job = tracker.getJobInfo(job_id)
+        if job is None:
+            continue
+        known = [tracker.getStageInfo(stage_id) for stage_id in job.stageIds]
+        finished = sum(stage.numCompletedTasks for stage in known if stage is not None)
+        done += finished
+        # A finished job may have skipped stages whose results were there already.
+        over = job.status != "RUNNING"
+        total += finished if over else sum(stage.numTasks for stage in known if stage is not None)
+    return TaskCount(done, total)
+
+
+@contextmanager
+def _watched_on_server(
+    engine: SparkEngine,
+    group: str,  # noqa: ARG001 - a server reports the operations of this client only
+    tell: Callable[[TaskCount], None],
+) -> Iterator[None]:
+    counts: dict[str | None, TaskCount] = {}
+
+    def on_progress(
+        stages: Iterable[Any] | None,
+        inflight_tasks: int,  # noqa: ARG001 - part of the signature
+        operation_id: str | None,
+        done: bool,  # noqa: ARG001, FBT001 - part of the signature
+    ) -> None:
+        known = list(stages or ())
+        if known:
+            counts[operation_id] = TaskCount(
+                sum(stage.num_completed_tasks for stage in known),
+                sum(stage.num_tasks for stage in known),
+            )
+            tell(
+                TaskCount(
+                    sum(count.done for count in counts.values()),
+                    sum(count.total for count in counts.values()),
+                )
+            )
+
+    handler = cast("ProgressHandler", on_progress)
+    engine.session.registerProgressHandler(handler)
+    try:
+        yield
+    finally:
+        engine.session.removeProgressHandler(handler)

@@ -1,0 +1,1 @@
+"""Nodes, edges and columns of pinned tables in memory, and the ways between nodes."""

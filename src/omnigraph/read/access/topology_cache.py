@@ -1,0 +1,247 @@
+"""Topologies by edge table: built once, shared, grown when edges were added, within a budget.
+
+Owns the cache and what makes an entry of another version usable: the fragments both
+share, and nodes that have kept their positions. What it cannot read of another version it
+does without. Never answers a query itself.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import StorageError
+from omnigraph.read.access.csr import Adjacency, Positions, Topology
+from omnigraph.read.access.entities import Entities
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
+from omnigraph.storage.tables.fragment_delta import fragment_delta
+from omnigraph.storage.tables.fragments import FragmentPart, Layout, layout_of, stream_parts
+from omnigraph.storage.tables.row_lookup import find_rows
+from omnigraph.storage.tables.table import ROW_ID, Table
+
+# Beyond so many new rows, starting anew costs less than looking at each of them.
+MAX_GROWTH = 50_000
+FEW_ENDS = 1_000
+# What a fragment takes in a layout.
+PART_BYTES = 300
+WORKERS = min(4, os.cpu_count() or 1)
+
+
+Key = tuple[str, int, int, int]
+
+
+@dataclass(frozen=True, slots=True)
+class EdgeTables:
+    """The three tables that a topology is made of."""
+
+    edges: Entities
+    sources: Entities
+    targets: Entities
+
+    @property
+    def key(self) -> Key:
+        """What identifies the topology: the versions of the three tables."""
+        versions = (found.table.pin.version for found in (self.edges, self.sources, self.targets))
+        edge, source, target = versions
+        return self.edges.table.location.uri, edge, source, target
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    """A topology and what it was made of: the tables, not their columns, which have a cache."""
+
+    sources: Table
+    targets: Table
+    layout: Layout
+    topology: Topology
+
+
+class Topologies:
+    """The topologies of this process, the least recently used dropped first."""
+
+    def __init__(self, budget: CacheBudget = budget) -> None:
+        self._known: Cache[Key, _Known] = Cache("topologies", _weight, budget)
+
+    def peek(self, wiring: EdgeTables) -> Topology | None:
+        """A topology that is at hand, or None."""
+        known = self._known.get(wiring.key)
+        return None if known is None else known.topology
+
+    def get(self, wiring: EdgeTables) -> Topology:
+        """The topology of an edge type, made or grown if need be."""
+        if not wiring.edges.count:
+            nothing = np.empty(0, dtype=np.int64)
+            return Topology(nothing, nothing, nothing)
+        known = self.peek(wiring)
+        if known is not None:
+            return known
+        self._known.missed()
+        layout = layout_of(wiring.edges.table)
+        base = self._usable(wiring)
+        topology = _grown(wiring, layout, base) if base is not None else None
+        return self._keep(wiring, layout, topology or _built(wiring, layout, base))
+
+    def use(self) -> CacheUse:
+        """How full it is."""
+        return self._known.use()
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._known.clear()
+
+    def _usable(self, wiring: EdgeTables) -> _Known | None:
+        """An entry of another version whose positions still hold."""
+        uri = wiring.edges.table.location.uri
+        for key, known in self._known.newest(lambda key: key[0] == uri)[:2]:
+            try:
+                if _keeps_positions(known.sources, wiring.sources.table) and _keeps_positions(
+                    known.targets, wiring.targets.table
+                ):
+                    return known
+            except StorageError:
+                # A cleanup has removed files of that version. If it is the present version that
+                # cannot be read, building the topology says so.
+                self._known.forget(key)
+        return None
+
+    def _keep(self, wiring: EdgeTables, layout: Layout, made: Topology) -> Topology:
+        key, edges = wiring.key, made.rows
+
+        def grow(derived: Adjacency) -> None:
+            # Tells the entry by an array of it: one that knew its entry would outlive it.
+            part = (derived, derived.size)
+            self._known.grow(key, part, lambda known: known.topology.rows is edges)
+
+        topology = made.watched(grow)
+        sources, targets = wiring.sources.table, wiring.targets.table
+        self._known.keep(key, _Known(sources, targets, layout, topology))
+        return topology
+
+
+def _weight(known: _Known) -> list[Part]:
+    """The arrays, which the topologies of other versions may have as well, and the layout."""
+    made = known.topology
+    own = [(array, array.nbytes) for array in (made.sources, made.targets, made.rows)]
+    derived = [(found, found.size) for found in made.derived]
+    return [*own, *derived, (known.layout, PART_BYTES * len(known.layout.parts))]
+
+
+def _keeps_positions(before: Table, after: Table) -> bool:
+    """Whether every node that both versions have is at the same position in both."""
+    if before.location != after.location:
+        return False
+    if before.pin.version == after.pin.version:
+        return True
+    delta = fragment_delta(before, after)
+    if delta.added_rows > MAX_GROWTH:
+        return False
+    added = delta.rows(["id"], with_row_id=True)
+    if not added.num_rows:
+        return True
+    known = find_rows(before, "id", added.column("id"), ["id"])
+    joined = known.select(["id", ROW_ID]).join(
+        added.select(["id", ROW_ID]), "id", right_suffix="_now", join_type="inner"
+    )
+    same = pc.equal(joined.column(ROW_ID), joined.column(f"{ROW_ID}_now"))
+    return bool(pc.all(same, min_count=0).as_py())
+
+
+def _grown(wiring: EdgeTables, layout: Layout, base: _Known) -> Topology | None:
+    """The base with more edges, if some were added and nothing else happened."""
+    parts, old = layout.parts, base.layout.parts
+    if parts[: len(old)] != old:
+        return None
+    added = parts[len(old) :]
+    if sum(part.rows for part in added) > MAX_GROWTH:
+        return None
+    if not added:
+        return base.topology
+    return base.topology.grown(*_ends(wiring, added))
+
+
+def _built(wiring: EdgeTables, layout: Layout, base: _Known | None) -> Topology:
+    """From the edge table; fragments that the base knows are not read again."""
+    if base is None:
+        return Topology(*_ends(wiring, layout.parts))
+    pieces = _cut(base.layout.parts, base.topology)
+    missing = [part for part in layout.parts if part not in pieces]
+    pieces |= _cut(missing, Topology(*_ends(wiring, missing)))
+    nothing = np.empty(0, dtype=np.int64)
+    ordered = [pieces[part] for part in layout.parts] or [(nothing, nothing, nothing)]
+    return Topology(*(_joined(arrays) for arrays in zip(*ordered, strict=True)))
+
+
+def _joined(arrays: Sequence[Positions]) -> Positions:
+    return arrays[0] if len(arrays) == 1 else np.concatenate(arrays)
+
+
+def _cut(
+    parts: Sequence[FragmentPart], topology: Topology
+) -> dict[FragmentPart, tuple[Positions, Positions, Positions]]:
+    """The edges of each fragment, which stand in the order of the fragments."""
+    bounds = Layout(tuple(parts)).bounds()
+    spans = {
+        part: slice(start, start + part.rows) for part, start in zip(parts, bounds, strict=False)
+    }
+    return {
+        part: (topology.sources[span], topology.targets[span], topology.rows[span])
+        for part, span in spans.items()
+    }
+
+
+def _ends(
+    wiring: EdgeTables, parts: Sequence[FragmentPart]
+) -> tuple[Positions, Positions, Positions]:
+    """Both ends of the edges of some fragments as positions, and the edges' own."""
+    table = wiring.edges.table
+    if not parts:
+        nothing = np.empty(0, dtype=np.int64)
+        return nothing, nothing, nothing
+    rows = sum(part.rows for part in parts)
+    ends = Topology(*(np.empty(rows, dtype=np.int64) for _ in range(3)))
+
+    source_of, target_of = (_resolver(nodes, rows) for nodes in (wiring.sources, wiring.targets))
+
+    def resolve(batch: pa.RecordBatch, span: slice) -> None:
+        ends.sources[span] = source_of(batch.column("src"))
+        ends.targets[span] = target_of(batch.column("dst"))
+        ends.rows[span] = batch.column(ROW_ID).to_numpy()
+
+    done = 0
+    working: deque[Future[None]] = deque()
+    with ThreadPoolExecutor(WORKERS) as pool:
+        for batch in stream_parts(table, ("src", "dst", ROW_ID), parts):
+            working.append(pool.submit(resolve, batch, slice(done, done + batch.num_rows)))
+            done += batch.num_rows
+            # Only so many batches wait: their texts are the larger part of what is held.
+            if len(working) > 2 * WORKERS:
+                working.popleft().result()
+        while working:
+            working.popleft().result()
+    return ends.sources, ends.targets, ends.rows
+
+
+def _resolver(nodes: Entities, rows: int) -> Callable[[pa.Array], Positions]:
+    """What tells the positions of nodes by their ids, when so many edges ask."""
+    if rows > FEW_ENDS or nodes.count <= rows:
+        return nodes.by_id().of
+
+    def found(ids: pa.Array) -> Positions:
+        known = nodes.find("id", ids)
+        places = pc.index_in(ids, value_set=known.column("id").combine_chunks())
+        if places.null_count:
+            raise AssertionError("an edge leads to no node")
+        positions: Positions = known.column(ROW_ID).take(places).to_numpy().astype(np.int64)
+        return positions
+
+    return found
+
+
+topologies = Topologies()

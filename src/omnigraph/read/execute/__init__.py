@@ -1,0 +1,1 @@
+"""Running a plan: operators over bindings, expressions, grouping and ordering."""

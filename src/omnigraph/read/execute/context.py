@@ -1,0 +1,86 @@
+"""The context of one run: its snapshot, its parameters, its bounds and its trace.
+
+Owns access to the types of the snapshot. Lives as long as one query.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from omnigraph.lang.query import plan
+from omnigraph.lang.query.params import ParamValue
+from omnigraph.lang.query.values import Values
+from omnigraph.lang.schema.catalog import Catalog, EdgeType
+from omnigraph.manifest.entries import TableIdentity
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.read.access.column_cache import ColumnCache, columns
+from omnigraph.read.access.entities import Entities
+from omnigraph.read.access.topology_cache import EdgeTables, Topologies, topologies
+from omnigraph.read.execute.bindings import Bindings
+from omnigraph.read.execute.budget import Budget
+from omnigraph.read.execute.trace import Trace
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table
+
+Expansion = Literal["auto", "csr", "indexed"]
+
+
+@dataclass(frozen=True)
+class ReadContext:
+    """Everything a step may ask for."""
+
+    root: Location
+    snapshot: Snapshot
+    catalog: Catalog
+    params: Mapping[str, ParamValue]
+    now: datetime
+    budget: Budget = field(default_factory=Budget)
+    expansion: Expansion = "auto"
+    trace: Trace = field(default_factory=Trace)
+    columns: ColumnCache = field(default_factory=lambda: columns)
+    topologies: Topologies = field(default_factory=lambda: topologies)
+    variables: dict[str, Entities] = field(default_factory=dict)
+    """What each bound variable ranges over."""
+    scores: dict[plan.Ranking, Callable[[Bindings], npt.NDArray[np.float64]]] = field(
+        default_factory=dict
+    )
+    """What the rankings of the query say about rows; NaN for nothing."""
+    _entities: dict[str, Entities] = field(default_factory=dict)
+
+    def nodes(self, name: str) -> Entities:
+        """The nodes of a type."""
+        return self._of(f"node:{name}", name)
+
+    def edges(self, name: str) -> Entities:
+        """The edges of a type."""
+        return self._of(f"edge:{name}", name)
+
+    def wiring(self, edge: EdgeType) -> EdgeTables:
+        """The tables that an edge type connects."""
+        return EdgeTables(self.edges(edge.name), self.nodes(edge.source), self.nodes(edge.target))
+
+    def value_of(self, value: plan.Scalarish) -> plan.Constant:
+        """What a literal, a parameter or `now()` stands for."""
+        return Values(self.params, self.now).of(value)
+
+    def _of(self, key: str, name: str) -> Entities:
+        known = self._entities.get(key)
+        if known is None:
+            types = self.catalog.nodes if key.startswith("node:") else self.catalog.edges
+            type_ = types[name]
+            table = self._table(TableIdentity(type_.type_id, type_.incarnation))
+            known = self._entities[key] = Entities(type_, table, self.columns)
+        return known
+
+    def _table(self, identity: TableIdentity) -> Table | None:
+        """Found by identity: an old snapshot may know the type by another name, or not at all."""
+        for found in self.snapshot.tables.values():
+            if found.identity == identity:
+                return Table(self.root.join(found.table.path), found.pin)
+        return None

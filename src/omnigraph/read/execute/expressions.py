@@ -1,0 +1,56 @@
+"""Values of expressions: one array per expression, aligned with the rows of the bindings.
+
+Owns turning properties, parameters and literals into arrays. Constants stay scalars
+for as long as nobody needs them row by row.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pyarrow as pa
+
+from omnigraph.lang.query import plan
+from omnigraph.lang.types import ValueType
+from omnigraph.read.execute.bindings import Bindings, Positions
+from omnigraph.read.execute.context import ReadContext
+from omnigraph.rows.arrow_types import arrow_field
+from omnigraph.rows.filters import arrow_values
+
+
+def operand(value: plan.Scalarish, bindings: Bindings, ctx: ReadContext) -> pa.Array | pa.Scalar:
+    """The values of an operand: an array for a property, else one scalar."""
+    if isinstance(value, plan.Property):
+        entities = ctx.variables[value.variable]
+        return entities.values(value.name, bindings.columns[value.variable])
+    return constant(ctx.value_of(value), value.type)
+
+
+def constant(value: Any, type_: ValueType) -> pa.Scalar:
+    """A constant as a scalar of the type it has in storage."""
+    stored = arrow_field("", type_).type
+    if value is None:
+        return pa.scalar(None, stored)
+    if not isinstance(value, tuple):
+        return arrow_values([value], type_.scalar)[0]
+    items = pa.array(value, pa.float32()) if type_.is_vector else arrow_values(value, type_.scalar)
+    whole = pa.ListArray.from_arrays([0, len(items)], items)
+    return whole.cast(stored)[0] if len(items) or not type_.is_vector else pa.scalar(None, stored)
+
+
+def repeated(value: pa.Scalar, count: int) -> pa.Array:
+    """A scalar for every row."""
+    # Arrow cannot repeat a list no times.
+    if not value.is_valid or not count:
+        return pa.nulls(count, value.type)
+    return pa.repeat(value, count)
+
+
+def ids_of(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positions], pa.Array]:
+    """What tells the ids that some of the rows have for a variable; read when it is asked."""
+
+    def ids(chosen: Positions) -> pa.Array:
+        return ctx.variables[variable].values("@id", rows.columns[variable][chosen])
+
+    return ids

@@ -1,0 +1,83 @@
+"""Ordering: the rows of a result in their total order, cut to what is wanted of them.
+
+Owns sort keys, ties and limits. Null is smaller than everything. Rows that no key
+tells apart are ordered by the ids of their variables, which are read for ties only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.read.execute.bindings import Positions
+from omnigraph.read.output.json_text import json_text
+
+
+def ranks(values: pa.Array, *, descending: bool = False) -> Positions:
+    """A number for each row, ascending in the order wanted; equal values have equal numbers."""
+    if pa.types.is_boolean(values.type):
+        values = values.cast(pa.int8())
+    if pa.types.is_nested(values.type):
+        values = json_text(values)
+    if pa.types.is_floating(values.type):
+        values = pc.add(values, pa.scalar(0, values.type))  # so that both zeros are one
+    encoded = values.dictionary_encode()
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy().astype(np.int64)
+    place = np.empty(len(order) + 1, dtype=np.int64)
+    place[order] = np.arange(1, len(order) + 1)
+    place[len(order)] = 0  # null
+    codes = encoded.indices.cast(pa.int64()).fill_null(len(order)).to_numpy(zero_copy_only=False)
+    found: Positions = place[codes]
+    return -found if descending else found
+
+
+def ordered_rows(
+    keys: Sequence[Positions],
+    ties: Sequence[Callable[[Positions], pa.Array]],
+    count: int,
+    wanted: int | None,
+) -> Positions:
+    """The first ``wanted`` rows by the keys, then by what ``ties`` say of the rows that tie."""
+    rows = np.arange(count)
+    if wanted is not None and keys and wanted < count:
+        rows = _candidates(keys[0], wanted)
+    if len(keys):
+        rows = rows[np.lexsort([key[rows] for key in reversed(keys)])]
+    rows = _untied(rows, keys, ties)
+    return rows if wanted is None else rows[:wanted]
+
+
+def _candidates(key: Positions, wanted: int) -> Positions:
+    """Every row that may be among the first by this key."""
+    if wanted == 0:
+        return np.empty(0, dtype=np.int64)
+    bound = np.partition(key, wanted - 1)[wanted - 1]
+    return np.flatnonzero(key <= bound)
+
+
+def _untied(
+    rows: Positions,
+    keys: Sequence[Positions],
+    ties: Sequence[Callable[[Positions], pa.Array]],
+) -> Positions:
+    """Rows in order, with the runs that no key tells apart put into order."""
+    if not ties or not len(rows):
+        return rows
+    changed = np.zeros(len(rows), dtype=bool)
+    changed[0] = True
+    for key in keys:
+        changed[1:] |= np.diff(key[rows]) != 0
+    run = np.cumsum(changed)
+    size = np.bincount(run)
+    tied = np.flatnonzero(size[run] > 1)
+    if not len(tied):
+        return rows
+    subject = rows[tied]
+    codes = [ranks(tie(subject)) for tie in ties]
+    order = np.lexsort([*reversed(codes), run[tied]])
+    result = rows.copy()
+    result[tied] = subject[order]
+    return result

@@ -1,0 +1,152 @@
+"""Predicates over bindings: which rows of a query pass.
+
+Owns three-valued logic: only what is known to be true passes. Predicates on one
+variable alone have mostly been decided by its scan already.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import ParamError
+from omnigraph.lang.query import plan
+from omnigraph.read.access.entities import NO_NODE
+from omnigraph.read.execute.bindings import Bindings, Mask
+from omnigraph.read.execute.comparisons import Operand, compare
+from omnigraph.read.execute.context import ReadContext
+from omnigraph.read.execute.expressions import constant, operand, repeated
+from omnigraph.read.search.scores import among
+from omnigraph.read.search.words import Words
+from omnigraph.rows.filters import arrow_values
+
+
+def passing(predicates: Sequence[plan.Predicate], bindings: Bindings, ctx: ReadContext) -> Mask:
+    """The rows for which every predicate is true."""
+    mask = np.ones(bindings.count, dtype=bool)
+    for predicate in predicates:
+        left = np.flatnonzero(mask)
+        if not len(left):
+            break
+        # What others have decided already is not read any more.
+        rows = bindings if len(left) == bindings.count else bindings.take(left)
+        mask[left] = _truth(predicate, rows, ctx)
+    return mask
+
+
+def _truth(predicate: plan.Predicate, rows: Bindings, ctx: ReadContext) -> Mask:
+    match predicate:
+        case plan.Either(groups):
+            mask: Mask = np.logical_or.reduce([passing(group, rows, ctx) for group in groups])
+            return mask
+        case plan.IsNull(plan.NodeRef(variable), negated):
+            nobody: Mask = rows.columns[variable] == NO_NODE
+            return ~nobody if negated else nobody
+        case plan.IsNull(value, negated) if not isinstance(value, plan.NodeRef):
+            tested = pc.is_null(operand(value, rows, ctx))
+            return mask_of(pc.invert(tested) if negated else tested, rows.count)
+        case plan.Comparison(left, op, right):
+            compared = compare(operand(left, rows, ctx), op, operand(right, rows, ctx))
+            return mask_of(compared, rows.count)
+        case plan.InList(value, choices):
+            return _in_list(value, choices, rows, ctx)
+        case plan.Contains(left, right):
+            return _contains(left, right, rows, ctx)
+        case plan.StartsWith(left, right):
+            return _texts(left, right, rows, ctx, starts=True)
+        case plan.TextMatch():
+            return _searched(predicate, rows, ctx)
+    raise AssertionError(f"unknown predicate {predicate}")
+
+
+def _searched(predicate: plan.TextMatch, rows: Bindings, ctx: ReadContext) -> Mask:
+    """Which rows have a node whose text the search finds."""
+    variable = predicate.subject.variable
+    query = ctx.value_of(predicate.query)
+    edits = 0 if predicate.edits is None else ctx.value_of(predicate.edits)
+    if not isinstance(query, str) or not isinstance(edits, int):
+        return np.zeros(rows.count, dtype=bool)  # as with every comparison to null
+    if edits < 0:
+        name = predicate.edits.name if isinstance(predicate.edits, plan.ParamRef) else "?"
+        raise ParamError(
+            f"param '{name}': the number of edits is 0 or more, found {edits}",
+            details={"param": name},
+        )
+    words = Words(ctx.variables[variable], predicate.subject.name)
+    return among(rows.columns[variable], words.matching(predicate.mode, query, edits))
+
+
+def mask_of(found: Operand, count: int) -> Mask:
+    """A mask in which unknown is false."""
+    if isinstance(found, pa.Scalar):
+        return np.full(count, found.as_py() is True)
+    if isinstance(found, pa.ChunkedArray):
+        found = found.combine_chunks()
+    mask: Mask = found.fill_null(False).to_numpy(zero_copy_only=False)  # noqa: FBT003 - pyarrow's own signature
+    return mask
+
+
+def _in_list(
+    value: plan.Scalarish, choices: plan.ParamRef | plan.Const, rows: Bindings, ctx: ReadContext
+) -> Mask:
+    listed = ctx.value_of(choices)
+    left = operand(value, rows, ctx)
+    mask = np.zeros(rows.count, dtype=bool)
+    if not isinstance(listed, tuple):
+        return mask
+    element = choices.type.element()
+    kinds = (pa.types.is_integer, pa.types.is_floating)
+    if any(kind(left.type) for kind in kinds):
+        # Numbers of several kinds: each choice is compared by value.
+        for choice in listed:
+            mask |= mask_of(compare(left, "=", constant(choice, element)), rows.count)
+        return mask
+    wanted = arrow_values(listed, element.scalar).cast(left.type)
+    if isinstance(left, pa.Scalar):
+        left = repeated(left, rows.count)
+    return mask_of(pc.and_(pc.is_in(left, value_set=wanted), pc.is_valid(left)), rows.count)
+
+
+def _contains(
+    left: plan.Scalarish, right: plan.Scalarish, rows: Bindings, ctx: ReadContext
+) -> Mask:
+    if not left.type.is_list:
+        return _texts(left, right, rows, ctx, starts=False)
+    lists = operand(left, rows, ctx)
+    wanted = operand(right, rows, ctx)
+    if isinstance(lists, pa.Scalar):
+        lists = repeated(lists, rows.count)
+    parents = pc.list_parent_indices(lists)
+    if isinstance(wanted, pa.Array):
+        wanted = wanted.take(parents)
+    hits = mask_of(compare(pc.list_flatten(lists), "=", wanted), len(parents))
+    mask = np.zeros(rows.count, dtype=bool)
+    mask[parents.to_numpy()[hits]] = True
+    return mask
+
+
+def _texts(
+    left: plan.Scalarish, right: plan.Scalarish, rows: Bindings, ctx: ReadContext, *, starts: bool
+) -> Mask:
+    texts, wanted = operand(left, rows, ctx), operand(right, rows, ctx)
+    if isinstance(wanted, pa.Scalar):
+        if not wanted.is_valid:
+            return np.zeros(rows.count, dtype=bool)
+        test = pc.starts_with if starts else pc.match_substring
+        return mask_of(test(texts, wanted.as_py()), rows.count)
+    # A pattern for each row: Arrow has no such function, so each distinct pair is tried once.
+    if isinstance(texts, pa.Scalar):
+        texts = repeated(texts, rows.count)
+    pairs = pa.table({"text": texts, "wanted": wanted, "row": np.arange(rows.count)}).drop_null()
+    test_one = str.startswith if starts else str.__contains__
+    hits = np.fromiter(
+        map(test_one, pairs["text"].to_pylist(), pairs["wanted"].to_pylist()),
+        dtype=bool,
+        count=pairs.num_rows,
+    )
+    mask = np.zeros(rows.count, dtype=bool)
+    mask[pairs["row"].to_numpy()[hits]] = True
+    return mask

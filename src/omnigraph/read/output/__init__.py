@@ -1,0 +1,1 @@
+"""Results and exports, as tables, text and JSON."""

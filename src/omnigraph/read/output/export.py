@@ -1,0 +1,143 @@
+"""Export: one snapshot as NDJSON, in an order that depends on nothing but its content.
+
+Owns which types are written, in which order, and the shape of a line. Works
+batch by batch in bounded memory; never waits for, or sees, later commits.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import pyarrow as pa
+
+from omnigraph.errors import BadRequest, NotFound
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityKind, NodeType
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.read.output.blob_text import blob_text, within_bytes
+from omnigraph.read.output.json_text import join_texts, json_text, text_bytes
+from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, sorted_batches
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table
+
+FORMATS: Final = ("jsonl",)
+_NODE_COLUMNS: Final = ("id",)
+_EDGE_COLUMNS: Final = ("id", "src", "dst")
+
+
+@dataclass(frozen=True, slots=True)
+class Chunk:
+    """Some lines of one type, each with its newline."""
+
+    kind: EntityKind
+    type_name: str
+    rows: int
+    data: bytes
+
+
+class Export(Iterator[str]):
+    """The lines of an export, one after the other, without their newlines.
+
+    ``chunks`` gives the same text in large pieces, from the start every time:
+    for a file or a socket.
+    """
+
+    def __init__(
+        self,
+        tables: Sequence[tuple[NodeType | EdgeType, Table]],
+        limits: SortLimits = DEFAULT_LIMITS,
+    ) -> None:
+        self.tables = tuple(tables)
+        self._limits = limits
+        self._lines = self._split()
+
+    def __next__(self) -> str:
+        return next(self._lines)
+
+    def _split(self) -> Iterator[str]:
+        for chunk in self.chunks():
+            # Not splitlines: text may contain line separators that JSON does not escape.
+            yield from chunk.data.decode().split("\n")[:-1]
+
+    def chunks(self) -> Iterator[Chunk]:
+        """The lines in pieces of some megabytes."""
+        for type_, table in self.tables:
+            yield from _chunks_of(type_, table, self._limits)
+
+
+def open_export(
+    root: Location,
+    snapshot: Snapshot,
+    catalog: Catalog,
+    types: Sequence[str] | None = None,
+    format: str = "jsonl",  # noqa: A002 - the word of the public API
+    *,
+    limits: SortLimits = DEFAULT_LIMITS,
+) -> Export:
+    """The export of a snapshot, or of the types of these names; a wrong name is refused at once.
+
+    ``catalog`` is that of the snapshot's own schema.
+    """
+    if format not in FORMATS:
+        raise BadRequest(f"cannot export as {format!r}: the formats are {', '.join(FORMATS)}")
+    found = []
+    for type_ in _selected(catalog, types):
+        shown = snapshot.table(type_.kind, type_.name)
+        found.append((type_, Table(root.join(shown.table.path), shown.pin)))
+    return Export(found, limits)
+
+
+def _selected(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType | EdgeType]:
+    """The types to write, ordered by type key: edges, then nodes, each by name."""
+    every: list[NodeType | EdgeType] = [*catalog.edges.values(), *catalog.nodes.values()]
+    every.sort(key=lambda type_: (type_.kind, type_.name))
+    wanted = {types} if isinstance(types, str) else set(types or ())
+    names = {type_.name for type_ in every}
+    for name in sorted(wanted - names):
+        hint = did_you_mean(name, names) or f"the types are {', '.join(sorted(names))}"
+        raise NotFound(f"there is no type {name}: {hint}")
+    return [type_ for type_ in every if not wanted or type_.name in wanted]
+
+
+# -- rows --------------------------------------------------------------------------
+
+
+def _chunks_of(type_: NodeType | EdgeType, table: Table, limits: SortLimits) -> Iterator[Chunk]:
+    if not table.pin.row_count:
+        return
+    structural = _NODE_COLUMNS if type_.kind == "node" else _EDGE_COLUMNS
+    stored = set(table.schema.names)
+    present = [name for name in type_.properties if name in stored]
+    blobs = [name for name in present if type_.properties[name].type.is_blob]
+    batches = sorted_batches(
+        table, [*structural, *present], with_row_address=bool(blobs), limits=limits
+    )
+    for batch in batches:
+        for rows in within_bytes(batch, blobs):
+            texts = {
+                name: blob_text(table, rows, name) if name in blobs else json_text(rows[name])
+                for name in (*structural, *present)
+            }
+            lines = _lines(type_, texts)
+            yield Chunk(type_.kind, type_.name, rows.num_rows, text_bytes(lines).tobytes())
+
+
+def _lines(type_: NodeType | EdgeType, texts: dict[str, pa.Array]) -> pa.Array:
+    """One JSON object and a newline per row; a property that is not stored is null."""
+    name = _json(type_.name)
+    parts: list[pa.Array | str] = []
+    if type_.kind == "edge":
+        parts += [f'{{"edge":{name},"from":', texts["src"], ',"to":', texts["dst"]]
+        parts += [',"data":{"id":', texts["id"]]
+    else:
+        parts += [f'{{"type":{name},"data":{{"id":', texts["id"]]
+    for property_ in type_.properties:
+        parts += [f",{_json(property_)}:", texts.get(property_, "null")]
+    return join_texts(*parts, "}}\n")
+
+
+def _json(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)

@@ -1,0 +1,1 @@
+"""Rows in memory: filters, hashing, sorting, spooling. Must never open a table."""

@@ -1,0 +1,313 @@
+"""Filters: typed predicates about one row as something a scan can evaluate.
+
+Owns which part storage evaluates and which is left for rows in memory, with the
+same verdict either way. Values travel as typed scalars, so no text of a user
+ever becomes part of a filter's text.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from operator import and_, or_
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.query import plan
+from omnigraph.lang.temporal import epoch_days, epoch_millis
+from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
+from omnigraph.rows.arrow_types import SCALARS
+
+ValueOf = Callable[[plan.Scalarish], plan.Constant]
+"""Gives the value of a literal, a parameter or the present moment."""
+
+STRUCTURAL = {"@id": "id", "@src": "src", "@dst": "dst"}
+# Lance cannot evaluate an Arrow expression about a column of these types, nor about a vector.
+_UNPUSHABLE = frozenset({Scalar.U32, Scalar.U64})
+_NEVER = pc.scalar(False)  # noqa: FBT003 - pyarrow's own signature
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Whether a list column holds a value; Arrow has no expression for it."""
+
+    column: str
+    value: pa.Scalar
+
+    def mask(self, rows: pa.Table) -> pa.BooleanArray:
+        """For each row, whether its list holds the value."""
+        lists = rows.column(self.column).combine_chunks()
+        hits = pc.equal(pc.list_flatten(lists), self.value).fill_null(False)  # noqa: FBT003 - pyarrow
+        found = np.zeros(len(lists), dtype=bool)
+        found[pc.list_parent_indices(lists).filter(hits).to_numpy()] = True
+        return pa.array(found)
+
+
+@dataclass(frozen=True, slots=True)
+class RowFilter:
+    """A conjunction: what the scan evaluates, and what is checked on the rows it returns."""
+
+    pushed: tuple[pc.Expression, ...] = ()
+    kept: tuple[pc.Expression, ...] = ()
+    memberships: tuple[Membership, ...] = ()
+    kept_columns: tuple[str, ...] = ()
+    """The columns that the part left for memory looks at."""
+    columns: tuple[str, ...] = ()
+    """All columns it looks at."""
+
+    @property
+    def expression(self) -> pc.Expression | None:
+        """The part for the scan."""
+        return reduce(and_, self.pushed) if self.pushed else None
+
+    def narrow(self, rows: pa.Table) -> pa.Table:
+        """Of rows that the scan returned, those that pass the rest."""
+        if self.kept:
+            rows = rows.filter(reduce(and_, self.kept))
+        for membership in self.memberships:
+            rows = rows.filter(membership.mask(rows))
+        return rows
+
+    def select(self, rows: pa.Table) -> pa.Table:
+        """Of any rows in memory, those that pass all of it."""
+        expression = self.expression
+        return self.narrow(rows if expression is None else rows.filter(expression))
+
+
+def can_filter(predicate: plan.Predicate) -> bool:
+    """Whether a predicate compares columns of one row with values, so that a scan may decide it."""
+    match predicate:
+        case plan.IsNull(operand, _):
+            return isinstance(operand, plan.Property)
+        case plan.InList(operand, _):
+            return isinstance(operand, plan.Property)
+        case (
+            plan.Comparison(left, _, right)
+            | plan.Contains(left, right)
+            | plan.StartsWith(left, right)
+        ):
+            return isinstance(left, plan.Property) and not isinstance(right, plan.Property)
+        case plan.Either(groups):
+            members = [member for group in groups for member in group]
+            return all(can_filter(member) and _is_pushable(member) for member in members)
+    return False
+
+
+def _is_pushable(predicate: plan.Predicate) -> bool:
+    """Whether storage itself can decide a predicate about one column."""
+    match predicate:
+        case plan.IsNull(plan.Property() as left, _):
+            opaque = left.type.is_vector or left.type.is_blob
+            return not opaque and left.type.scalar not in _UNPUSHABLE
+        case plan.Contains(left, _) if left.type.is_list:
+            return False
+        case plan.Comparison(left, _, _) | plan.InList(left, _):
+            return left.type.scalar not in _UNPUSHABLE
+        case plan.Contains() | plan.StartsWith():
+            return True
+        case plan.Either():
+            return True
+    return False
+
+
+def row_filter(predicates: Iterable[plan.Predicate], value_of: ValueOf) -> RowFilter:
+    """The filter of predicates that all speak of one row, one side being a column of it."""
+    pushed: list[pc.Expression] = []
+    kept: list[pc.Expression] = []
+    memberships: list[Membership] = []
+    kept_columns: list[str] = []
+    columns: list[str] = []
+    for predicate in predicates:
+        condition = _condition(predicate, value_of)
+        columns.extend(_columns(predicate))
+        if isinstance(condition, Membership):
+            memberships.append(condition)
+            kept_columns.append(condition.column)
+        elif _is_pushable(predicate):
+            pushed.append(condition)
+        else:
+            kept.append(condition)
+            kept_columns.extend(_columns(predicate))
+    return RowFilter(
+        tuple(pushed),
+        tuple(kept),
+        tuple(memberships),
+        tuple(dict.fromkeys(kept_columns)),
+        tuple(dict.fromkeys(columns)),
+    )
+
+
+def column_name(property_: plan.Property) -> str:
+    """The stored column of a property; `@id` and the like are structural ones."""
+    return STRUCTURAL.get(property_.name, property_.name)
+
+
+def among(column: str, values: pa.Array | pa.ChunkedArray | Sequence[str]) -> pc.Expression:
+    """A column's value is one of these."""
+    if isinstance(values, pa.ChunkedArray):
+        values = values.combine_chunks()
+    return pc.field(column).isin(values)
+
+
+def _columns(predicate: plan.Predicate) -> list[str]:
+    match predicate:
+        case plan.IsNull(plan.Property() as column, _) | plan.InList(plan.Property() as column, _):
+            return [column_name(column)]
+        case (
+            plan.Comparison(plan.Property() as column, _, _)
+            | plan.Contains(plan.Property() as column, _)
+            | plan.StartsWith(plan.Property() as column, _)
+        ):
+            return [column_name(column)]
+        case plan.Either(groups):
+            return [name for group in groups for member in group for name in _columns(member)]
+    raise AssertionError(f"no filter for {predicate}")
+
+
+def _condition(predicate: plan.Predicate, value_of: ValueOf) -> pc.Expression | Membership:
+    match predicate:
+        case plan.IsNull(plan.Property() as column, negated):
+            tested = pc.field(column_name(column)).is_null()
+            return ~tested if negated else tested
+        case plan.InList(plan.Property() as column, choices):
+            return _in_list(column, value_of(choices))
+        case plan.Comparison(plan.Property() as column, op, value):
+            return _comparison(column, op, value_of(value))
+        case plan.Contains(plan.Property() as column, value):
+            return _contains(column, value_of(value))
+        case plan.StartsWith(plan.Property() as column, value):
+            prefix = value_of(value)
+            field = pc.field(column_name(column))
+            return _NEVER if prefix is None else pc.starts_with(field, prefix)
+        case plan.Either(groups):
+            return reduce(
+                or_,
+                (
+                    reduce(and_, (_condition(member, value_of) for member in group))
+                    for group in groups
+                ),
+            )
+    raise AssertionError(f"no filter for {predicate}")
+
+
+def _contains(column: plan.Property, value: plan.Constant) -> pc.Expression | Membership:
+    if value is None:
+        return _NEVER
+    if column.type.is_list:
+        if not _fits(value, column.type.scalar):
+            return _NEVER
+        return Membership(column_name(column), arrow_scalar(value, column.type.scalar))
+    return pc.match_substring(pc.field(column_name(column)), value)
+
+
+def _in_list(column: plan.Property, choices: plan.Constant) -> pc.Expression:
+    if not isinstance(choices, tuple):
+        return _NEVER  # a null list
+    fitting = [choice for choice in choices if _fits(choice, column.type.scalar)]
+    if not fitting:
+        return _NEVER
+    if column.type.scalar in FLOATS and 0 in fitting:
+        fitting += [0.0, -0.0]  # a list tells them apart, a comparison does not
+    return pc.field(column_name(column)).isin(arrow_values(fitting, column.type.scalar))
+
+
+def _fits(value: Any, scalar: Scalar) -> bool:
+    """Whether the column's type has a value that equals this one."""
+    if scalar in FLOATS:
+        return not isinstance(value, int) or _nearest(value, scalar) == value
+    if scalar not in INTEGERS:
+        return True
+    low, high = INTEGER_RANGE[scalar]
+    return bool(low <= value <= high and value == math.floor(value))
+
+
+def _comparison(column: plan.Property, op: plan.CompareOp, value: Any) -> pc.Expression:
+    field = pc.field(column_name(column))
+    if value is None:
+        return _NEVER
+    if column.type.scalar in INTEGERS:
+        return _integer_comparison(field, column.type.scalar, op, value)
+    if not _fits(value, column.type.scalar):
+        return _between_floats(field, column.type.scalar, op, value)
+    return _compare(field, op, arrow_scalar(value, column.type.scalar))
+
+
+def _integer_comparison(
+    field: pc.Expression, scalar: Scalar, op: plan.CompareOp, value: float
+) -> pc.Expression:
+    """By numeric value: a bound between two integers is moved to the next one that decides."""
+    whole = math.floor(value)
+    if whole != value:
+        if op in ("=", "!="):
+            return _NEVER if op == "=" else field.is_valid()
+        whole += op in ("<", ">=")
+    low, high = INTEGER_RANGE[scalar]
+    if low <= whole <= high:
+        return _compare(field, op, arrow_scalar(whole, scalar))
+    beyond = whole > high
+    always = op == "!=" or (op in ("<", "<=") if beyond else op in (">", ">="))
+    return field.is_valid() if always else _NEVER
+
+
+def _nearest(value: int, scalar: Scalar) -> float:
+    """The float that an integer is rounded to."""
+    try:
+        return float(np.float32(value)) if scalar is Scalar.F32 else float(value)
+    except OverflowError:
+        return math.copysign(math.inf, value)
+
+
+def _between_floats(
+    field: pc.Expression, scalar: Scalar, op: plan.CompareOp, value: int
+) -> pc.Expression:
+    """An integer that lies between two floats: the nearest one decides for its side."""
+    if op in ("=", "!="):
+        return _NEVER if op == "=" else field.is_valid()
+    nearest = _nearest(value, scalar)
+    above = nearest > value
+    bound = pa.scalar(nearest, SCALARS[scalar])
+    if op in ("<", "<="):
+        return field < bound if above else field <= bound
+    return field >= bound if above else field > bound
+
+
+def _compare(field: pc.Expression, op: plan.CompareOp, value: pa.Scalar) -> pc.Expression:
+    match op:
+        case "=":
+            return field == value
+        case "!=":
+            return field != value
+        case "<":
+            return field < value
+        case "<=":
+            return field <= value
+        case ">":
+            return field > value
+        case ">=":
+            return field >= value
+
+
+def arrow_scalar(value: Any, scalar: Scalar) -> pa.Scalar:
+    """A value of a language type as a scalar of the type it is stored in."""
+    return arrow_values([value], scalar)[0]
+
+
+def arrow_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
+    """Values of a language type as an array of the type they are stored in."""
+    if scalar is Scalar.DATE:
+        days = [None if value is None else epoch_days(value) for value in values]
+        return pa.array(days, pa.int32()).cast(pa.date32())
+    if scalar is Scalar.DATETIME:
+        moments = [None if value is None else epoch_millis(value) for value in values]
+        return pa.array(moments, SCALARS[scalar])
+    if scalar in INTEGERS:
+        values = [None if value is None else int(value) for value in values]
+    if scalar in FLOATS:
+        # An integer constant of a float property is the float of its value.
+        values = [None if value is None else float(value) for value in values]
+    return pa.array(values, SCALARS[scalar])

@@ -1,0 +1,1 @@
+"""Indexes of tables: building, describing and searching them."""

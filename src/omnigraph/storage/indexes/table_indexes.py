@@ -1,0 +1,326 @@
+"""Indexes and compaction, each as one detached commit.
+
+Owns what makes reading faster. An index that is missing or partial changes
+speed and never results; compaction may drop coverage, so extend indexes after it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Collection, Sequence
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from omnigraph.storage.indexes.build import (
+    SCALAR_KINDS,
+    IndexKind,
+    Metric,
+    build_index,
+    commit_indexes,
+    index_name,
+    segments_of,
+)
+from omnigraph.storage.indexes.vector_index import VECTOR_KINDS, partitions
+from omnigraph.storage.objects.errors import storage_errors
+from omnigraph.storage.tables.detached import Stamp, commit_detached
+from omnigraph.storage.tables.fragments import layout_of
+from omnigraph.storage.tables.table import Table, TablePin
+
+if TYPE_CHECKING:
+    from lance import LanceOperation
+    from lance.optimize import RewriteResult
+
+__all__ = [
+    "IndexKind",
+    "Metric",
+    "TableIndex",
+    "WantedIndex",
+    "compact",
+    "create_index",
+    "create_indexes",
+    "drop_indexes",
+    "extend_index",
+    "fragment_rows",
+    "index_name",
+    "indexes_of",
+    "is_indexed",
+    "text_index",
+    "vector_index",
+]
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class TableIndex:
+    """An index of a pinned version, and the fragments it covers or not.
+
+    ``with_position`` says that a text index answers phrases, ``metric`` is the distance of a
+    vector index, in lower case.
+    """
+
+    name: str
+    column: str
+    kind: str
+    uncovered: frozenset[int]
+    covered: frozenset[int] = frozenset()
+    segments: int = 1
+    size: int = 0
+    metric: str | None = None
+    with_position: bool = False
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class WantedIndex:
+    """An index to be made: its column and kind."""
+
+    column: str
+    kind: IndexKind
+
+
+def indexes_of(table: Table) -> list[TableIndex]:
+    """The indexes of a table, by name."""
+    return list(_indexes_of(table))
+
+
+@lru_cache(maxsize=1024)
+def _indexes_of(table: Table) -> tuple[TableIndex, ...]:
+    dataset = table.dataset()
+    found: list[TableIndex] = []
+    with storage_errors(f"reading the indexes of {table.location}"):
+        fragments = frozenset(fragment.fragment_id for fragment in dataset.get_fragments())
+        for index in dataset.describe_indices():
+            covered = fragments.intersection(
+                number for segment in index.segments for number in segment.fragment_ids
+            )
+            details: dict[str, Any] = index.details or {}
+            metric = details.get("metric_type")
+            found.append(
+                TableIndex(
+                    name=index.name,
+                    column=".".join(index.field_names),
+                    # Lance spells it `BTree` in some places and `BTREE` in others.
+                    kind=index.index_type.upper(),
+                    uncovered=fragments - covered,
+                    covered=covered,
+                    segments=len(index.segments),
+                    size=index.total_size_bytes or 0,
+                    metric=None if metric is None else str(metric).lower(),
+                    with_position=bool(details.get("with_position", False)),
+                )
+            )
+    return tuple(sorted(found, key=lambda index: index.name))
+
+
+def is_indexed(table: Table, column: str) -> bool:
+    """Whether an index of a pinned version answers what a column equals."""
+    return any(found.column == column and found.kind == "BTREE" for found in _indexes_of(table))
+
+
+def text_index(table: Table, column: str) -> TableIndex | None:
+    """The index of the words of a column, if there is one."""
+    return _index_on(table, column, ("INVERTED",))
+
+
+def vector_index(table: Table, column: str) -> TableIndex | None:
+    """The index of the vectors of a column, if there is one."""
+    return _index_on(table, column, VECTOR_KINDS)
+
+
+def _index_on(table: Table, column: str, kinds: Collection[str]) -> TableIndex | None:
+    return next(
+        (found for found in _indexes_of(table) if found.column == column and found.kind in kinds),
+        None,
+    )
+
+
+def fragment_rows(table: Table, fragments: Collection[int]) -> int:
+    """How many rows some fragments hold."""
+    return sum(part.rows for part in layout_of(table).parts if part.number in fragments)
+
+
+def _all_fragments(table: Table) -> list[int]:
+    return [part.number for part in layout_of(table).parts]
+
+
+def create_index(
+    table: Table,
+    column: str,
+    kind: IndexKind,
+    *,
+    metric: Metric = "cosine",
+    with_position: bool = True,
+    stamp: Stamp | None = None,
+) -> TablePin:
+    """Index all rows of a column, in place of an index of the same kind on it.
+
+    A table without rows gets no index: there is nothing to cover yet.
+    ``metric`` is for vectors, ``with_position`` (phrase search) for text.
+    """
+    index_name(table, column, kind)
+    fragments = _all_fragments(table)
+    if not fragments:
+        return table.pin
+    built = build_index(
+        table,
+        column,
+        kind,
+        fragments,
+        partitions=partitions(table.pin.row_count),
+        metric=metric,
+        with_position=with_position,
+    )
+    return commit_indexes(table, [built], stamp)
+
+
+def create_indexes(
+    table: Table, wanted: Sequence[WantedIndex], stamp: Stamp | None = None
+) -> TablePin:
+    """Index all rows of several columns, all in one version."""
+    names = [index_name(table, one.column, one.kind) for one in wanted]
+    fragments = _all_fragments(table)
+    if not fragments or not names:
+        return table.pin
+    count = partitions(table.pin.row_count)
+    built = [
+        build_index(table, one.column, one.kind, fragments, partitions=count) for one in wanted
+    ]
+    return commit_indexes(table, built, stamp)
+
+
+def extend_index(
+    table: Table,
+    column: str,
+    kind: IndexKind,
+    *,
+    metric: Metric = "cosine",
+    with_position: bool = True,
+    stamp: Stamp | None = None,
+) -> TablePin:
+    """Index the rows that an index does not cover yet, beside what it has; without one, all.
+
+    A text index is built again instead: with the new rows in a segment of their
+    own, it would also answer with the old text of rows that were updated.
+    """
+    name = index_name(table, column, kind)
+    known = [index for index in _indexes_of(table) if index.name == name]
+    if known and not known[0].uncovered:
+        return table.pin
+    if not known or kind == "INVERTED":
+        return create_index(
+            table, column, kind, metric=metric, with_position=with_position, stamp=stamp
+        )
+    uncovered = known[0].uncovered
+    built = build_index(
+        table,
+        column,
+        kind,
+        uncovered,
+        partitions=partitions(fragment_rows(table, uncovered)),
+        metric=metric,
+        beside=True,
+    )
+    return commit_indexes(table, [built], stamp)
+
+
+def drop_indexes(table: Table, names: Collection[str], stamp: Stamp | None = None) -> TablePin:
+    """Drop indexes; without any of these names there is nothing to do."""
+    from lance import LanceOperation
+
+    dataset = table.dataset()
+    with storage_errors(f"dropping indexes of {table.location}"):
+        existing = [
+            segment for name in sorted(set(names)) for segment in segments_of(dataset, name)
+        ]
+    if not existing:
+        return table.pin
+    return commit_detached(table, LanceOperation.CreateIndex([], existing), stamp)
+
+
+def compact(
+    table: Table,
+    *,
+    target_rows: int = 250_000,
+    without_indexes: bool = False,
+    stamp: Stamp | None = None,
+) -> TablePin:
+    """Merge small fragments and drop deleted rows; nothing to gain gives the same pin.
+
+    Rows keep their ids and change their addresses. Lance merges only fragments
+    that the same segments of every index cover; ``without_indexes`` gives the
+    indexes up, merges everything, and leaves it to the caller to create them again.
+    Where deleted rows are dropped, indexes of words and vectors go in any case.
+    """
+    from lance import LanceOperation
+    from lance.optimize import Compaction
+
+    base = table
+    if without_indexes:
+        base = table.at(drop_indexes(table, [index.name for index in _indexes_of(table)]))
+    dataset = base.dataset()
+    with storage_errors(f"compacting {table.location}"):
+        plan = Compaction.plan(dataset, {"target_rows_per_fragment": target_rows})
+        done = [task.execute(dataset) for task in plan.tasks]
+    if not done:
+        return table.pin
+    groups = [_group(result) for result in done]
+    base = base.at(drop_indexes(base, _spoilt(base, groups)))
+    names = [index.name for index in _indexes_of(base)]
+    if names:
+        groups = _numbered(base.at(drop_indexes(base, names)), groups)
+    return commit_detached(base, LanceOperation.Rewrite(groups, []), stamp)
+
+
+def _group(result: RewriteResult) -> LanceOperation.RewriteGroup:
+    from lance import LanceOperation
+
+    return LanceOperation.RewriteGroup(
+        result.original_fragments,  # type: ignore[attr-defined] # the stub calls it old_fragments
+        result.new_fragments,
+    )
+
+
+def _spoilt(table: Table, groups: list[LanceOperation.RewriteGroup]) -> list[str]:
+    """The indexes that would go on counting rows whose deletion is forgotten.
+
+    Others check what they find. These would let such rows take the places of better ones, or
+    find updated rows by what they were.
+    """
+    thinned = {
+        fragment.id
+        for group in groups
+        for fragment in group.old_fragments
+        if fragment.deletion_file is not None
+    }
+    return [
+        index.name
+        for index in _indexes_of(table)
+        if index.kind not in SCALAR_KINDS and index.covered & thinned
+    ]
+
+
+def _numbered(
+    bare: Table, groups: list[LanceOperation.RewriteGroup]
+) -> list[LanceOperation.RewriteGroup]:
+    """The groups with the numbers that their new fragments will have.
+
+    As they come, all are number 0 until they are committed, and an index would note that
+    as covered: two of its segments would both claim it, or it would claim another fragment
+    of that number. A commit to a version without indexes, which nobody needs, tells them.
+    """
+    from lance import LanceOperation
+
+    trial = bare.at(commit_detached(bare, LanceOperation.Rewrite(groups, []), None))
+    with storage_errors(f"compacting {bare.location}"):
+        numbers = {
+            fragment.metadata.files[0].path: fragment.fragment_id
+            for fragment in trial.dataset().get_fragments()
+        }
+    return [
+        LanceOperation.RewriteGroup(
+            group.old_fragments,
+            [
+                dataclasses.replace(fragment, id=numbers[fragment.files[0].path])
+                for fragment in group.new_fragments
+            ],
+        )
+        for group in groups
+    ]

@@ -1,0 +1,1 @@
+"""Places, small control objects, and what can go wrong there."""

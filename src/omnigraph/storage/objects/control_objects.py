@@ -1,0 +1,315 @@
+"""Control objects: small named objects beside the tables, created at most once.
+
+Owns put-if-absent, the one primitive that every location we support has.
+Must never offer a conditional replace: local disks cannot do it.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import uuid
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.objects import faults, meter
+from omnigraph.storage.objects.errors import classify, storage_errors
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.processes import require_usable
+
+if TYPE_CHECKING:
+    from obstore.store import ObjectStore, S3Config
+
+PROBE = "__probe"
+# What one request may delete at most.
+_BULK = 1_000
+# What the library calls an object on a local disk until it is whole.
+_CUT_SHORT = re.compile(r"#[0-9]+$")
+# Where this process has seen that an object is created only once.
+_proven: set[str] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class StoredObject:
+    """An object as a listing shows it; ``modified`` is in microseconds since the epoch."""
+
+    name: str
+    size: int
+    modified: int
+
+
+class ControlObjects:
+    """The objects below one location, by name relative to it."""
+
+    def __init__(self, location: Location) -> None:
+        self.location = location
+
+    @cached_property
+    def _store(self) -> ObjectStore:
+        from obstore.store import LocalStore, S3Store
+
+        with storage_errors(f"opening {self.location}"):
+            if self.location.is_local:
+                return LocalStore(self.location.path, mkdir=True)
+            return S3Store(
+                self.location.bucket,
+                prefix=self.location.prefix or None,
+                config=cast("S3Config", self.location.storage_options),
+            )
+
+    def _is_absent(self) -> bool:
+        """Whether there is no directory yet: a reader must find nothing, and not make one."""
+        return self.location.is_local and not Path(self.location.path).is_dir()
+
+    def create(self, name: str, data: bytes) -> bool:
+        """Write an object that does not exist yet; False, and no effect, when it does.
+
+        An error leaves the outcome open, and the library repeats a put that the
+        server answered with a failure: put something of the caller's own into
+        ``data`` and compare it after an error or an unexpected False.
+        """
+        import obstore
+        from obstore.exceptions import AlreadyExistsError, PreconditionError
+
+        self._before_put(name)
+        with storage_errors(f"creating {self._shown(name)}"):
+            try:
+                # One request: a multipart upload cannot be conditional.
+                obstore.put(self._store, name, data, mode="create", use_multipart=False)
+            except (AlreadyExistsError, PreconditionError):
+                return False
+        faults.reach("after_put", name)
+        return True
+
+    def claim(self, name: str, data: bytes) -> bool:
+        """Like `create`, for data that nobody else would write: True whenever it stands there.
+
+        So a repeated claim, and one whose acknowledgement got lost, are won by
+        their owner. An error means that the object is not there, or that even
+        asking failed.
+        """
+        try:
+            if self.create(name, data):
+                return True
+        except StorageError:
+            found = self.read(name)
+            if found is None:
+                raise
+            return found == data
+        return self.read(name) == data
+
+    def replace(self, name: str, data: bytes) -> None:
+        """Write an object, whatever was there; readers see the old or the new one, whole."""
+        import obstore
+
+        self._before_put(name)
+        with storage_errors(f"writing {self._shown(name)}"):
+            obstore.put(self._store, name, data, use_multipart=False)
+        faults.reach("after_put", name)
+
+    def read(self, name: str) -> bytes | None:
+        """The content of an object, or None when there is none."""
+        import obstore
+
+        self._count("get")
+        if self._is_absent():
+            return None
+        with storage_errors(f"reading {self._shown(name)}"):
+            try:
+                return bytes(obstore.get(self._store, name).bytes())
+            except FileNotFoundError as error:
+                if classify(error) != "not_found":
+                    raise  # there is no such bucket
+                return None
+
+    def delete(self, name: str) -> None:
+        """Remove an object; nothing happens when there is none."""
+        import obstore
+
+        self._count("delete")
+        if self._is_absent():
+            return
+        with storage_errors(f"deleting {self._shown(name)}"):
+            try:
+                obstore.delete(self._store, name)
+            except FileNotFoundError:
+                return
+
+    def list(self, prefix: str = "") -> list[str]:
+        """The names of all objects in a directory and below, sorted.
+
+        ``prefix`` counts in whole path segments: ``a`` finds ``a/b``, never ``ab``.
+        """
+        import obstore
+
+        self._count("list")
+        if self._is_absent():
+            return []
+        with storage_errors(f"listing {self._shown(prefix)}"):
+            if self.location.is_local:
+                return sorted(_local_objects(Path(self.location.path), prefix))
+            return sorted(
+                found["path"]
+                for chunk in obstore.list(self._store, prefix or None)
+                for found in chunk
+            )
+
+    def names_in(self, *directories: str) -> Iterator[str]:
+        """The names in some directories, of which none lies between two of them by name.
+
+        In order, and no further than the caller reads on: the first names cost one request.
+        """
+        import obstore
+
+        self._count("list")
+        if self.location.is_local:
+            with storage_errors(f"listing {self.location}"):
+                for directory in directories:
+                    yield from sorted(_local_names(Path(self.location.path), directory))
+            return
+        with storage_errors(f"listing {self.location}"):
+            for chunk in obstore.list(self._store, offset=directories[0]):
+                for found in chunk:
+                    name = found["path"]
+                    if name.split("/")[0] > directories[-1]:
+                        return
+                    if name.split("/")[0] in directories:
+                        yield name
+
+    def entries(self, prefix: str = "") -> Sequence[StoredObject]:
+        """Like `list`, with the size and the age of each; on a local disk, really every file.
+
+        `list` leaves out what a put that was cut short has left there.
+        """
+        import obstore
+
+        self._count("list")
+        if self._is_absent():
+            return []
+        with storage_errors(f"listing {self._shown(prefix)}"):
+            if self.location.is_local:
+                found = list(_local_entries(Path(self.location.path), prefix))
+            else:
+                found = [
+                    StoredObject(
+                        entry["path"],
+                        entry["size"],
+                        int(entry["last_modified"].timestamp() * 1_000_000),
+                    )
+                    for chunk in obstore.list(self._store, prefix or None)
+                    for entry in chunk
+                ]
+        return sorted(found, key=lambda entry: entry.name)
+
+    def delete_all(self, names: Sequence[str]) -> None:
+        """Remove many objects in few requests; those that are not there do not matter."""
+        import obstore
+
+        if self.location.is_local:
+            for name in names:
+                self._count("delete")
+                with storage_errors(f"deleting {self._shown(name)}"):
+                    # Not by `delete`: it knows no names that a cut short put leaves.
+                    Path(self.location.path, name).unlink(missing_ok=True)
+            return
+        for start in range(0, len(names), _BULK):
+            self._count("delete")
+            with storage_errors(f"deleting {len(names)} objects of {self.location}"):
+                obstore.delete(self._store, list(names[start : start + _BULK]))
+
+    def drop_empty(self, prefix: str, *, emptied: Collection[str]) -> None:
+        """On a local disk, remove those of the emptied directories in which nothing is.
+
+        And those above them that hold nothing else. Object stores have no directories.
+        """
+        root = Path(self.location.path)
+        if not self.location.is_local or not (root / prefix).is_dir():
+            return
+        for name in sorted(emptied, key=lambda name: name.count("/"), reverse=True):
+            if name.startswith(f"{prefix}/"):
+                try:
+                    (root / name).rmdir()
+                except OSError:
+                    continue  # something is in it, or somebody else was faster
+
+    def require_create_only(self) -> None:
+        """Probe the location once in the life of a process, before something relies on it."""
+        if self.location.uri not in _proven:
+            self.probe_create_only()
+
+    def probe_create_only(self) -> None:
+        """Refuse a location where a second creator would not be turned away."""
+        name = f"{PROBE}/{uuid.uuid4().hex}"
+        try:
+            kept = self.create(name, b"first") and not self.create(name, b"second")
+            kept = kept and self.read(name) == b"first"
+        except StorageError as error:
+            if error.kind in {"transient", "permanent"}:
+                raise  # a server that does not answer, or a full disk, says nothing of the place
+            raise StorageError(
+                f"{self.location} cannot create objects atomically: {error}", kind="configuration"
+            ) from error
+        finally:
+            self._remove_probe(name)
+        if not kept:
+            raise StorageError(
+                f"{self.location} cannot be used: it lets a second writer replace an object "
+                "that was to be created only once",
+                kind="configuration",
+            )
+        _proven.add(self.location.uri)
+
+    def _remove_probe(self, name: str) -> None:
+        try:
+            self.delete(name)
+        except StorageError:
+            return  # the probe itself has the better message
+        if self.location.is_local:
+            try:
+                Path(self.location.path, PROBE).rmdir()
+            except OSError:
+                return  # another probe is running
+
+    def _count(self, operation: meter.Operation) -> None:
+        require_usable()
+        meter.count(operation)
+
+    def _before_put(self, name: str) -> None:
+        self._count("put")
+        faults.reach("before_put", name)
+
+    def _shown(self, name: str) -> str:
+        return f"{self.location}/{name}"
+
+
+def _local_names(root: Path, directory: str) -> list[str]:
+    try:
+        with os.scandir(root / directory) as found:
+            return [f"{directory}/{entry.name}" for entry in found]
+    except FileNotFoundError:
+        return []
+
+
+def _local_objects(root: Path, prefix: str) -> Iterator[str]:
+    """The names of all files but those that a put which was cut short has left."""
+    for directory, _, names in os.walk(root / prefix):
+        path = Path(directory).relative_to(root).as_posix()
+        above = "" if path == "." else f"{path}/"
+        yield from (f"{above}{name}" for name in names if not _CUT_SHORT.search(name))
+
+
+def _local_entries(root: Path, prefix: str) -> Iterator[StoredObject]:
+    for directory, _, names in os.walk(root / prefix):
+        for name in names:
+            path = Path(directory, name)
+            try:
+                status = path.lstat()
+            except FileNotFoundError:
+                continue  # gone since it was listed
+            yield StoredObject(
+                path.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns // 1_000
+            )

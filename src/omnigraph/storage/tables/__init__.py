@@ -1,0 +1,1 @@
+"""Tables: Lance datasets at pinned versions, their detached commits, and what those are made of."""

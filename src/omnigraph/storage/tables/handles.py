@@ -1,0 +1,156 @@
+"""The Lance session of this process, and the handles of opened versions.
+
+Owns what Lance may keep, and what an opened version weighs. A version never changes, so a
+handle is good for ever and may be shared by threads. Must never be used in a forked child:
+Lance's threads do not survive a fork, so processes are spawned.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from omnigraph.storage.cache_budget import (
+    INDEX_SHARE,
+    METADATA_SHARE,
+    Cache,
+    CacheBudget,
+    CacheUse,
+    Part,
+    budget,
+    configured_bytes,
+)
+from omnigraph.storage.objects.errors import storage_errors
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.processes import require_usable
+
+if TYPE_CHECKING:
+    import lance
+    from lance.lance import _Session as Session
+
+# What a handle holds: itself, the fragments as Lance unpacks them, and texts and row ids as
+# they stand in the file of the version.
+HANDLE_BYTES = 32 * 2**10
+FRAGMENT_BYTES = 750
+# Old versions are seldom opened again, so handles take a small part, or enough for a few.
+HANDLES_PART = 16
+FEW_HANDLES = 32 * 2**20
+
+_lock = threading.Lock()
+_session: Session | None = None
+
+
+def shared_session() -> Session:
+    """The one session that every dataset of this process is opened with."""
+    global _session  # noqa: PLW0603 - one per process is what it is for
+    require_usable()
+    with _lock:
+        if _session is None:
+            from lance.lance import _Session  # exported as lance.Session, but not to type checkers
+
+            allowed = configured_bytes()
+            _session = _Session(
+                index_cache_size_bytes=int(allowed * INDEX_SHARE),
+                metadata_cache_size_bytes=int(allowed * METADATA_SHARE),
+            )
+        return _session
+
+
+def cache_uses() -> Mapping[str, CacheUse]:
+    """How full every cache of this process is, by name, those of Lance included."""
+    allowed = configured_bytes()
+    indexes = metadata = 0
+    if _session is not None:
+        indexes = _session.index_cache_size_bytes()
+        metadata = max(0, _session.size_bytes() - indexes)
+    return {
+        **budget.uses(),
+        "storage_indexes": CacheUse(0, indexes, int(allowed * INDEX_SHARE), 0, 0),
+        "storage_metadata": CacheUse(0, metadata, int(allowed * METADATA_SHARE), 0, 0),
+    }
+
+
+HandleKey = tuple[str, int, int | None]
+
+
+class TableHandles:
+    """Opened versions, the least recently used dropped first."""
+
+    def __init__(self, budget: CacheBudget = budget) -> None:
+        self._handles: Cache[HandleKey, lance.LanceDataset] = Cache(
+            "handles", _weight, budget, lambda whole: max(whole // HANDLES_PART, FEW_HANDLES)
+        )
+
+    def open(self, location: Location, version: int, gap: int | None = None) -> lance.LanceDataset:
+        """The dataset at a version id; two threads may open it twice, and one handle stays."""
+        session = shared_session()
+        known = self._handles.get((location.uri, version, gap))
+        if known is not None:
+            return known
+        self._handles.missed()
+        return self.keep(location, _open(location, version, session, gap), gap)
+
+    def keep(
+        self, location: Location, dataset: lance.LanceDataset, gap: int | None = None
+    ) -> lance.LanceDataset:
+        """Remember a handle, for example the one a commit returned, and give back the kept one."""
+        return self._handles.keep_first((location.uri, dataset.version, gap), dataset)
+
+    def forget(self, location: Location) -> None:
+        """Drop the handles of one table, whose directory is about to be removed."""
+        self._handles.forget_all(lambda key: key[0] == location.uri)
+
+    def use(self) -> CacheUse:
+        """How full it is."""
+        return self._handles.use()
+
+    def clear(self) -> None:
+        """Drop all handles."""
+        self._handles.clear()
+
+    def __len__(self) -> int:
+        return len(self._handles)
+
+
+def _weight(dataset: lance.LanceDataset) -> list[Part]:
+    """About what an opened version holds in memory; one that a commit returned holds less."""
+    fragments = len(dataset.fragment_ids())
+    # Row ids of rows that were moved stand in it one by one, so counting fragments is not enough.
+    packed = len(dataset._ds.serialized_manifest())  # noqa: SLF001 - offered nowhere else
+    return [(dataset, HANDLE_BYTES + FRAGMENT_BYTES * fragments + packed)]
+
+
+handles = TableHandles()
+
+
+def _open(
+    location: Location, version: int, session: Session, gap: int | None = None
+) -> lance.LanceDataset:
+    import lance
+
+    with storage_errors(f"opening {location} at version {version}"):
+        return lance.dataset(
+            location.uri,
+            version=version,
+            storage_options=location.storage_options or None,
+            session=session,
+            block_size=gap,
+        )
+
+
+def open_alone(location: Location, version: int) -> lance.LanceDataset:
+    """The dataset at a version id on a handle that nobody else has.
+
+    For the few calls that Lance lets one thread make at a time.
+    """
+    return _open(location, version, shared_session())
+
+
+def open_pin(location: Location, version: int, gap: int | None = None) -> lance.LanceDataset:
+    """The dataset at a version id, from the shared handles; opens without listing.
+
+    What lies no further apart in a file than the ``gap``, in bytes, is read by one request;
+    without one, Lance's own measure is taken, which is made for reads of a few rows.
+    """
+    return handles.open(location, version, gap)

@@ -1,0 +1,288 @@
+"""A table with one head fragment that every commit replaces, and sealed log fragments behind it.
+
+Owns the compare-and-swap: a commit becomes the version after the one it was built on, or
+nothing, and it counts only when that version is proven to be the newest. Knows nothing of
+what the rows mean. Reading the head costs the same however long the log is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import lance
+import pyarrow as pa
+import pyarrow.compute as pc
+from lance.commit import CommitConflictError
+from lance.dataset import LanceDataset, LanceOperation, Transaction
+from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.errors import classify, storage_errors
+from omnigraph.storage.objects.faults import reach
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.handles import shared_session
+from omnigraph.storage.tables.reachable_files import DETACHED, manifest_name, version_of
+
+DATA_FORMAT: Final = "2.2"
+QUEUE = "_turns"
+"""Where writers that wait for their turn leave a word.
+
+By its name it is listed right before the versions, and behind the transactions, which are many.
+"""
+
+
+class CompareAndSwapLost(Exception):
+    """The head is not proven to be what was committed: read again what it is.
+
+    Somebody else was first, or it cannot be told apart from that without reading.
+    """
+
+
+@dataclass(slots=True)
+class HeadLog:
+    """One version of such a table."""
+
+    location: Location
+    _dataset: LanceDataset
+    is_awaited: bool = False
+    """Whether, when this version was committed, others waited for their turn."""
+    is_alone: bool = False
+    """Whether the version it was committed on was gone by then, and all others with it perhaps."""
+    _objects: ControlObjects | None = field(default=None, repr=False, compare=False)
+    _fragments: tuple[LanceFragment, ...] | None = field(default=None, repr=False, compare=False)
+
+    # -- making and opening ----------------------------------------------------------
+
+    @classmethod
+    def create(cls, location: Location, head: pa.Table) -> HeadLog:
+        """Make the table with its first head; fails when there is one already."""
+        with storage_errors(f"cannot create {location}"):
+            # Not by `write_fragments`, which looks first whether there is a dataset.
+            fragment = LanceFragment.create(
+                location.uri,
+                head,
+                mode="create",
+                data_storage_version=DATA_FORMAT,
+                storage_options=location.storage_options,
+            )
+            reach("before_commit", location.uri)
+            try:
+                dataset = LanceDataset.commit(
+                    location.uri,
+                    LanceOperation.Overwrite(head.schema, [fragment]),
+                    max_retries=0,
+                    enable_stable_row_ids=True,
+                    storage_options=location.storage_options,
+                )
+            except (OSError, ValueError) as error:
+                if classify(error) != "not_found":
+                    raise
+                # Lance takes it for a change of the version before the first, and finds none.
+                raise StorageError(f"{location} exists already", kind="precondition") from error
+            reach("after_commit", location.uri)
+        return cls(location, dataset)
+
+    @classmethod
+    def create_alone(cls, location: Location, head: pa.Table) -> HeadLog:
+        """Make the table where nobody else would: in one call, which two could not race in."""
+        with storage_errors(f"cannot create {location}"):
+            reach("before_commit", location.uri)
+            dataset = lance.write_dataset(
+                head,
+                location.uri,
+                mode="create",
+                data_storage_version=DATA_FORMAT,
+                enable_stable_row_ids=True,
+                storage_options=location.storage_options,
+            )
+            reach("after_commit", location.uri)
+        return cls(location, dataset)
+
+    @classmethod
+    def open(cls, location: Location, version: int | None = None) -> HeadLog:
+        """The newest version, or a given one."""
+        with storage_errors(f"cannot open {location}"):
+            dataset = lance.dataset(
+                location.uri,
+                version=version,
+                session=shared_session(),
+                storage_options=location.storage_options,
+            )
+        return cls(location, dataset)
+
+    @staticmethod
+    def newest_version(location: Location) -> int | None:
+        """The newest version that is there; None when there is no table."""
+        versions = map(version_of, ControlObjects(location).names_in("_versions"))
+        return next((one for one in versions if one is not None and one < DETACHED), None)
+
+    @property
+    def version(self) -> int:
+        """The version this handle shows."""
+        return int(self._dataset.version)
+
+    @property
+    def metadata(self) -> Mapping[bytes, bytes]:
+        """The metadata of the table's schema."""
+        return self._dataset.schema.metadata or {}
+
+    def latest_version(self) -> int:
+        """The newest version: one request."""
+        with storage_errors(f"cannot probe {self.location}"):
+            return int(self._dataset.latest_version)
+
+    # -- reading ---------------------------------------------------------------------
+
+    def head(self) -> pa.Table:
+        """The rows of the head fragment."""
+        return self._rows(self._parts[-1:])
+
+    def log(self, where: pc.Expression | None = None) -> pa.Table:
+        """The rows of every sealed fragment that pass the filter, oldest first."""
+        return self._rows(self._parts[:-1], where)
+
+    def log_sizes(self) -> list[int]:
+        """How many rows each sealed fragment holds, oldest first."""
+        return [int(fragment.physical_rows) for fragment in self._parts[:-1]]
+
+    def log_rows(self, positions: Sequence[int]) -> pa.Table:
+        """The rows of some sealed fragments, by their position in the log."""
+        return self._rows([self._parts[position] for position in positions])
+
+    def _rows(
+        self, fragments: Sequence[LanceFragment], where: pc.Expression | None = None
+    ) -> pa.Table:
+        with storage_errors(f"cannot read {self.location}"):
+            found = [fragment.to_table(filter=where) for fragment in fragments]
+        return pa.concat_tables(found) if found else self._dataset.schema.empty_table()
+
+    @property
+    def _parts(self) -> tuple[LanceFragment, ...]:
+        """The sealed fragments, oldest first, and the head at the end."""
+        if self._fragments is None:
+            found = self._dataset.get_fragments()
+            if not found:
+                raise StorageError(f"{self.location} has no rows: it was emptied", kind="permanent")
+            self._fragments = tuple(sorted(found, key=lambda fragment: fragment.fragment_id))
+        return self._fragments
+
+    # -- writing ---------------------------------------------------------------------
+
+    def replace_head(
+        self,
+        head: pa.Table,
+        *,
+        sealed: pa.Table | None = None,
+        absorbed: Sequence[int] = (),
+        properties: Mapping[str, str] | None = None,
+    ) -> HeadLog:
+        """Commit a new head, and with it a sealed log fragment in place of the absorbed ones.
+
+        Returns only what is proven to be the newest version; raises HeadMoved otherwise.
+        """
+        tables = [head] if sealed is None else [sealed, head]
+        *log, _ = self._parts
+        stay = [one.metadata for place, one in enumerate(log) if place not in absorbed]
+        try:
+            dataset = self._commit(stay, tables, properties or {})
+        except StorageError as error:
+            if error.kind != "not_found":
+                raise
+            # A collection took what was just being written for garbage, or a version away that
+            # Lance was reading: so this version has been superseded.
+            raise CompareAndSwapLost from error
+        versions, is_awaited = self._look()
+        if versions[0] != dataset.version:
+            # Versions after the one it was built on had been removed, so that there was room
+            # for it below the newest: nobody will ever read it.
+            raise CompareAndSwapLost
+        is_alone = versions[-1] != self.version
+        return HeadLog(self.location, dataset, is_awaited, is_alone, self._objects)
+
+    def _commit(
+        self,
+        stay: Sequence[FragmentMetadata],
+        tables: Sequence[pa.Table],
+        properties: Mapping[str, str],
+    ) -> LanceDataset:
+        """Write tables as fragments behind those that stay, as the version after this one.
+
+        An overwrite that is not retried is the one operation that Lance never moves behind
+        other commits.
+        """
+        with storage_errors(f"cannot publish {self.location}"):
+            written = [
+                fragment
+                for table in tables
+                for fragment in write_fragments(
+                    table,
+                    self._dataset,
+                    mode="append",
+                    storage_options=self.location.storage_options,
+                )
+            ]
+            transaction = Transaction(
+                self.version,
+                LanceOperation.Overwrite(self._dataset.lance_schema, [*stay, *written]),
+                transaction_properties=dict(properties),
+            )
+            reach("before_commit", self.location.uri)
+            try:
+                dataset = LanceDataset.commit(self._dataset, transaction, max_retries=0)
+            except CommitConflictError as conflict:
+                raise CompareAndSwapLost from conflict
+            reach("after_commit", self.location.uri)
+        return dataset
+
+    def _look(self) -> tuple[list[int], bool]:
+        """The two newest versions, and whether somebody waits for a turn: one request for both."""
+        if self._objects is None:
+            self._objects = ControlObjects(self.location)
+        is_awaited = False
+        found: list[int] = []
+        for name in self._objects.names_in(QUEUE, "_versions"):
+            if name.startswith(f"{QUEUE}/"):
+                is_awaited = True
+                continue
+            version = version_of(name)
+            if version is not None and version < DETACHED:
+                found.append(version)
+            if len(found) == 2:
+                break
+        if not found:
+            raise StorageError(f"{self.location} has no version", kind="not_found")
+        return found, is_awaited
+
+    # -- files -----------------------------------------------------------------------
+
+    def files(self) -> frozenset[str]:
+        """What this version is made of, its own file included: names relative to the table."""
+        with storage_errors(f"enumerating the files of {self.location}"):
+            names = {manifest_name(self.version)}
+            for fragment in self._dataset.get_fragments():
+                metadata = fragment.metadata
+                names |= {f"data/{file.path}" for file in metadata.files}
+                if metadata.deletion_file is not None:
+                    names.add(metadata.deletion_file.path(fragment.fragment_id))
+        made_by = self._transaction()
+        if made_by is not None:
+            names.add(f"_transactions/{made_by.read_version}-{made_by.uuid}.txn")
+        return frozenset(names)
+
+    def _transaction(self) -> Transaction | None:
+        """What made this version, where that can be told: Lance cannot read back all its own.
+
+        A version that was superseded may be gone since it was opened.
+        """
+        try:
+            with storage_errors(f"enumerating the files of {self.location}"):
+                return self._dataset.read_transaction(self.version)
+        except TypeError:
+            return None
+        except StorageError as error:
+            if error.kind != "not_found":
+                raise
+            return None

@@ -1,0 +1,358 @@
+"""Lookups: the rows of a table that hold given texts in one of its text columns.
+
+Owns maps in memory from the hashes of a column's texts to the addresses of the rows
+that may hold them, so that finding a row reads that row, and finding none reads
+nothing, however large a table is and in however many fragments. A map only ever says
+"maybe": rows are read before anything is said about them.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+import lance
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import StorageError
+from omnigraph.rows.filters import among
+from omnigraph.rows.hashing import hash_texts
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
+from omnigraph.storage.objects.errors import storage_errors
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
+from omnigraph.storage.tables.write_rows import WrittenRows
+
+Texts: TypeAlias = pa.Array | pa.ChunkedArray
+FileId: TypeAlias = tuple[int, str]
+
+# Sixteen bytes a row. A larger table is asked through its filter, which an index should serve.
+MAX_ROWS = 20_000_000
+VERSIONS_KEPT = 8
+# An index answers one question sooner than a map is made; several questions repay the map.
+PATIENCE = 3
+SMALL_TABLE = 100_000
+# What a map takes for each fragment it knows, and what a file does whose texts are remembered.
+FILE_BYTES = 100
+NOTE_BYTES = 1_000
+# Of the texts of files that were just written, this part of the budget is remembered.
+NOTES_PART = 16
+# Beyond so many texts, reading the column and comparing in memory beats a filter that lists them.
+MAX_LISTED = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class _Run:
+    """Hashes in order, each with the address of the row it was seen in."""
+
+    hashes: npt.NDArray[np.uint64]
+    addresses: npt.NDArray[np.uint64]
+
+    @classmethod
+    def of(cls, hashes: npt.NDArray[np.uint64], addresses: npt.NDArray[np.uint64]) -> _Run:
+        order = np.argsort(hashes, kind="stable")
+        return cls(hashes[order], addresses[order])
+
+    def spans(self, wanted: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], ...]:
+        """For each wanted hash, the positions from and up to which it stands."""
+        return (
+            np.searchsorted(self.hashes, wanted, side="left"),
+            np.searchsorted(self.hashes, wanted, side="right"),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentMap:
+    """Where a text may stand, for one column of one version of a table."""
+
+    runs: tuple[_Run, ...] = ()
+    files: frozenset[FileId] = frozenset()
+    """The fragments it knows, by id and data file: branches use the same ids for others."""
+
+    def find(
+        self, wanted: npt.NDArray[np.uint64]
+    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
+        """Which of the hashes may be there, and the addresses of the rows that may hold them."""
+        maybe = np.zeros(len(wanted), dtype=bool)
+        found: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+        for run in self.runs:
+            start, end = run.spans(wanted)
+            count = end - start
+            maybe |= count > 0
+            # Every position of every span: a row that was moved has left its old address there.
+            before = np.cumsum(count) - count
+            positions = np.arange(count.sum()) + np.repeat(start - before, count)
+            found.append(run.addresses[positions])
+        return maybe, np.unique(np.concatenate(found))
+
+    def extended(
+        self,
+        hashes: npt.NDArray[np.uint64],
+        addresses: npt.NDArray[np.uint64],
+        files: frozenset[FileId],
+    ) -> FragmentMap:
+        """With more texts; small runs are merged, so that there are few of them."""
+        runs = list(self.runs)
+        if len(hashes):
+            added = _Run.of(hashes, addresses)
+            while runs and len(runs[-1].hashes) <= 2 * len(added.hashes):
+                last = runs.pop()
+                added = _Run.of(
+                    np.concatenate([last.hashes, added.hashes]),
+                    np.concatenate([last.addresses, added.addresses]),
+                )
+            runs.append(added)
+        return FragmentMap(tuple(runs), files)
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """The maps of one column of one table by version, the newest last."""
+
+    maps: Mapping[int, FragmentMap] = field(default_factory=dict)
+
+    def having(self, version: int, found: FragmentMap) -> _Column:
+        """With one more, and without the oldest if there are too many."""
+        maps = {known: each for known, each in self.maps.items() if known != version}
+        kept = list(maps.items())[1 - VERSIONS_KEPT :]
+        return _Column({**dict(kept), version: found})
+
+    @property
+    def parts(self) -> list[Part]:
+        """What is held; the versions share almost everything."""
+        maps = self.maps.values()
+        runs = [
+            (run, run.hashes.nbytes + run.addresses.nbytes) for found in maps for run in found.runs
+        ]
+        return [*runs, *((found.files, FILE_BYTES * len(found.files)) for found in maps)]
+
+
+ColumnKey = tuple[str, str]
+Note = Mapping[str, npt.NDArray[np.uint64]]
+
+
+class FragmentMaps:
+    """The maps of this process, the least recently used column dropped first."""
+
+    def __init__(self, budget: CacheBudget = budget) -> None:
+        self._columns: Cache[ColumnKey, _Column] = Cache("ids", lambda held: held.parts, budget)
+        self._fresh: Cache[tuple[str, str], Note] = Cache(
+            "written_ids", _note_parts, budget, lambda whole: whole // NOTES_PART
+        )
+        self._lock = threading.Lock()
+        self._asked: dict[ColumnKey, int] = {}
+
+    def get(self, table: Table, column: str) -> FragmentMap | None:
+        """The map of a column; None where making one does not pay."""
+        asked = self._ask(table, column)
+        known = self._columns.get((table.location.uri, column)) or _Column()
+        found = known.maps.get(table.pin.version)
+        if found is not None:
+            return found
+        base = next(reversed(list(known.maps.values())), None)
+        if base is None and not _pays(table, column, asked):
+            return None
+        self._columns.missed()
+        made = _made(table, column, base or FragmentMap())
+        self._keep(table, column, made)
+        return made
+
+    def pays(self, table: Table, column: str) -> bool:
+        """Whether to ask the map of a column: it is there, or enough has been asked without it."""
+        asked = self._ask(table, column)
+        return self._columns.look((table.location.uri, column)) is not None or asked > PATIENCE
+
+    def use(self) -> CacheUse:
+        """How full it is."""
+        return self._columns.use()
+
+    def forget(self, location: Location) -> None:
+        """Forget the maps of one table."""
+        self._columns.forget_all(lambda key: key[0] == location.uri)
+
+    def clear(self) -> None:
+        """Forget everything."""
+        self._columns.clear()
+        self._fresh.clear()
+        with self._lock:
+            self._asked.clear()
+
+    def note(self, table: Table, written: WrittenRows, texts: pa.Table) -> None:
+        """Remember the texts of rows that were just written, so that nobody reads them again.
+
+        ``texts`` holds the text columns of all written rows, in the order of writing.
+        """
+        hashes = {name: hash_texts(texts.column(name)) for name in texts.column_names}
+        start = 0
+        for path, rows in written.sizes:
+            part = {name: found[start : start + rows] for name, found in hashes.items()}
+            start += rows
+            self._fresh.keep((table.location.uri, path), part)
+
+    def learn(self, before: Table, after: Table) -> None:
+        """Carry the maps of a version over to the next one, if all its new rows were noted."""
+        uri = before.location.uri
+        known = {
+            column: found
+            for (_, column), entry in self._columns.newest(lambda key: key[0] == uri)
+            if (found := entry.maps.get(before.pin.version)) is not None
+        }
+        if not known:
+            return
+        try:
+            old, new = before.dataset(), after.dataset()
+        except StorageError:
+            # The version before may be gone by now. A lookup reads then what was not learnt, and
+            # says it if the new version is what cannot be opened.
+            return
+        added = set(new.fragment_ids()) - set(old.fragment_ids())
+        fragments = [new.get_fragment(number) for number in added]
+        files = frozenset(_file_id(fragment) for fragment in fragments if fragment is not None)
+        noted = {number: self._fresh.get((uri, path)) or {} for number, path in files}
+        for column, found in known.items():
+            if all(column in texts for texts in noted.values()):
+                parts = [(texts[column], number) for number, texts in noted.items()]
+                self._keep(after, column, found.extended(*_addressed(parts), found.files | files))
+
+    def _ask(self, table: Table, column: str) -> int:
+        """Count a question about a column; returns how many there were."""
+        key = (table.location.uri, column)
+        with self._lock:
+            self._asked[key] = asked = self._asked.get(key, 0) + 1
+        return asked
+
+    def _keep(self, table: Table, column: str, found: FragmentMap) -> None:
+        key = (table.location.uri, column)
+        # Of two threads one may undo what the other keeps, which is then made once more.
+        known = self._columns.look(key) or _Column()
+        self._columns.keep(key, known.having(table.pin.version, found))
+
+
+def _note_parts(note: Note) -> list[Part]:
+    return [(note, NOTE_BYTES + sum(hashes.nbytes for hashes in note.values()))]
+
+
+fragment_maps = FragmentMaps()
+
+
+def find_rows(
+    table: Table, column: str, texts: Texts, columns: Sequence[str], *, with_blobs: bool = False
+) -> pa.Table:
+    """The rows whose text is one of these, with their row ids and addresses."""
+    if isinstance(texts, pa.ChunkedArray):
+        texts = texts.combine_chunks()
+    texts = texts.unique().drop_null()
+    if not len(texts) or not table.pin.row_count:
+        return _nothing(table, columns)
+    where: pc.Expression | str | None = None
+    if len(texts) <= MAX_LISTED and is_filterable(table):
+        where = among(column, texts)
+    fragments: list[lance.LanceFragment] | None = None
+    known = fragment_maps.get(table, column)
+    if known is not None:
+        _, addresses = known.find(hash_texts(texts))
+        if not len(addresses):
+            return _nothing(table, columns)
+        if len(addresses) <= MAX_LISTED:
+            # Numbers of our own: Lance goes straight to these rows.
+            where = f"_rowaddr in ({', '.join(map(str, addresses.tolist()))})"
+        else:
+            where, fragments = None, _owners(table, addresses)
+    if fragments is not None and not fragments:
+        return _nothing(table, columns)  # Lance would take no fragments for all of them
+    with storage_errors(f"looking up rows of {table.location}"):
+        rows = (
+            table.dataset()
+            .scanner(
+                columns=list(dict.fromkeys([*columns, column])),
+                filter=where,
+                with_row_id=True,
+                with_row_address=True,
+                fragments=fragments,
+                blob_handling="all_binary" if with_blobs else None,
+            )
+            .to_table()
+        )
+    found = rows.filter(pc.is_in(rows.column(column), value_set=texts))
+    return found.select([*columns, ROW_ID, ROW_ADDRESS])
+
+
+def _owners(table: Table, addresses: npt.NDArray[np.uint64]) -> list[lance.LanceFragment]:
+    """The fragments of some addresses; one that is not there any more has no rows."""
+    numbers = np.unique(addresses >> np.uint64(32)).tolist()
+    found = (table.dataset().get_fragment(number) for number in numbers)
+    return [fragment for fragment in found if fragment is not None]
+
+
+def _nothing(table: Table, columns: Sequence[str]) -> pa.Table:
+    schema = table.schema
+    fields = [schema.field(name) for name in columns]
+    fields += [pa.field(name, pa.uint64()) for name in (ROW_ID, ROW_ADDRESS)]
+    return pa.schema(fields).empty_table()
+
+
+def _pays(table: Table, column: str, asked: int) -> bool:
+    if table.pin.row_count > MAX_ROWS:
+        return False
+    if table.pin.row_count <= SMALL_TABLE or asked > PATIENCE:
+        return True
+    with storage_errors(f"listing the indexes of {table.location}"):
+        indexed = {
+            name for found in table.dataset().describe_indices() for name in found.field_names
+        }
+    return column not in indexed
+
+
+def _made(table: Table, column: str, base: FragmentMap) -> FragmentMap:
+    """The map of a version, from that of another one so far as they share fragments."""
+    with storage_errors(f"reading the column {column} of {table.location}"):
+        present: Mapping[FileId, lance.LanceFragment] = {
+            _file_id(fragment): fragment for fragment in table.dataset().get_fragments()
+        }
+        if 2 * len(base.files & present.keys()) < len(base.files):
+            base = FragmentMap()
+        missing = [fragment for key, fragment in present.items() if key not in base.files]
+        hashes: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
+        if missing:
+            # Deleted rows too: another version, that of a branch say, has them still.
+            scanner = table.dataset().scanner(
+                columns=[column],
+                with_row_id=True,
+                include_deleted_rows=True,
+                fragments=missing,
+                scan_in_order=True,
+            )
+            hashes += [hash_texts(batch.column(column)) for batch in scanner.to_batches()]
+        addresses = [
+            _addresses(fragment.fragment_id, fragment.physical_rows) for fragment in missing
+        ]
+    return base.extended(
+        np.concatenate(hashes),
+        np.concatenate([np.empty(0, dtype=np.uint64), *addresses]),
+        frozenset(present),
+    )
+
+
+def _addressed(
+    parts: Sequence[tuple[npt.NDArray[np.uint64], int]],
+) -> tuple[npt.NDArray[np.uint64], npt.NDArray[np.uint64]]:
+    """The hashes of whole fragments, each with the address of its row."""
+    if not parts:
+        return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
+    addresses = [_addresses(number, len(hashes)) for hashes, number in parts]
+    return np.concatenate([hashes for hashes, _ in parts]), np.concatenate(addresses)
+
+
+def _addresses(fragment: int, rows: int) -> npt.NDArray[np.uint64]:
+    """Where the rows of a fragment stand."""
+    return np.arange(rows, dtype=np.uint64) + np.uint64(fragment << 32)
+
+
+def _file_id(fragment: lance.LanceFragment) -> FileId:
+    # Lance makes a class for every path that it hands out; a plain text is a tenth as large.
+    return fragment.fragment_id, str(fragment.metadata.files[0].path)

@@ -1,0 +1,202 @@
+"""Rows that one version of a table has and another has not, by where they lie.
+
+Owns finding them without reading the rows the two share: data files are immutable, so
+only files that one of them lacks, and rows that the other has deleted, are looked at. A
+row that was merely moved differs, too: what it says is compared above.
+"""
+
+from __future__ import annotations
+
+import io
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from threading import Lock
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import StorageError
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.errors import storage_errors
+from omnigraph.storage.tables.fragments import FragmentPart, layout_of, stream_parts
+from omnigraph.storage.tables.handles import open_pin
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
+
+Offsets = npt.NDArray[np.uint32]
+
+PLACE = (ROW_ID, ROW_ADDRESS)
+
+# How many row addresses one filter lists.
+LISTED = 1_000
+# Of rows this many bytes apart, what is between them is read too: a request costs more.
+GAP = 256 * 1024
+# From this share of a fragment on, reading it as a whole costs less than picking rows.
+DENSE = 64
+
+
+def rows_only_in(
+    one: Table, other: Table, columns: Sequence[str], *, with_blobs: bool = False
+) -> Iterator[pa.RecordBatch]:
+    """The rows of ``one`` that do not lie in the same place in ``other``, in no order.
+
+    `_rowid` and `_rowaddr` count as columns.
+    """
+    whole, picked = _apart(one, other)
+    sparse: list[npt.NDArray[np.uint64]] = []
+    if whole:
+        yield from stream_parts(one, columns, whole, with_blobs=with_blobs)
+    for part, lost in picked:
+        if len(lost) * DENSE > part.rows:
+            yield from _picked(one, columns, part, lost, with_blobs=with_blobs)
+        else:
+            sparse.append(lost.astype(np.uint64) + np.uint64(part.number << 32))
+    if sparse and set(columns) - set(PLACE) == {"id"}:
+        yield from _named(one, other, np.concatenate(sparse), columns)
+    elif sparse:
+        yield from rows_at(one, np.concatenate(sparse), columns, with_blobs=with_blobs)
+
+
+def count_only_in(one: Table, other: Table) -> int:
+    """How many such rows there are; reads none of them."""
+    whole, picked = _apart(one, other)
+    return sum(part.rows for part in whole) + sum(len(lost) for _, lost in picked)
+
+
+def _apart(
+    one: Table, other: Table
+) -> tuple[list[FragmentPart], list[tuple[FragmentPart, Offsets]]]:
+    """The fragments that ``one`` has alone, and the rows that ``other`` has deleted of others."""
+    shared = {part.number: part for part in layout_of(other).parts}
+    whole: list[FragmentPart] = []
+    picked: list[tuple[FragmentPart, Offsets]] = []
+    for part in layout_of(one).parts:
+        there = shared.get(part.number)
+        if there is None or there.file != part.file:
+            whole.append(part)
+        elif there.deletions != part.deletions:
+            gone, before = _deletions.of(other, there), _deletions.of(one, part)
+            lost = np.setdiff1d(gone, before, assume_unique=True)
+            if len(lost):
+                picked.append((part, lost))
+    return whole, picked
+
+
+def rows_at(
+    table: Table,
+    addresses: npt.NDArray[np.uint64],
+    columns: Sequence[str],
+    *,
+    with_blobs: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """The rows at these addresses, all of which are of this very version."""
+    dataset = open_pin(table.location, table.pin.version, GAP)
+    for start in range(0, len(addresses), LISTED):
+        wanted = addresses[start : start + LISTED].tolist()
+        with storage_errors(f"reading rows of {table.location}"):
+            rows = dataset.scanner(
+                columns=[name for name in columns if name not in PLACE],
+                # Numbers of our own: Lance goes straight to these rows.
+                filter=f"{ROW_ADDRESS} in ({', '.join(map(str, wanted))})",
+                with_row_id=ROW_ID in columns,
+                with_row_address=ROW_ADDRESS in columns,
+                blob_handling="all_binary" if with_blobs else None,
+            ).to_table()
+        if rows.num_rows != len(wanted):
+            raise StorageError(
+                f"rows of {table.location} are not where its manifest says", kind="permanent"
+            )
+        yield from rows.select(list(columns)).to_batches()
+
+
+def _named(
+    one: Table, other: Table, addresses: npt.NDArray[np.uint64], columns: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    """The ids of rows that ``other`` has deleted from fragments of both.
+
+    A row that it has written again has kept its row id, so the id is read there, in new files
+    that lie together. It is the same row: both versions come from the one that wrote the
+    fragment, and from there on no row id is given away twice. Of fragments that only one of
+    them has, nothing follows.
+    """
+    places = pa.Table.from_batches(rows_at(one, addresses, PLACE))
+    row_ids = places.column(ROW_ID).combine_chunks()
+    new, _ = _apart(other, one)
+    batches = stream_parts(other, ("id", ROW_ID), new) if new else ()
+    written = pa.Table.from_batches(
+        (batch.filter(pc.is_in(batch.column(ROW_ID), row_ids)) for batch in batches),
+        pa.schema([other.schema.field("id"), places.schema.field(ROW_ID)]).remove_metadata(),
+    )
+    found = pc.index_in(row_ids, written.column(ROW_ID).combine_chunks())
+    ids = written.column("id").take(found.drop_null())
+    named = places.filter(found.is_valid()).append_column("id", ids)
+    yield from named.select(list(columns)).to_batches()
+    gone = places.filter(found.is_null()).column(ROW_ADDRESS)
+    yield from rows_at(one, gone.to_numpy(), columns)
+
+
+def _picked(
+    table: Table,
+    columns: Sequence[str],
+    part: FragmentPart,
+    offsets: Offsets,
+    *,
+    with_blobs: bool,
+) -> Iterator[pa.RecordBatch]:
+    read = tuple(dict.fromkeys([*columns, ROW_ADDRESS]))
+    wanted = offsets.astype(np.uint64) + np.uint64(part.number << 32)
+    for batch in stream_parts(table, read, [part], with_blobs=with_blobs):
+        mask = np.isin(batch.column(ROW_ADDRESS).to_numpy(), wanted)
+        if mask.any():
+            yield batch.filter(pa.array(mask)).select(list(columns))
+
+
+class _Deletions:
+    """The deleted rows of fragments that were asked for last: versions share most of them."""
+
+    def __init__(self, kept: int = 256) -> None:
+        self._kept = kept
+        self._lock = Lock()
+        self._known: OrderedDict[tuple[str, FragmentPart], Offsets] = OrderedDict()
+
+    def of(self, table: Table, part: FragmentPart) -> Offsets:
+        """The rows of a fragment that a version has deleted, by offset, ascending."""
+        if not part.deletions:
+            return np.empty(0, dtype=np.uint32)
+        key = (table.location.uri, part)
+        with self._lock:
+            known = self._known.get(key)
+        if known is not None:
+            return known
+        found = _deleted(table, part)
+        with self._lock:
+            self._known[key] = found
+            while len(self._known) > self._kept:
+                self._known.popitem(last=False)
+        return found
+
+
+_deletions = _Deletions()
+
+
+def _deleted(table: Table, part: FragmentPart) -> Offsets:
+    fragment = table.dataset().get_fragment(part.number)
+    if fragment is None:
+        raise AssertionError("a layout names a fragment that its version does not have")
+    file = fragment.metadata.deletion_file
+    if file is not None and file.file_type == "array":
+        data = ControlObjects(table.location).read(file.path(part.number))
+        if data is not None:
+            with storage_errors(f"reading the deletions of {table.location}"):
+                found = pa.ipc.open_file(io.BytesIO(data)).read_all().column(0)
+            return np.sort(found.to_numpy().astype(np.uint32))
+    return _missing(table, part, fragment.physical_rows)
+
+
+def _missing(table: Table, part: FragmentPart, physical: int) -> Offsets:
+    """The same where many rows are deleted: those that a scan of addresses leaves out."""
+    gone = np.ones(physical, dtype=bool)
+    for batch in stream_parts(table, (ROW_ADDRESS,), [part]):
+        gone[batch.column(ROW_ADDRESS).to_numpy() & np.uint64(0xFFFFFFFF)] = False
+    return np.flatnonzero(gone).astype(np.uint32)

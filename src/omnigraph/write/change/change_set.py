@@ -1,0 +1,111 @@
+"""Change sets: what a write does to each type, as rows in memory.
+
+Owns the shape that mutations and loads build, that the rules check and that
+staging writes. Never reads a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
+from omnigraph.write.change.type_batch import EntityType, TypeBatch, type_key
+from omnigraph.write.recovery.intents import WriterKind
+from omnigraph.write.rules.violations import NoSource, SourceMap
+
+
+def located_columns(type_: EntityType) -> tuple[str, ...]:
+    """What is kept of a stored row that is replaced or deleted: its id, and its endpoints."""
+    return ("id", "src", "dst") if isinstance(type_, EdgeType) else ("id",)
+
+
+def no_located(type_: EntityType) -> pa.Table:
+    """No stored rows."""
+    fields = [pa.field(name, pa.string()) for name in located_columns(type_)]
+    fields += [pa.field(name, pa.uint64()) for name in (ROW_ID, ROW_ADDRESS)]
+    return pa.schema(fields).empty_table()
+
+
+@dataclass(frozen=True, slots=True)
+class TypeChange:
+    """What happens to one type.
+
+    ``rows`` is the final image of what is written, one row per id; ``batches`` are
+    the inputs it was folded from, in order. ``existing`` are the stored rows that
+    ``rows`` replace, ``deleted`` those that go, both with row ids and addresses.
+    ``replaces_all`` makes ``rows`` the whole table. A strict write refuses ids that are
+    stored already, or that its input repeats.
+    """
+
+    type: EntityType
+    rows: pa.Table
+    existing: pa.Table
+    deleted: pa.Table
+    batches: tuple[TypeBatch, ...] = ()
+    places: SourceMap = field(default_factory=NoSource)
+    replaces_all: bool = False
+    refuses_existing: bool = False
+    refuses_repeats: bool = False
+
+    @property
+    def type_key(self) -> str:
+        """The name of the type's table."""
+        return type_key(self.type)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing happens."""
+        return not (self.rows.num_rows or self.deleted.num_rows or self.replaces_all)
+
+    @property
+    def ids(self) -> pa.Array:
+        """The ids of the written rows."""
+        return self.rows.column("id").combine_chunks()
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeSet:
+    """What a write does, by type key.
+
+    ``repeatable`` says that it may be prepared again from the same request when its
+    read set has changed: inserts and upserts may, what was decided on rows may not.
+    """
+
+    types: Mapping[str, TypeChange]
+    repeatable: bool
+    writer_kind: WriterKind
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing happens at all."""
+        return all(change.is_empty for change in self.types.values())
+
+    @property
+    def size(self) -> int:
+        """Bytes that will be written, roughly."""
+        return sum(change.rows.nbytes for change in self.types.values())
+
+    def get(self, key: str) -> TypeChange | None:
+        """The change of one type."""
+        return self.types.get(key)
+
+
+def among(rows: pa.Table, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The rows whose id is one of these."""
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    return rows.filter(pc.is_in(rows.column("id"), value_set=ids))
+
+
+def without(rows: pa.Table, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
+    """The rows whose id is not among these."""
+    if not rows.num_rows or not len(ids):
+        return rows
+    if isinstance(ids, pa.ChunkedArray):
+        ids = ids.combine_chunks()
+    return rows.filter(pc.invert(pc.is_in(rows.column("id"), value_set=ids)))

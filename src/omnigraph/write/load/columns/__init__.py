@@ -1,0 +1,1 @@
+"""Columnar input: frames, CSV and Parquet columns turned into stored ones."""

@@ -1,0 +1,290 @@
+"""Frames: tables of Arrow, pandas or Polars decoded into one batch for each type.
+
+Owns which columns a frame may have and what a missing one means. A missing column is
+an absent property; a null cell is an explicit null. Never imports a frame library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from omnigraph.errors import BadRequest, Rule
+from omnigraph.lang.diagnostics import name_hint
+from omnigraph.lang.schema.catalog import Catalog, NodeType
+from omnigraph.write.change.type_batch import EntityType, TypeBatch, row_columns, type_key
+from omnigraph.write.load.columns.frame_columns import convert_column, texts
+from omnigraph.write.load.columns.typed_rows import default_of, derived_ids, finish
+from omnigraph.write.load.ndjson.exact import unknown_property, wrong_id_text
+from omnigraph.write.load.ndjson.values import ValueTypeError
+from omnigraph.write.rules.row_rules import check_required, check_shapes
+from omnigraph.write.rules.violations import SourceLocation, SourceMap, Violation, Violations
+
+_ENDS = {"src": ("from", "src"), "dst": ("to", "dst")}
+
+
+def read_frame(
+    type_: EntityType,
+    name: str,
+    table: pa.Table,
+    violations: Violations,
+    places: SourceMap,
+    *,
+    is_pandas: bool = False,
+) -> pa.Table | None:
+    """The columns of one frame, or None if something is wrong with it."""
+    return _Frame(type_, name, table, violations, places, is_pandas=is_pandas).read()
+
+
+class FramePlaces:
+    """Rows of a frame, counted from 1."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def place(self, row: int, member: str | None) -> SourceLocation | None:  # noqa: ARG002 - the protocol
+        """The row; a frame's columns have names, not numbers."""
+        return SourceLocation(self._name, row + 1, row=row)
+
+
+def decode_frames(frames: Mapping[str, object], catalog: Catalog) -> list[TypeBatch]:
+    """The rows of all frames, one batch for each type, in the order of the type keys.
+
+    Raises one ValidationError for all that is wrong.
+    """
+    violations = Violations()
+    batches = []
+    for name, type_, table, is_pandas in read_tables(frames, catalog):
+        places = FramePlaces(name)
+        columns = read_frame(type_, name, table, violations, places, is_pandas=is_pandas)
+        if columns is not None:
+            batches.append((type_, columns, places))
+    violations.raise_if_any()
+    return [finish(type_, columns, places) for type_, columns, places in batches]
+
+
+def read_tables(
+    frames: Mapping[str, object], catalog: Catalog
+) -> Iterator[tuple[str, EntityType, pa.Table, bool]]:
+    """The name, type and table of each frame, and whether pandas made it; by type key."""
+    named: dict[str, tuple[EntityType, str, object]] = {}
+    for name, frame in frames.items():
+        type_ = find_frame_type(name, catalog)
+        key = type_key(type_)
+        if key in named:
+            raise BadRequest(f"'{named[key][1]}' and '{name}' are frames of one type; join them")
+        named[key] = (type_, name, frame)
+    for _, (type_, name, frame) in sorted(named.items()):
+        table, is_pandas = as_table(name, frame)
+        yield name, type_, table, is_pandas
+
+
+def find_frame_type(name: str, catalog: Catalog) -> EntityType:
+    """The type that a frame is named after."""
+    kind, _, bare = name.rpartition(":")
+    node = catalog.nodes.get(bare) if kind in ("", "node") else None
+    edge = catalog.find_edge(bare) if kind in ("", "edge") else None
+    if node is not None and edge is not None:
+        # Node names are exact, so a node wins over an edge that differs in case only.
+        if edge.name == bare:
+            raise BadRequest(
+                f"'{bare}' is a node type and an edge type: write 'node:{bare}' or 'edge:{bare}'"
+            )
+        return node
+    if found := node or edge:
+        return found
+    hint = name_hint(bare, (*catalog.nodes, *catalog.edges))
+    raise BadRequest(f"no type '{name}' for this frame" + (f"; {hint}" if hint else ""))
+
+
+def as_table(name: str, frame: object) -> tuple[pa.Table, bool]:
+    """A frame as an Arrow table, and whether pandas made it."""
+    if isinstance(frame, pa.Table):
+        return frame, False
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame]), False
+    if isinstance(frame, pa.RecordBatchReader):
+        return frame.read_all(), False
+    if type(frame).__module__.partition(".")[0] == "pandas":
+        return _from_pandas(name, frame), True
+    if hasattr(frame, "__arrow_c_stream__"):
+        return pa.table(frame), False
+    raise BadRequest(
+        f"'{name}' is no frame but {type(frame).__name__}: give a pyarrow Table, a pandas or"
+        " polars DataFrame, or anything else that exports an Arrow stream"
+    )
+
+
+def _from_pandas(name: str, frame: Any) -> pa.Table:
+    if not hasattr(frame, "columns"):
+        raise BadRequest(f"'{name}' is a pandas {type(frame).__name__}: give a DataFrame")
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, ValueError) as error:
+        raise BadRequest(
+            f"frame '{name}' cannot be read: {'; '.join(map(str, error.args))}"
+        ) from None
+
+
+def _mask(marks: pa.Array) -> np.ndarray:
+    mask: np.ndarray = marks.to_numpy(zero_copy_only=False)
+    return mask
+
+
+def _lost(before: pa.Array, after: pa.Array) -> np.ndarray:
+    """The rows in which a conversion turned something into null, also inside of lists."""
+    lost = _mask(pc.and_(before.is_valid(), after.is_null()))
+    if isinstance(after, (pa.ListArray, pa.FixedSizeListArray)) and not lost.any():
+        inside = pc.and_(pc.list_flatten(before).is_valid(), pc.list_flatten(after).is_null())
+        lost = np.zeros(len(after), dtype=bool)
+        lost[pc.list_parent_indices(after).to_numpy()[_mask(inside)]] = True
+    return lost
+
+
+class _Frame:
+    """Reads the columns of one frame and reports what does not fit."""
+
+    def __init__(
+        self,
+        type_: EntityType,
+        name: str,
+        table: pa.Table,
+        violations: Violations,
+        places: SourceMap,
+        *,
+        is_pandas: bool,
+    ) -> None:
+        self._type = type_
+        self._table = table
+        self._violations = violations
+        self._places = places
+        self._name = name
+        self._pandas = is_pandas
+
+    def read(self) -> pa.Table | None:
+        """The columns of the batch, or None if something is wrong."""
+        before = self._violations.total
+        self._check_names()
+        columns = {"id": self._ids()}
+        if not isinstance(self._type, NodeType):
+            columns |= {column: self._end(column) for column in _ENDS}
+        schema = row_columns(self._type)
+        for name in self._type.properties:
+            columns[name] = self._property(name, schema.field(name).type)
+        if self._violations.total > before:
+            return None
+        table = pa.table(columns)
+        check_required(self._type, table, self._violations, self._places, before_embedding=True)
+        check_shapes(self._type, table, self._violations, self._places)
+        if self._violations.total > before:
+            return None
+        return self._identified(table)
+
+    def _check_names(self) -> None:
+        names = self._table.column_names
+        known = {"id", *self._type.properties}
+        if not isinstance(self._type, NodeType):
+            known |= {spelling for spellings in _ENDS.values() for spelling in spellings}
+        for at, name in enumerate(names):
+            if name in names[:at]:
+                self._say("format", f"the frame has two columns '{name}'", name)
+            elif name not in known:
+                self._say("format", unknown_property(self._type, name), name)
+
+    def _ids(self) -> pa.Array:
+        if "id" not in self._table.column_names:
+            return pa.nulls(len(self._table), pa.string())
+        ids = self._texts("id", "id")
+        if ids.null_count:
+            said = "'id' must be a string, found null; leave the column out to have ids made"
+            self._say_rows("type", said, "id", _mask(ids.is_null()))
+        return ids
+
+    def _end(self, column: str) -> pa.Array:
+        given = [name for name in _ENDS[column] if name in self._table.column_names]
+        if len(given) != 1:
+            said = "only one of the columns" if given else "a column"
+            spelled = " and ".join(f"'{name}'" for name in given or _ENDS[column][:1])
+            self._say("format", f"an edge needs {said} {spelled} with the ids of nodes", None)
+            return pa.nulls(len(self._table), pa.string())
+        ends = self._texts(given[0], given[0])
+        if ends.null_count:
+            said = f"'{given[0]}' must be the id of a node, found null"
+            self._say_rows("type", said, None, _mask(ends.is_null()))
+        return ends
+
+    def _texts(self, name: str, property_: str) -> pa.Array:
+        try:
+            return texts(name, self._column(name))
+        except ValueTypeError as misfit:
+            self._say(misfit.rule, misfit.text, property_)
+            return pa.array([""] * len(self._table))
+
+    def _property(self, name: str, stored: pa.DataType) -> pa.Array:
+        property_ = self._type.properties[name]
+        if name not in self._table.column_names:
+            default = default_of(property_, stored)
+            if default is None:
+                return pa.nulls(len(self._table), stored)
+            return pa.repeat(default, len(self._table))
+        column = self._column(name)
+        try:
+            converted = convert_column(property_.type, column, pandas=self._pandas)
+        except (ValueTypeError, pa.ArrowInvalid) as misfit:
+            said = misfit.text if isinstance(misfit, ValueTypeError) else str(misfit)
+            self._say("type", f"{self._type.name}.{name}: {said}", name)
+            return pa.nulls(len(self._table), stored)
+        lost = _lost(column, converted)
+        if lost.any():
+            kind = property_.type.without_null
+            said = f"{self._type.name}.{name}: the value does not fit {kind}"
+            self._say_rows("type", said, name, lost)
+        if pa.types.is_null(converted.type):
+            return pa.nulls(len(converted), stored)
+        return converted.cast(stored)
+
+    def _column(self, name: str) -> pa.Array:
+        combined = self._table.column(self._table.column_names.index(name)).combine_chunks()
+        if isinstance(combined, pa.ChunkedArray):
+            raise BadRequest(f"column '{name}' of frame '{self._name}' is too large; split it")
+        return combined
+
+    def _identified(self, table: pa.Table) -> pa.Table | None:
+        derived = derived_ids(self._type, table)
+        if derived is None:
+            return table
+        wrong = pc.not_equal(table.column("id"), derived)
+        at = np.flatnonzero(pc.fill_null(wrong, fill_value=False).to_numpy())
+        if len(at):
+            given, right = table.column("id").take(at), derived.take(at)
+            self._violations.add_all(
+                len(at),
+                (
+                    self._violation("format", wrong_id_text(has, needs), "id", int(row))
+                    for row, has, needs in zip(
+                        at, given.to_pylist(), right.to_pylist(), strict=True
+                    )
+                ),
+            )
+            return None
+        return table.set_column(0, "id", derived)
+
+    def _say(self, rule: Rule, text: str, property_: str | None) -> None:
+        """Report a problem of the frame as a whole."""
+        said = f"frame '{self._name}': {text}"
+        self._violations.add(Violation(rule, said, type_key(self._type), property_))
+
+    def _say_rows(self, rule: Rule, text: str, property_: str | None, broken: np.ndarray) -> None:
+        at = np.flatnonzero(broken)
+        kept = at[: self._violations.room].tolist()
+        self._violations.add_all(
+            len(at), (self._violation(rule, text, property_, row) for row in kept)
+        )
+
+    def _violation(self, rule: Rule, text: str, property_: str | None, row: int) -> Violation:
+        place = self._places.place(row, property_)
+        return Violation(rule, text, type_key(self._type), property_, place=place)

@@ -1,0 +1,1 @@
+"""NDJSON input: lines of envelopes decoded into typed rows."""

@@ -1,0 +1,1 @@
+"""Mutation queries: their statements run into one change set."""

@@ -1,0 +1,1 @@
+"""From a captured base to one published commit: the driver, the read set and the door."""

@@ -1,0 +1,69 @@
+"""The base of a write: one state of a branch, and reading its tables.
+
+Owns opening each table at most once. Immutable: when the branch has moved on, the
+write gets another base.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from threading import Lock
+
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.manifest.branch_state import BranchState
+from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.entries import TableIdentity
+from omnigraph.manifest.publish_request import ExactHead
+from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class BaseTable:
+    """One table of a base."""
+
+    type_key: str
+    identity: TableIdentity
+    version: int
+    table: Table
+
+
+@dataclass(frozen=True)
+class Base:
+    """One state of a branch, with its schema and its tables."""
+
+    root: Location
+    view: BranchState
+    snapshot: Snapshot
+    catalog: Catalog
+    _tables: dict[str, BaseTable] = field(default_factory=dict)
+    _lock: Lock = field(default_factory=Lock)
+
+    @classmethod
+    def of(cls, root: Location, view: BranchState) -> Base:
+        """The base a view makes."""
+        return cls(root, view, snapshot_of(view.state), catalog_of(view.state.schema))
+
+    @property
+    def head(self) -> str:
+        """The commit it shows."""
+        return self.view.state.head_commit_id
+
+    @property
+    def exact(self) -> ExactHead:
+        """What must still be so for a write that was built on it to be published."""
+        return self.view.exact
+
+    def table(self, type_key: str) -> BaseTable:
+        """One table, by its type key."""
+        with self._lock:
+            known = self._tables.get(type_key)
+            if known is None:
+                known = self._open(type_key, self.snapshot.tables[type_key])
+                self._tables[type_key] = known
+            return known
+
+    def _open(self, type_key: str, found: SnapshotTable) -> BaseTable:
+        table = Table(self.root.join(found.table.path), found.pin)
+        return BaseTable(type_key, found.identity, found.version, table)

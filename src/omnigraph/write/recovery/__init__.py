@@ -1,0 +1,1 @@
+"""Intents of long writes, and the end of those that died."""

@@ -1,0 +1,107 @@
+"""Announcements: the intent of a write whose staged files are worth keeping track of.
+
+Owns when a write has one: a request-sized write needs none, its stray files are
+small and fall to cleanup. Must never stand in anybody's way: an intent that is left
+behind only tells the next sweep what to look at.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import TracebackType
+from typing import Self
+
+from omnigraph.errors import StorageError
+from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.write.change.change_set import ChangeSet
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.publish_plan import PublishPlan
+from omnigraph.write.recovery.intents import STAGING, Intent, IntentTable, LiveIntent, WriterKind
+
+REQUEST_BYTES = 32 * 2**20
+"""What one request may carry; a larger write is announced."""
+
+
+@dataclass(slots=True)
+class IntentScope:
+    """The intent of one write, if it is large enough to have one."""
+
+    root: Location
+    branch: str
+    operation_id: str
+    commit: PendingCommit
+    _live: LiveIntent | None = field(default=None)
+
+    @property
+    def are_announced(self) -> bool:
+        """Whether the write has an intent that tells collectors to leave its files."""
+        return self._live is not None
+
+    def begin(self, changes: ChangeSet, base: Base) -> None:
+        """Write the intent down before anything is staged, once."""
+        if changes.size > REQUEST_BYTES:
+            self.begin_bulk(changes.writer_kind, changes.types, base)
+
+    def begin_bulk(self, kind: WriterKind, type_keys: Iterable[str], base: Base) -> None:
+        """The same for work of any size on these types."""
+        if self._live is not None:
+            return
+        tables = [_table(base, key, ()) for key in type_keys]
+        state = base.view.state
+        branch_id = state.branch_id if state.branch == self.branch else None
+        intent = Intent.mint(kind, self.branch, self.commit, tables, branch_id)
+        live = LiveIntent.open(
+            ControlObjects(self.root), replace(intent, operation_id=self.operation_id)
+        )
+        self._live = live.__enter__()
+
+    def name_files(self, files: Mapping[str, tuple[str, ...]], base: Base) -> None:
+        """Name files that were staged below the directories of tables, by type key."""
+        if self._live is not None:
+            self._live.extend(_table(base, key, names) for key, names in files.items())
+
+    def extend(self, plan: PublishPlan, base: Base) -> None:
+        """Name what has been staged."""
+        if self._live is not None:
+            self._live.extend(
+                _table(base, table.type_key, table.written.files) for table in plan.tables
+            )
+
+    def require_alive(self) -> None:
+        """Refuse to publish when an intent was revoked; without one there is nothing to ask."""
+        if self._live is not None:
+            self._live.require_alive()
+
+    def settle(self) -> None:
+        """The write is published or given up, and so the intent is of no use any more."""
+        if self._live is None:
+            return
+        objects = ControlObjects(self.root)
+        try:
+            # Before the intent, without which nobody would know whose they are.
+            for name in objects.list(f"{STAGING}/{self.operation_id}"):
+                objects.delete(name)
+            self._live.remove()
+        except StorageError:
+            return  # the next sweep finds the commit and removes it
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # After a failure the intent stays: when it has expired, its files are discarded.
+        if self._live is not None:
+            self._live.__exit__(kind, error, trace)
+
+
+def _table(base: Base, type_key: str, staged: tuple[str, ...]) -> IntentTable:
+    found = base.snapshot.tables[type_key]
+    return IntentTable.of(found.table, found.version, staged)

@@ -1,0 +1,132 @@
+"""Violations: what is wrong with the rows of a write, and where each of them came from.
+
+Owns collecting them, so that a person sees every problem of a batch at once,
+and the one error they become. Never decides what is wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from omnigraph.errors import Rule, ValidationError
+
+SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class SourceLocation:
+    """Where a value was written: a file or frame, a line or row, a column; counted from 1.
+
+    ``row`` is the row of the batch it became, counted from 0, where it became one.
+    """
+
+    source: str | None
+    line: int
+    column: int | None = None
+    row: int | None = field(default=None, compare=False)
+
+    def __str__(self) -> str:
+        if self.source is None:
+            where = f"line {self.line}"
+            return where if self.column is None else f"{where}, column {self.column}"
+        where = f"{self.source}:{self.line}"
+        return where if self.column is None else f"{where}:{self.column}"
+
+
+class SourceMap(Protocol):
+    """Finds where the rows of a batch came from; asked only about rows that are wrong."""
+
+    def place(self, row: int, member: str | None) -> SourceLocation | None:
+        """The place of a row, or of one member of it (`age`, `id`, `from`, `to`)."""
+
+
+class NoSource:
+    """The places of rows that no input was written for."""
+
+    def place(self, row: int, member: str | None) -> SourceLocation | None:  # noqa: ARG002 - the protocol
+        """Always None."""
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One thing that is wrong."""
+
+    rule: Rule
+    text: str
+    type_key: str | None = None
+    property: str | None = None
+    entity_id: str | None = None
+    place: SourceLocation | None = None
+
+    def __str__(self) -> str:
+        return self.text if self.place is None else f"{self.place}: {self.text}"
+
+    def body(self) -> dict[str, Any]:
+        """The violation as data."""
+        place = self.place
+        return {
+            "rule": self.rule,
+            "message": self.text,
+            "type_key": self.type_key,
+            "property": self.property,
+            "entity_id": self.entity_id,
+            "source": place.source if place else None,
+            "line": place.line if place else None,
+            "column": place.column if place else None,
+        }
+
+
+class Violations:
+    """The violations of one write: the first ones kept, all of them counted."""
+
+    def __init__(self, shown: int = SHOWN) -> None:
+        self._shown = shown
+        self.kept: list[Violation] = []
+        self.total = 0
+
+    @property
+    def room(self) -> int:
+        """How many more will be kept; the text of the others need not be made."""
+        return max(self._shown - len(self.kept), 0)
+
+    def add(self, violation: Violation) -> None:
+        """Count a violation, and keep it if there is room."""
+        self.add_all(1, (violation,))
+
+    def add_all(self, count: int, found: Iterable[Violation]) -> None:
+        """Count ``count`` violations and keep as many of ``found`` as there is room for."""
+        self.total += count
+        for violation, _ in zip(found, range(self.room), strict=False):
+            self.kept.append(violation)
+
+    def __bool__(self) -> bool:
+        return self.total > 0
+
+    def raise_if_any(self) -> None:
+        """One error for all of them; its message is the first."""
+        if not self.total:
+            return
+        first = self.kept[0]
+        raise ValidationError(
+            self._report(),
+            rule=first.rule,
+            details={
+                "total": self.total,
+                "violations": [violation.body() for violation in self.kept],
+            },
+        )
+
+    def unplaced(self) -> list[Violation]:
+        """Those of the kept ones that no row of the input is to blame for."""
+        return [found for found in self.kept if found.place is None or found.place.row is None]
+
+    def _report(self) -> str:
+        if self.total == 1:
+            return str(self.kept[0])
+        lines = [str(violation) for violation in self.kept]
+        if self.total > len(lines):
+            lines.append(f"… and {self.total - len(lines)} more")
+        return "\n".join([*lines, f"{self.total} problems; nothing was written"])
