@@ -124,7 +124,7 @@ def test_a_claim_that_cannot_be_removed_is_a_notice(
 
     before = files(root)
     with monkeypatch.context() as patch, meter.measure() as counted:
-        patch.setattr("omnigraph.storage.objects.ControlObjects.delete", refuse)
+        patch.setattr("omnigraph.storage.objects.control_objects.ControlObjects.delete", refuse)
         (notice,) = og.open(root).notices
     assert CLAIM_NAME in notice
     assert counted.puts == 0

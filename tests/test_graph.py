@@ -19,6 +19,7 @@ from omnigraph.manifest.catalogs import SOURCE_NAME
 from omnigraph.manifest.rows import FORMAT_KEY
 from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.version import INTERNAL_SCHEMA
 from tests.film_graph import SCHEMA, files, insert_row
 
 
@@ -150,7 +151,7 @@ def test_no_graph_is_refused(tmp_path: Path, read_only: bool, present: bool) -> 
     ("stamp", "message"),
     [
         ("6", "storage format 6 .*export it"),
-        ("8", "upgrade the program"),
+        (str(INTERNAL_SCHEMA + 1), "upgrade the program"),
         ("x", "no format stamp"),
         (None, "no format stamp"),
     ],

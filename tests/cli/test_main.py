@@ -29,7 +29,7 @@ def raising(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> None:
 def test_help_lists_every_verb(spelling: str) -> None:
     result = CliRunner().invoke(cli, [spelling])
     assert result.exit_code == 0
-    for verb, line in VERBS.items():
+    for verb, (_, line) in VERBS.items():
         assert verb in result.stdout
         assert line.split()[0] in result.stdout
 
@@ -39,7 +39,7 @@ def test_the_listed_help_is_how_the_verb_introduces_itself(verb: str) -> None:
     command = cli.get_command(click.Context(cli), verb)
     assert command is not None
     assert command.name == verb
-    assert (command.help or "").splitlines()[0] == VERBS[verb]
+    assert (command.help or "").splitlines()[0] == VERBS[verb].help
 
 
 @pytest.mark.parametrize("verb", VERBS)

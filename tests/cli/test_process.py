@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from omnigraph.cli.verbs import VERBS
+
 PROGRAM = str(Path(sys.executable).with_name("omnigraph"))
 HEAVY = ("rich", "msgspec", "pyarrow", "pyspark", "pandas", "numpy", "lance", "omnigraph.lang")
 
@@ -36,7 +38,7 @@ def test_the_help_of_a_verb_opens_no_engine() -> None:
             "print(*sys.modules, sep='\\n', file=sys.stderr)"
         )
         loaded = set(start(sys.executable, "-c", script).stderr.split())
-        assert f"omnigraph.cli.verbs.{verb}" in loaded
+        assert f"omnigraph.cli.verbs.{VERBS[verb].room}.{verb}" in loaded
         assert loaded.isdisjoint({*HEAVY, "omnigraph.graph"})
 
 

@@ -11,14 +11,14 @@ import pytest
 from omnigraph.cli.command import LazyGroup, VerbCommand
 from omnigraph.cli.options.capability import CAPABILITIES, FLAGS, Flag, capability, refusals
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.verbs import VERBS
+from omnigraph.cli.verbs import VERBS, Verb
 
 Run = Callable[..., Any]
 
 
 def scope_from(args: list[str], verb: str = "load") -> CommandScope:
     """Run a verb that only hands back its scope."""
-    group = LazyGroup("omnigraph", package="", verbs={verb: ""})
+    group = LazyGroup("omnigraph", package="", verbs={verb: Verb("", "")})
     group.get_command = lambda ctx, cmd_name: VerbCommand(  # type: ignore[method-assign]  # noqa: ARG005 - click passes it
         cmd_name, callback=lambda: click.get_current_context().obj
     )

@@ -203,7 +203,7 @@ SCRIPT = """
 import sys
 import omnigraph as og
 from omnigraph.errors import EmbeddingError
-from omnigraph.pipeline.settings import SparkSettings
+from omnigraph.pipeline.spark.settings import SparkSettings
 
 events = sys.argv[3]
 conf = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{events}"}

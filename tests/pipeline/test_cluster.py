@@ -25,11 +25,12 @@ def test_executors_run_the_package_that_the_driver_runs(cluster: Cluster) -> Non
     text = """
         import sys
         import pyarrow as pa
-        from omnigraph.pipeline.session import SparkSettings, require_shared_storage, spark_session
+        from omnigraph.pipeline.spark.session import SparkSettings, spark_session
+        from omnigraph.pipeline.spark.session import require_shared_storage
 
         def parse(batches):
             import omnigraph
-            from omnigraph.storage.location import Location
+            from omnigraph.storage.objects.location import Location
 
             for batch in batches:
                 uris = [Location.parse(f"file:///tmp/{n}").uri for n in batch["id"].to_pylist()]
@@ -54,7 +55,7 @@ def test_work_goes_on_when_an_executor_is_killed(cluster: Cluster, tmp_path: Pat
     text = """
         import sys, time
         from pathlib import Path
-        from omnigraph.pipeline.session import SparkSettings, spark_session
+        from omnigraph.pipeline.spark.session import SparkSettings, spark_session
 
         directory = Path(sys.argv[2])
 

@@ -492,7 +492,7 @@ def test_a_graph_in_an_object_store(s3_bucket: str, s3_server: S3Server) -> None
         import pyarrow as pa
 
         import omnigraph as og
-        from omnigraph.pipeline.session import spark_session
+        from omnigraph.pipeline.spark.session import spark_session
 
         schema = "node Person { name: String @key } edge Knows: Person -> Person"
         graph = og.init(sys.argv[1], schema)

@@ -15,8 +15,8 @@ from omnigraph.pipeline.spark.progress import stages
 pytestmark = pytest.mark.slow
 
 WORK = """
-    from omnigraph.pipeline.progress import stages
-    from omnigraph.pipeline.session import SparkSettings, spark_session
+    from omnigraph.pipeline.spark.progress import stages
+    from omnigraph.pipeline.spark.session import SparkSettings, spark_session
 
     with spark_session(SparkSettings("local[2]")) as engine:
         with stages(engine, show=True) as progress:

@@ -31,8 +31,8 @@ def engine_on(master: str, *, is_connect: bool = False) -> SparkEngine:
 def test_asking_for_a_session_is_what_imports_spark() -> None:
     text = """
         import sys
-        import omnigraph.pipeline.progress, omnigraph.pipeline.session
-        import omnigraph.pipeline.shipping, omnigraph.cli.main
+        import omnigraph.pipeline.spark.progress, omnigraph.pipeline.spark.session
+        import omnigraph.pipeline.spark.shipping, omnigraph.cli.main
         print(sorted({"pyspark", "py4j", "pandas", "pyarrow", "lance", "rich"} & set(sys.modules)))
     """
     assert output_of(text) == ["[]"]
@@ -62,7 +62,7 @@ def test_what_is_not_there_is_told_before_anything_starts(tmp_path: Path) -> Non
     text = """
         import sys
         from omnigraph.errors import OmniGraphError
-        from omnigraph.pipeline.session import SparkSettings, spark_session
+        from omnigraph.pipeline.spark.session import SparkSettings, spark_session
 
         sys.modules["grpc"] = None
         for settings in (
@@ -140,10 +140,10 @@ def test_one_process_has_one_session(spark_engine: SparkEngine) -> None:
 def test_a_session_of_the_users_is_used_and_left_alone(tmp_path: Path) -> None:
     text = """
         from omnigraph.errors import OmniGraphError
-        from omnigraph.pipeline.gateway import launch, new_log_file
-        from omnigraph.pipeline.internals import install_gateway
-        from omnigraph.pipeline.java import find_java
-        from omnigraph.pipeline.session import spark_session
+        from omnigraph.pipeline.spark.jvm import launch, new_log_file
+        from omnigraph.pipeline.spark.pyspark_private import install_gateway
+        from omnigraph.pipeline.spark.java import find_java
+        from omnigraph.pipeline.spark.session import spark_session
         from pyspark.sql import SparkSession
 
         # The user's own, as quiet as a test has to be.
@@ -178,8 +178,8 @@ def test_a_session_of_the_users_is_used_and_left_alone(tmp_path: Path) -> None:
 QUIET = """
     import lance  # its threads run when the JVM is started, and must not mind
     from pyspark.errors import PySparkException
-    from omnigraph.pipeline.progress import stages
-    from omnigraph.pipeline.session import SparkSettings, spark_session
+    from omnigraph.pipeline.spark.progress import stages
+    from omnigraph.pipeline.spark.session import SparkSettings, spark_session
 
     conf = {"spark.driver.memory": "640m", "spark.sql.shuffle.partitions": "3"}
     with spark_session(SparkSettings("local[2]", conf=conf)) as engine:
@@ -228,7 +228,7 @@ def test_what_cannot_start_is_an_error_that_names_the_log(tmp_path: Path) -> Non
     text = """
         from pathlib import Path
         from omnigraph.errors import OmniGraphError
-        from omnigraph.pipeline.session import SparkSettings, spark_session
+        from omnigraph.pipeline.spark.session import SparkSettings, spark_session
 
         for settings in (
             SparkSettings(conf={"spark.driver.memory": "plenty"}),
@@ -261,7 +261,7 @@ def test_a_jvm_that_dies_at_work_is_told_and_replaced(tmp_path: Path) -> None:
     text = """
         import os, signal
         from omnigraph.errors import OmniGraphError
-        from omnigraph.pipeline.session import SparkSettings, spark_session
+        from omnigraph.pipeline.spark.session import SparkSettings, spark_session
 
         settings = SparkSettings("local[1]")
         try:

@@ -35,7 +35,7 @@ def test_equal_sources_make_equal_archives(tmp_path: Path) -> None:
 def test_the_package_works_from_its_archive(tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"
-        "import omnigraph, omnigraph.storage.objects.location, omnigraph.write.rules\n"
+        "import omnigraph, omnigraph.storage.objects.location, omnigraph.write.rules.row_rules\n"
         "print(omnigraph.__file__)"
     )
     archive = package_archive()

@@ -263,7 +263,7 @@ def test_a_process_ends_after_its_stream(tmp_path: Path) -> None:
         from pathlib import Path
 
         import omnigraph as og
-        from omnigraph.pipeline.session import spark_session
+        from omnigraph.pipeline.spark.session import spark_session
 
         place = Path(sys.argv[1])
         (place / "feed").mkdir()

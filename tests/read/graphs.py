@@ -12,8 +12,8 @@ import omnigraph as og
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.read.output.export import Export, open_export
-from omnigraph.rows.arrow_types import is_blob
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
+from omnigraph.storage.tables.columns import is_blob
 from omnigraph.storage.tables.table import Table
 from omnigraph.storage.tables.write_rows import insert
 

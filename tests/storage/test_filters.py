@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
-from omnigraph.rows.arrow_types import table_columns
 from omnigraph.rows.filters import RowFilter, among, arrow_scalar, arrow_values, row_filter
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.columns import table_columns
 from omnigraph.storage.tables.table import Table, create_table
 from omnigraph.storage.tables.write_rows import insert
 

@@ -228,7 +228,7 @@ INTERRUPT = """
 graph = og.init(root, SCHEMA)
 rows = "".join(f'{{"type": "Pilot", "data": {{"name": "p{n}"}}}}\\n' for n in range(30_000))
 graph.load(rows, mode="append")
-from omnigraph.storage.table import Table
+from omnigraph.storage.tables.table import Table
 shown = graph.snapshot().tables["node:Pilot"]
 pilots = Table(graph.location.join(shown.table.path), shown.pin)
 works = [
@@ -277,7 +277,7 @@ graph = og.init(root, SCHEMA)
 rows = "".join(f'{{"type": "Pilot", "data": {{"name": "p{n}"}}}}\\n' for n in range(30_000))
 graph.load(rows, mode="append")
 shown = graph.snapshot().tables["node:Pilot"]
-from omnigraph.storage.table import Table
+from omnigraph.storage.tables.table import Table
 pilots = Table(graph.location.join(shown.table.path), shown.pin)
 threading.Timer(0.05, os.kill, [os.getpid(), signal.SIGTERM]).start()
 while True:

@@ -11,8 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import StorageError
-from omnigraph.rows.external_sort import SortLimits, sorted_batches
+from omnigraph.rows.external_sort import SortLimits
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.sorted_scan import sorted_batches
 from omnigraph.storage.tables.table import Table, create_table
 from omnigraph.storage.tables.write_rows import insert
 from tests.storage.sample import SCHEMA, make_rows

@@ -126,9 +126,9 @@ def test_another_process_stages_and_this_one_commits(table: Table) -> None:
     program = """
 import sys
 import pyarrow as pa
-from omnigraph.storage import staging
-from omnigraph.storage.location import Location
-from omnigraph.storage.table import Table, TablePin
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables import write_rows
+from omnigraph.storage.tables.table import Table, TablePin
 
 table = Table(Location.parse(sys.argv[1]), TablePin(int(sys.argv[2]), None, 0))
 schema = pa.schema([table.schema.field("id"), table.schema.field("n")])

@@ -221,8 +221,9 @@ def test_a_forked_process_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_locations_and_faults_import_nothing_heavy() -> None:
     code = (
-        "import sys, omnigraph.storage.objects.location, omnigraph.storage.objects, "
-        "omnigraph.storage.objects.meter, omnigraph.storage.tables.table; "
+        "import sys, omnigraph.storage.objects.location, "
+        "omnigraph.storage.objects.control_objects, omnigraph.storage.objects.meter, "
+        "omnigraph.storage.tables.table; "
         "print({'lance', 'pyarrow', 'obstore', 'numpy'} & set(sys.modules))"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

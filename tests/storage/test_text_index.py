@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-import omnigraph.storage.text_index as text_index_module
+import omnigraph.rows.text_positions as text_index_module
 from omnigraph.rows.hashing import Hashes, hash_texts
 from omnigraph.rows.text_positions import TextIndex, index_texts, positions_by_text
 

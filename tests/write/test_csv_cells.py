@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.lang.types import INTEGER_RANGE, Scalar, ValueType
-from omnigraph.rows.arrow_types import arrow_field
+from omnigraph.storage.tables.columns import arrow_field
 from omnigraph.write.load.columns.csv_cells import misfit_text, parse_texts
 
 KINDS: dict[str, ValueType] = {

@@ -14,6 +14,7 @@ import click
 
 from omnigraph.cli.options.capability import capability, refusals
 from omnigraph.cli.options.scope import GlobalOption, global_options, scope_of
+from omnigraph.cli.verbs import Verb
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -87,7 +88,7 @@ class VerbGroup(click.Group):
 class LazyGroup(VerbGroup):
     """The root: verbs listed by name and help, imported one at a time."""
 
-    def __init__(self, *args: Any, package: str, verbs: Mapping[str, str], **kwargs: Any) -> None:
+    def __init__(self, *args: Any, package: str, verbs: Mapping[str, Verb], **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
         self.package = package
         self.verbs = verbs
@@ -98,9 +99,10 @@ class LazyGroup(VerbGroup):
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002 - click's signature
         """Import the verb's module."""
-        if cmd_name not in self.verbs:
+        verb = self.verbs.get(cmd_name)
+        if verb is None:
             return None
-        command: click.Command = import_module(f"{self.package}.{cmd_name}").command
+        command: click.Command = import_module(f"{self.package}.{verb.room}.{cmd_name}").command
         return command
 
     def resolve_command(
@@ -119,7 +121,7 @@ class LazyGroup(VerbGroup):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002 - click's signature
         """List the verbs without importing them."""
         with formatter.section("Commands"):
-            formatter.write_dl(list(self.verbs.items()))
+            formatter.write_dl([(name, verb.help) for name, verb in self.verbs.items()])
 
 
 def _words(ctx: click.Context) -> str:

@@ -31,10 +31,10 @@ from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.state import fold
 from omnigraph.manifest.store import MANIFEST_NAME, Manifest
-from omnigraph.rows.arrow_types import table_columns
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.reserve import keep_reserve
+from omnigraph.storage.tables.columns import table_columns
 from omnigraph.storage.tables.handles import shared_session
 from omnigraph.storage.tables.table import TablePin, create_table
 

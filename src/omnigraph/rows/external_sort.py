@@ -17,8 +17,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.table import Table
 
 KEY = "id"
 
@@ -43,23 +41,6 @@ class SortLimits:
 DEFAULT_LIMITS = SortLimits()
 
 
-def sorted_batches(
-    table: Table,
-    columns: Sequence[str] | None = None,
-    *,
-    with_row_address: bool = False,
-    limits: SortLimits = DEFAULT_LIMITS,
-) -> Iterator[pa.RecordBatch]:
-    """The rows by `id` ascending, byte by byte; the id must be among the columns.
-
-    A blob is a description of where it lies, as in a scan: `blob_text.py` reads
-    the bytes when they are needed, so that they are neither sorted nor spilled.
-    """
-    if table.pin.row_count:
-        scanned = _scan(table, columns, limits, with_row_address=with_row_address)
-        yield from in_order(scanned, limits)
-
-
 def in_order(
     batches: Iterator[pa.RecordBatch], limits: SortLimits = DEFAULT_LIMITS
 ) -> Iterator[pa.RecordBatch]:
@@ -72,20 +53,6 @@ def in_order(
         spilled.add(run)
     for rows in _merge(spilled.runs()):
         yield from _cut(rows, limits.batch_rows, limits.batch_bytes)
-
-
-def _scan(
-    table: Table, columns: Sequence[str] | None, limits: SortLimits, *, with_row_address: bool
-) -> Iterator[pa.RecordBatch]:
-    with storage_errors(f"scanning {table.location}"):
-        scanner = table.dataset().scanner(
-            columns=None if columns is None else list(columns),
-            with_row_address=with_row_address,
-            # Rows can be wide (vectors), and Lance reads several batches ahead.
-            batch_size=limits.batch_rows,
-            batch_size_bytes=limits.batch_bytes,
-        )
-        yield from scanner.to_batches()
 
 
 # -- runs --------------------------------------------------------------------------

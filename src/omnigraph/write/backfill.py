@@ -27,9 +27,9 @@ from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import Catalog, NodeType
 from omnigraph.manifest.entries import Commit
-from omnigraph.rows.arrow_types import plain_blobs
 from omnigraph.rows.filters import RowFilter, row_filter
 from omnigraph.rows.spool import Spool
+from omnigraph.storage.tables.columns import plain_blobs
 from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable

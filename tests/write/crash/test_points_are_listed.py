@@ -12,7 +12,7 @@ from omnigraph.write.publish.failpoints import FAILPOINTS
 
 SOURCES = Path(omnigraph.__file__).parent
 # They hand the point on that they were given.
-FORWARDING = {"storage/faults.py", "write/failpoints.py"}
+FORWARDING = {"storage/objects/faults.py", "write/publish/failpoints.py"}
 
 
 def passed_points() -> Iterator[tuple[str, ast.expr]]:

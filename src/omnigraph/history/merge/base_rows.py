@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.history.equality import differing
 from omnigraph.history.merge.rows import Range
-from omnigraph.rows.arrow_types import is_blob
+from omnigraph.storage.tables.columns import is_blob
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table
 from omnigraph.storage.tables.version_diff import rows_at
 from omnigraph.write.change.change_set import among, without

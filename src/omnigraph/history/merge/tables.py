@@ -21,10 +21,10 @@ from omnigraph.history.merge.resolution import Side
 from omnigraph.history.merge.results import MergedRowCounts
 from omnigraph.history.merge.rows import MergedRows, Range, merge_rows
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.rows.arrow_types import plain_blobs
 from omnigraph.rows.external_sort import SortLimits
 from omnigraph.rows.merge_join import merge_join
 from omnigraph.rows.spool import Spool
+from omnigraph.storage.tables.columns import plain_blobs
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.tables.version_diff import count_only_in

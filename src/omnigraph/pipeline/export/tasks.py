@@ -22,8 +22,8 @@ from omnigraph.pipeline.source.selection import SourceColumn, TypeSelection, col
 from omnigraph.read.output.blob_text import within_bytes
 from omnigraph.read.output.export import Export
 from omnigraph.rows.arrow_types import SCALARS
-from omnigraph.rows.external_sort import sorted_batches
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.sorted_scan import sorted_batches
 
 Format = Literal["jsonl", "parquet"]
 

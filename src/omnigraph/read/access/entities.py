@@ -21,9 +21,9 @@ from omnigraph.lang.types import Scalar
 from omnigraph.read.access.column_cache import ColumnCache
 from omnigraph.read.execute.grouping import value_codes
 from omnigraph.read.execute.sorting import distinct
-from omnigraph.rows.arrow_types import arrow_field
 from omnigraph.rows.filters import STRUCTURAL, RowFilter
 from omnigraph.rows.text_positions import PositionsByText, positions_by_text
+from omnigraph.storage.tables.columns import arrow_field
 from omnigraph.storage.tables.row_lookup import find_rows, fragment_maps
 from omnigraph.storage.tables.table import ROW_ID, Table, column_names
 

@@ -15,8 +15,8 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.types import ValueType
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.rows.arrow_types import arrow_field
 from omnigraph.rows.filters import arrow_values
+from omnigraph.storage.tables.columns import arrow_field
 
 
 def operand(value: plan.Scalarish, bindings: Bindings, ctx: ReadContext) -> pa.Array | pa.Scalar:

@@ -19,8 +19,9 @@ from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityKind, NodeTyp
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.output.blob_text import blob_text, within_bytes
 from omnigraph.read.output.json_text import join_texts, json_text, text_bytes
-from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, sorted_batches
+from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.sorted_scan import sorted_batches
 from omnigraph.storage.tables.table import Table
 
 FORMATS: Final = ("jsonl",)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.rows.arrow_types import plain_blobs, table_columns
+from omnigraph.storage.tables.columns import plain_blobs, table_columns
 from omnigraph.write.rules.violations import NoSource, SourceMap
 
 EntityType = NodeType | EdgeType

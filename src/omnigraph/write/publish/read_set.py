@@ -17,8 +17,8 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
 from omnigraph.manifest.entries import TableVersion
-from omnigraph.rows.arrow_types import is_blob
 from omnigraph.rows.filters import RowFilter
+from omnigraph.storage.tables.columns import is_blob
 from omnigraph.storage.tables.detached import made_by, transaction_of
 from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
