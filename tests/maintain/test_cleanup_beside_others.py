@@ -15,7 +15,10 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
+from omnigraph.manifest.branch_state import BranchState
+from omnigraph.manifest.epochs import Oldest, begin_epoch
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
+from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.write_rows import write_rows
@@ -269,3 +272,42 @@ def test_the_story_of_a_write_is_told_even_if_its_commit_was_reclaimed(
     (recovery,) = sweep(graph.location, graph.manifest).recoveries
     assert recovery.recovery_kind == "RolledForward"
     assert [(one.from_version, one.to_version) for one in recovery.tables] == [(1, 2)]
+
+
+@pytest.mark.parametrize("moment", ["commit", "epoch"])
+def test_a_branch_that_goes_with_its_history_while_it_is_looked_at(
+    graph: og.Graph, root: Path, monkeypatch: pytest.MonkeyPatch, moment: str
+) -> None:
+    """Its older commits lie in a version of main that nobody else needs."""
+    for number in range(40):
+        insert(graph, f"p{number}")
+    graph.branches.create("dev")
+    branch_id = graph.manifest.branch_id("dev")
+    assert graph.manifest.view("dev").history, "otherwise this tests nothing"
+    for number in range(40):
+        insert(graph, f"q{number}")
+
+    def rival() -> None:
+        other = og.open(root)
+        other.branches.delete("dev")
+        clean(other)
+
+    if moment == "commit":
+        with faults.observed("after_commit", rival, matching=branch_id):
+            clean(graph)
+    else:
+        rivals = [rival]
+
+        def begun(manifest: Manifest, id_: str, oldest: Oldest | None = None) -> BranchState:
+            state = begin_epoch(manifest, id_, oldest)
+            if id_ == branch_id and rivals:
+                rivals.pop()()
+            return state
+
+        monkeypatch.setattr("omnigraph.maintain.cleanup.begin_epoch", begun)
+        clean(graph)
+        assert not rivals
+    assert graph.branches.list() == ["main"]
+    assert len(people(reopened(graph))) == 80
+    clean(graph)
+    assert stored(root) == reachable(root)

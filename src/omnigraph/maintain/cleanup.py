@@ -76,12 +76,19 @@ def cleanup(
     """
     retention = Retention.of(keep, older_than, grace)
     now = microseconds_now() if now is None else now
+    missing: StorageError | None = None
     for _ in range(ATTEMPTS):
         try:
             return _clean(root, manifest, retention, now, dry_run=dry_run)
         except _Overtaken:
-            continue
-    raise Conflict(
+            missing = None
+        except StorageError as error:
+            if error.kind != "not_found":
+                raise
+            # What it was looking at may have been collected by another cleanup: a branch that was
+            # deleted meanwhile, and the history that only this branch knew.
+            missing = error
+    raise missing or Conflict(
         f"other cleanups are at work on {root}: nothing was removed by this one",
         details={"attempts": ATTEMPTS},
     )

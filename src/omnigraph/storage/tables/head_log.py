@@ -188,13 +188,13 @@ class HeadLog:
         stay = [one.metadata for place, one in enumerate(log) if place not in absorbed]
         try:
             dataset = self._commit(stay, tables, properties or {})
+            versions, is_awaited = self._look()
         except StorageError as error:
             if error.kind != "not_found":
                 raise
             # A collection took what was just being written for garbage, or a version away that
-            # Lance was reading: so this version has been superseded.
+            # Lance was reading: so this version has been superseded, or all of the table is gone.
             raise CompareAndSwapLost from error
-        versions, is_awaited = self._look()
         if versions[0] != dataset.version:
             # Versions after the one it was built on had been removed, so that there was room
             # for it below the newest: nobody will ever read it.
