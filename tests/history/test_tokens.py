@@ -14,8 +14,15 @@ from hypothesis import strategies as st
 
 from omnigraph.errors import ChangeCursorRejected
 from omnigraph.history.changes import Change, TypeRef
-from omnigraph.history.position import LONG_ID, ChangePosition, LongId
-from omnigraph.history.tokens import MAX_LENGTH, TokenKind, seal, unseal
+from omnigraph.history.position import (
+    LONG_ID,
+    MAX_LENGTH,
+    ChangePosition,
+    LongId,
+    TokenKind,
+    seal,
+    unseal,
+)
 
 unhurried = settings(deadline=None)
 

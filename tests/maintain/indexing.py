@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import omnigraph as og
-from omnigraph.maintain.index_reports import IndexState
+from omnigraph.maintain.reports import IndexState
 from omnigraph.storage.tables.table import Table
 from tests.write.writing import table_of
 

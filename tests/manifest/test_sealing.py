@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from omnigraph.manifest.apply import next_state
 from omnigraph.manifest.entries import Commit, TableVersion
 from omnigraph.manifest.publish_request import AdvanceTable
-from omnigraph.manifest.sealing import FANOUT, SEAL_ENTRIES, seal
+from omnigraph.manifest.publisher import FANOUT, SEAL_ENTRIES, seal
 from omnigraph.manifest.state import ManifestState
 from tests.manifest.graphs import KNOWS, PERSON, first_state, pin, request
 
@@ -79,7 +79,7 @@ def test_head_keeps_its_newest_commit() -> None:
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.integers(SEAL_ENTRIES - 1, 40 * SEAL_ENTRIES), max_size=400))
 def test_number_of_fragments_is_logarithmic(sizes: list[int]) -> None:
-    from omnigraph.manifest.sealing import _absorbed
+    from omnigraph.manifest.publisher import _absorbed
 
     fragments: list[int] = []
     for size in sizes:
@@ -93,7 +93,7 @@ def test_number_of_fragments_is_logarithmic(sizes: list[int]) -> None:
 
 
 def test_number_of_fragments_after_many_publishes() -> None:
-    from omnigraph.manifest.sealing import _absorbed
+    from omnigraph.manifest.publisher import _absorbed
 
     fragments: list[int] = []
     written = 0

@@ -16,7 +16,7 @@ from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.pipeline.export.directory import ExportDirectory, move, open_sink
 from omnigraph.pipeline.export.operation import choose_export_engine
 from omnigraph.pipeline.export.tasks import Format, PartJob, write_part
-from omnigraph.pipeline.source.partitions import parts_of
+from omnigraph.pipeline.source.reading import parts_of
 from omnigraph.read.output.export import open_export
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location

@@ -15,9 +15,8 @@ from pyspark.sql import datasource as asked
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound, OmniGraphError
-from omnigraph.pipeline.source.blobs import blob_bytes
 from omnigraph.pipeline.source.datasource import GraphSource
-from omnigraph.pipeline.source.partitions import parts_of
+from omnigraph.pipeline.source.reading import blob_bytes, parts_of
 from omnigraph.pipeline.source.selection import TypeSelection, find_snapshot, select
 from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.spark import register

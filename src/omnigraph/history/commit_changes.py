@@ -13,11 +13,9 @@ from typing import Any
 from omnigraph.errors import ChangeDiffRefused, ChangeFeedGap, NotFound
 from omnigraph.history.changes import Cause, Change
 from omnigraph.history.compared import compared_types
-from omnigraph.history.paused import PausedStreams
-from omnigraph.history.position import ChangePosition, type_place
+from omnigraph.history.position import ChangePosition, seal, type_place, unseal
 from omnigraph.history.selection import ChangeFilter, Names, read_selection
-from omnigraph.history.stream import ChangeStream, page_room
-from omnigraph.history.tokens import seal, unseal
+from omnigraph.history.stream import ChangeStream, PausedStreams, page_room
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of

@@ -8,8 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omnigraph.history.commit_changes import CommitChanges, commit_changes
-from omnigraph.history.paused import PausedStreams
 from omnigraph.history.selection import Names
+from omnigraph.history.stream import PausedStreams
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.branch_state import ancestors_of
 from omnigraph.manifest.entries import MAIN, Commit

@@ -18,11 +18,9 @@ from omnigraph.history.baseline import Baseline, BaselineLines, write_baseline
 from omnigraph.history.changes import Cause, ChangeBlock
 from omnigraph.history.commit_changes import domain_digest, open_block, state_of_commit
 from omnigraph.history.images import SizedChange
-from omnigraph.history.paused import PausedStreams
-from omnigraph.history.position import ChangePosition
+from omnigraph.history.position import ChangePosition, rejected, seal, unseal
 from omnigraph.history.selection import ChangeFilter, Names, read_selection
-from omnigraph.history.stream import PageRoom, page_room
-from omnigraph.history.tokens import rejected, seal, unseal
+from omnigraph.history.stream import PageRoom, PausedStreams, page_room
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.catalogs import catalog_of

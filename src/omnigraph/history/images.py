@@ -16,10 +16,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.history.changed_rows import ChangedRows
+from omnigraph.history.changed_rows import ChangedRows, differing
 from omnigraph.history.changes import OPS, Change, Endpoints, Image, Op
 from omnigraph.history.compared import ComparedType
-from omnigraph.history.equality import differing
 from omnigraph.read.output.json_text import join_texts, json_text
 
 # What a change takes besides its images: names, the id of the type, punctuation.

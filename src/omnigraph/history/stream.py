@@ -1,22 +1,21 @@
 """Streams of changes: what two states differ in, taken a page at a time.
 
-Owns going through the compared types in their order, and how much fits on a page. Holds
-one step of rows, however many there are.
+Owns the work that a page left in the middle, kept for the next one, and the order of changes.
 """
 
 from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from threading import Lock
 
 from omnigraph.errors import BadRequest, ChangeFeedGap, ResourceLimit, StorageError
 from omnigraph.history.changed_rows import ChangedRows, changed_rows
 from omnigraph.history.changes import Change
 from omnigraph.history.compared import ComparedType
 from omnigraph.history.images import OrderedRows, SizedChange, changes_of, in_order_of_ids
-from omnigraph.history.position import ChangePosition, type_place
+from omnigraph.history.position import ChangePosition, rejected, type_place
 from omnigraph.history.selection import ChangeFilter
-from omnigraph.history.tokens import rejected
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 
 DEFAULT_CHANGES = 1000
@@ -145,3 +144,30 @@ def _from(types: list[ComparedType], after: ChangePosition) -> list[ComparedType
 def _decoded(type_: ComparedType, ordered: OrderedRows, start: int) -> Iterator[list[SizedChange]]:
     for begin in range(start, len(ordered), _DECODED):
         yield changes_of(type_, ordered, begin, min(begin + _DECODED, len(ordered)))
+
+
+KEPT = 4
+
+StreamKey = tuple[str, str, ChangePosition | None]
+"""A commit, the digest of a selection, and how far its changes were delivered."""
+
+
+class PausedStreams:
+    """Streams by where they stand; whoever takes one has it alone."""
+
+    def __init__(self) -> None:
+        self._streams: dict[StreamKey, ChangeStream] = {}
+        self._lock = Lock()
+
+    def keep(self, place: StreamKey, stream: ChangeStream) -> None:
+        """Keep a stream; of too many the oldest goes."""
+        with self._lock:
+            self._streams.pop(place, None)
+            self._streams[place] = stream
+            while len(self._streams) > KEPT:
+                del self._streams[next(iter(self._streams))]
+
+    def take(self, place: StreamKey) -> ChangeStream | None:
+        """The stream that stands there, if there is one."""
+        with self._lock:
+            return self._streams.pop(place, None)

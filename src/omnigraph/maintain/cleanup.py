@@ -40,8 +40,7 @@ from omnigraph.errors import BranchNotFound, Conflict, StorageError, StorageKind
 from omnigraph.maintain.garbage import GarbageCollector
 from omnigraph.maintain.live_work import find_live_work
 from omnigraph.maintain.reports import CleanupReport
-from omnigraph.maintain.retention import Retention
-from omnigraph.maintain.roots import CONCURRENCY, Roots
+from omnigraph.maintain.roots import CONCURRENCY, Retention, Roots
 from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import MAIN

@@ -8,10 +8,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from omnigraph.maintain.cleanup import GRACE, cleanup
-from omnigraph.maintain.index_reports import IndexReport, IndexStatus
 from omnigraph.maintain.index_status import index_status
 from omnigraph.maintain.indexes import ensure_indices
-from omnigraph.maintain.reports import CleanupReport
+from omnigraph.maintain.reports import CleanupReport, IndexReport, IndexStatus
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.graph_handle import GraphHandle

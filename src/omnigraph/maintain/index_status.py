@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from omnigraph.maintain.index_choice import IndexDecision, choose
 from omnigraph.maintain.index_intent import TypeIntent, intents_of
-from omnigraph.maintain.index_reports import Coverage, IndexState, IndexStatus
+from omnigraph.maintain.reports import Coverage, IndexState, IndexStatus
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.storage.indexes.table_indexes import fragment_rows

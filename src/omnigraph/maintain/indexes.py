@@ -15,7 +15,7 @@ from ulid import ULID
 from omnigraph.errors import Conflict
 from omnigraph.maintain.index_choice import Action, IndexDecision, choose
 from omnigraph.maintain.index_intent import intents_of
-from omnigraph.maintain.index_reports import Done, IndexChange, IndexReport, PendingIndex
+from omnigraph.maintain.reports import Done, IndexChange, IndexReport, PendingIndex
 from omnigraph.manifest.publish_request import ExactHead, PendingCommit
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.indexes.build import BuiltIndex, build_index, commit_indexes, is_committed

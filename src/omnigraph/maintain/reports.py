@@ -1,11 +1,12 @@
-"""Reports: what a cleanup removed, or would remove.
+"""Reports: what a cleanup removed, what indexes a branch has, and what building them did.
 
-Owns the shape. Plain data: how it is shown is up to who asked.
+Owns their shape. Frozen data without behaviour.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,3 +54,75 @@ class CleanupReport:
     def errors(self) -> dict[str, str]:
         """What went wrong, by directory."""
         return {table.path: table.error for table in self.tables if table.error is not None}
+
+
+Coverage = Literal["complete", "partial", "pending", "none"]
+"""`pending` is wanted and not there, `none` is a declaration that asks for no index."""
+
+Done = Literal["built", "extended", "rebuilt"]
+
+
+@dataclass(frozen=True, slots=True)
+class IndexState:
+    """One index that is there or wanted.
+
+    Rows that are not covered are found all the same: they are scanned. ``reason`` says why
+    there is no index, or what is special about it.
+    """
+
+    type_key: str
+    property: str
+    kind: str | None
+    state: Coverage
+    rows_covered: int
+    rows_total: int
+    uncovered_fragments: int = 0
+    segments: int = 0
+    size_bytes: int = 0
+    why: str | None = None
+    reason: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IndexStatus:
+    """All indexes of a branch, by type and property."""
+
+    branch: str
+    commit_id: str
+    indexes: tuple[IndexState, ...]
+
+    @property
+    def pending(self) -> tuple[IndexState, ...]:
+        """Those that are wanted and not there."""
+        return tuple(index for index in self.indexes if index.state == "pending")
+
+
+@dataclass(frozen=True, slots=True)
+class IndexChange:
+    """One index that was built, extended to more rows, or built again."""
+
+    type_key: str
+    property: str
+    kind: str
+    action: Done
+    rows: int
+    """How many rows were read for it; for vectors, how many of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class PendingIndex:
+    """A wanted index that was not built, and why."""
+
+    type_key: str
+    property: str
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class IndexReport:
+    """What building indexes did; without any changes there is no commit."""
+
+    branch: str
+    commit_id: str | None
+    changes: tuple[IndexChange, ...] = ()
+    pending: tuple[PendingIndex, ...] = ()

@@ -2,14 +2,16 @@
 
 Owns the retry: every attempt reads, checks and writes again, what storage gave no clear
 answer to is read back, and nothing is acknowledged that the newest state does not contain.
-Never decides whether a request is right (apply.py) and never touches a data table.
+Owns also when history leaves the head fragment: the head stays small, and the log has few
+fragments, because neighbours of one size are merged. Never decides whether a request is right
+(apply.py) and never touches a data table.
 """
 
 from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
@@ -24,11 +26,9 @@ from omnigraph.errors import (
 )
 from omnigraph.manifest.apply import next_state, version_of
 from omnigraph.manifest.branch_state import BranchState, find_commit
-from omnigraph.manifest.entries import Head
+from omnigraph.manifest.entries import Commit, Head, TableVersion
 from omnigraph.manifest.publish_request import PublishRequest
-from omnigraph.manifest.rows import to_table
-from omnigraph.manifest.sealing import seal
-from omnigraph.manifest.stamp import check_stamp
+from omnigraph.manifest.rows import check_stamp, to_table
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.tables.head_log import CompareAndSwapLost
 
@@ -225,3 +225,57 @@ def _in_doubt(
         kind=error.kind,
         details={**error.details, "commit_id": request.commit.id, "outcome": outcome},
     )
+
+
+SEAL_ENTRIES = 64
+FANOUT = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Seal:
+    """The head that stays, what is sealed, and the log positions that are merged into it."""
+
+    state: ManifestState
+    sealed: tuple[Commit | TableVersion, ...] = ()
+    absorbed: tuple[int, ...] = ()
+
+
+def seal(state: ManifestState, log_sizes: Sequence[int], brought: Collection[str] = ()) -> Seal:
+    """Move history out of the head once there is enough of it.
+
+    What this very publish has brought along stays: should it lose, its log is read all the same.
+    """
+    if len(state.recent) < SEAL_ENTRIES:
+        return Seal(state)
+    # The newest commit stays: it is the head's own witness.
+    stays = {state.head_commit_id, *brought}
+    kept: list[Commit | TableVersion] = []
+    sealed: list[Commit | TableVersion] = []
+    for entry in state.recent:
+        (kept if isinstance(entry, Commit) and entry.id in stays else sealed).append(entry)
+    if not sealed:
+        return Seal(state)
+    return Seal(
+        replace(state, recent=tuple(kept)), tuple(sealed), _absorbed(len(sealed), log_sizes)
+    )
+
+
+def _absorbed(size: int, log_sizes: Sequence[int]) -> tuple[int, ...]:
+    """The newest fragments to merge: a full row of the same tier, tier by tier."""
+    first = len(log_sizes)
+    while True:
+        tier = _tier(size)
+        run = first
+        while run > 0 and _tier(log_sizes[run - 1]) <= tier:
+            run -= 1
+        if first - run < FANOUT - 1:
+            return tuple(range(first, len(log_sizes)))
+        size += sum(log_sizes[run:first])
+        first = run
+
+
+def _tier(size: int) -> int:
+    tier, limit = 0, SEAL_ENTRIES * FANOUT // 2
+    while size >= limit:
+        tier, limit = tier + 1, limit * FANOUT
+    return tier

@@ -27,8 +27,7 @@ from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
 from omnigraph.manifest.publish_request import PublishRequest
 from omnigraph.manifest.publisher import Mark, Publisher, publish_mark
 from omnigraph.manifest.refs import RefStore
-from omnigraph.manifest.rows import from_table, to_table
-from omnigraph.manifest.stamp import check_stamp, stamped
+from omnigraph.manifest.rows import check_stamp, from_table, stamped, to_table
 from omnigraph.manifest.state import ManifestState, fold
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location

@@ -10,8 +10,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.history.changed_rows import LOCATION
-from omnigraph.history.equality import differing
+from omnigraph.history.changed_rows import LOCATION, differing
 from omnigraph.history.merge.rows import Range
 from omnigraph.storage.tables.columns import is_blob
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table

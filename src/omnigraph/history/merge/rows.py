@@ -15,8 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import MergeConflict
-from omnigraph.history.changed_rows import LOCATION, ChangedRows, compare
-from omnigraph.history.equality import Mask, any_differs, differing
+from omnigraph.history.changed_rows import (
+    LOCATION,
+    ChangedRows,
+    Mask,
+    any_differs,
+    compare,
+    differing,
+)
 from omnigraph.history.merge.conflicts import Conflicts, property_conflicts, row_conflicts
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
 from omnigraph.write.change.change_set import without

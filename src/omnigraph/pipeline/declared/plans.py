@@ -17,7 +17,7 @@ from omnigraph.pipeline.declared.types import Typed
 from omnigraph.pipeline.declared.yaml_node import DocumentErrors
 from omnigraph.pipeline.load.stage.frames import Frame
 from omnigraph.pipeline.load.stage.spark_frames import KeyedEnd, misfits
-from omnigraph.pipeline.spark.error_text import condition_of, failures, message_of, parameter_of
+from omnigraph.pipeline.spark.errors import condition_of, failures, message_of, parameter_of
 
 if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame

@@ -23,7 +23,7 @@ from omnigraph.pipeline.declared.yaml_node import DocumentErrors
 from omnigraph.pipeline.input.input_files import FoundFile, is_remote, open_file
 from omnigraph.pipeline.input.load_files import find_files
 from omnigraph.pipeline.spark.engine import SparkEngine
-from omnigraph.pipeline.spark.error_text import condition_of, failures, message_of
+from omnigraph.pipeline.spark.errors import condition_of, failures, message_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame

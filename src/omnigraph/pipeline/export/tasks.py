@@ -16,8 +16,7 @@ import pyarrow.parquet as pq
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.pipeline.export.directory import open_sink
-from omnigraph.pipeline.source.partitions import TablePart
-from omnigraph.pipeline.source.reading import converted
+from omnigraph.pipeline.source.reading import TablePart, converted
 from omnigraph.pipeline.source.selection import SourceColumn, TypeSelection, columns_of
 from omnigraph.read.output.blob_text import within_bytes
 from omnigraph.read.output.export import Export

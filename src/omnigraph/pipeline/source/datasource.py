@@ -19,7 +19,7 @@ from pyspark.sql.types import StructType
 from omnigraph.errors import BadRequest
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.pipeline.source import FORMAT
-from omnigraph.pipeline.source.partitions import ROWS, TablePart, parts_of
+from omnigraph.pipeline.source.reading import ROWS, TablePart, parts_of
 from omnigraph.pipeline.source.selection import TypeSelection, find_snapshot, select
 from omnigraph.pipeline.source.types import spark_field, spark_schema
 from omnigraph.storage.objects.location import Location

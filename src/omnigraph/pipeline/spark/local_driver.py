@@ -38,9 +38,9 @@ from omnigraph.pipeline.spark.pyspark_private import (
     install_gateway,
     is_stopped,
     new_conf,
+    silence_loggers,
     silence_lost_connection,
 )
-from omnigraph.pipeline.spark.quiet import silence_loggers
 from omnigraph.pipeline.spark.settings import (
     SparkSettings,
     classic_conf,

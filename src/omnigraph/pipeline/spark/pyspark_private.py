@@ -1,19 +1,20 @@
 """What can only be asked of pyspark by its private names, in one place.
 
-Owns every such name, so that another version of pyspark is tried against one
-file. Must never decide anything.
+Owns every use of such a name, and what the Python side of Spark would print by itself.
 """
-
-# ruff: noqa: SLF001 - to touch what is private is what this module is for
 
 from __future__ import annotations
 
+import logging
 import os
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from pyspark import SparkConf, SparkContext
     from pyspark.sql import SparkSession
+
+# ruff: noqa: SLF001 - to touch what is private is what this module is for
+
 
 Installed = tuple[Any, Any]
 
@@ -99,3 +100,23 @@ def set_connect_mode(*, on: bool) -> None:
 def forget_server(session: SparkSession) -> None:
     """Let a session on a Connect server be stopped without telling a server that may be gone."""
     session.release_session_on_close = False  # type: ignore[attr-defined]
+
+
+# They print the stack of the JVM as JSON for every error in an expression, before it is raised.
+_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+
+
+def silence_loggers() -> None:
+    """Let errors be raised without being printed first."""
+    from pyspark.logger import PySparkLogger
+
+    for name in _CONTEXT_LOGGERS:
+        PySparkLogger.getLogger(name).disabled = True
+    logging.getLogger("py4j").setLevel(logging.CRITICAL)
+    # The same filter is added once only.
+    logging.getLogger().addFilter(_not_by_py4j)
+
+
+def _not_by_py4j(record: logging.LogRecord) -> bool:
+    """Py4j writes an interrupt to the root logger, with the stack of its own socket."""
+    return "/py4j/" not in record.pathname

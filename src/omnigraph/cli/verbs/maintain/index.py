@@ -16,7 +16,7 @@ from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
 if TYPE_CHECKING:
-    from omnigraph.maintain.index_reports import IndexReport, IndexState, IndexStatus
+    from omnigraph.maintain.reports import IndexReport, IndexState, IndexStatus
 
 _branch_option = click.option(
     "--branch", metavar="B", default="main", help="The branch; main if not given."

@@ -23,7 +23,7 @@ from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.parquet import write_batches
 from omnigraph.pipeline.load.stage.sinks import new_file
-from omnigraph.pipeline.spark.error_text import failures, message_of
+from omnigraph.pipeline.spark.errors import failures, message_of
 from omnigraph.write.change.row_ids import key_ids
 from omnigraph.write.change.type_batch import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column
