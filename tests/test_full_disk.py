@@ -107,7 +107,7 @@ def test_a_sweep_that_cannot_write_is_a_notice(
     def stopped(*_: object) -> None:
         raise full()
 
-    monkeypatch.setattr("omnigraph.graph.sweep", stopped)
+    monkeypatch.setattr("omnigraph.graph.opening.sweep", stopped)
     (notice,) = og.open(root).notices
     assert notice.endswith("no space left on device")
 

@@ -13,7 +13,8 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.version import __version__
 
 if TYPE_CHECKING:
-    from omnigraph.graph import Graph, init, open  # noqa: A004 - `omnigraph.open` is the name
+    # `omnigraph.open` is the name.
+    from omnigraph.graph import Graph, Session, init, open  # noqa: A004
 else:
     # Hidden from type checkers, to which it would mean that every name exists.
     def __getattr__(name: str) -> Any:
@@ -24,9 +25,9 @@ else:
         return getattr(graph, name)
 
 
-__all__ = ["Graph", "OmniGraphError", "__version__", "errors", "init", "open"]
+__all__ = ["Graph", "OmniGraphError", "Session", "__version__", "errors", "init", "open"]
 
-_OF_GRAPH = {"Graph", "init", "open"}
+_OF_GRAPH = {"Graph", "Session", "init", "open"}
 
 
 def __dir__() -> list[str]:

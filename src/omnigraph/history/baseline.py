@@ -41,8 +41,8 @@ class BaselineLines(Iterator[str]):
     """
 
     def __init__(self, export: Export, commit_id: str, cursor: str) -> None:
-        self.snapshot_commit_id = commit_id
-        self.resume_cursor = cursor
+        self.snapshot_commit_id: str = commit_id
+        self.resume_cursor: str = cursor
         self._export = export
         self._lines = self._all()
 

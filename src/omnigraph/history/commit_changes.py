@@ -14,7 +14,7 @@ from omnigraph.errors import ChangeDiffRefused, ChangeFeedGap, NotFound
 from omnigraph.history.changes import Cause, Change
 from omnigraph.history.compared import compared_types
 from omnigraph.history.position import ChangePosition, seal, type_place, unseal
-from omnigraph.history.selection import ChangeFilter, Names, read_selection
+from omnigraph.history.selection import ChangeFilter, Filters
 from omnigraph.history.stream import ChangeStream, PausedStreams, page_room
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
@@ -43,19 +43,17 @@ class CommitChanges:
 def commit_changes(
     graph: GraphHandle,
     commit_id: str,
-    *,
-    kinds: Names,
-    types: Names,
-    ops: Names,
-    limit: int | None,
-    page_token: str | None,
+    filters: Filters,
     paused: PausedStreams,
+    *,
+    limit: int | None = None,
+    page_token: str | None = None,
 ) -> CommitChanges:
     """A page of what a commit changed, the first one without a token."""
     room = page_room(limit)
     commit = graph.manifest.find_commit(commit_id)
     before, after = _parent_state(graph, commit), state_of_commit(graph, commit)
-    wanted = read_selection(kinds, types, ops, (before, after))
+    wanted = filters.among(before, after)
     binding = {
         "domain": domain_digest(after),
         "commit": commit.id,

@@ -16,13 +16,14 @@ from omnigraph.errors import BadRequest, BranchNotFound, NotFound
 from omnigraph.history.changes import Change, Op
 from omnigraph.history.commit_changes import state_of_commit
 from omnigraph.history.compared import ComparedType, compared_types
-from omnigraph.history.selection import ChangeFilter, Names, read_selection
+from omnigraph.history.selection import ChangeFilter, Filters
 from omnigraph.history.stream import ChangeStream, rows_of
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
 from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+from omnigraph.storage.objects.location import Location
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +65,8 @@ class Diff:
         before: Snapshot,
         after: Snapshot,
     ) -> None:
-        self.from_version = before.manifest_version
-        self.to_version = after.manifest_version
+        self.from_version: int = before.manifest_version
+        self.to_version: int = after.manifest_version
         self._types = [type_ for type_ in types if wanted.has_type(type_.kind, type_.ref.id)]
         self._wanted = wanted
         self._versions = {type_.ref.id: type_.version for type_ in self._types}
@@ -128,24 +129,15 @@ class Diff:
         return f"<Diff of manifest versions {self.from_version} and {self.to_version}>"
 
 
-def diff(
-    graph: GraphHandle,
-    before: str | Snapshot,
-    after: str | Snapshot,
-    *,
-    kinds: Names = None,
-    types: Names = None,
-    ops: Names = None,
-) -> Diff:
-    """What is different in ``after``; both are names of branches, ids of commits or snapshots."""
-    old, new = _state(graph, before), _state(graph, after)
-    if old.schema.identity_domain != new.schema.identity_domain:
+def diff(root: Location, before: Snapshot, after: Snapshot, filters: Filters) -> Diff:
+    """What is different in ``after``."""
+    if before.schema.identity_domain != after.schema.identity_domain:
         raise BadRequest("the two snapshots are not of one graph: only states of one are compared")
-    wanted = read_selection(kinds, types, ops, (old, new))
-    return Diff(compared_types(graph.location, old, new), wanted, old, new)
+    return Diff(compared_types(root, before, after), filters.among(before, after), before, after)
 
 
-def _state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
+def named_state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
+    """The state that the name of a branch or the id of a commit means."""
     if isinstance(named, Snapshot):
         return named
     try:

@@ -1,6 +1,6 @@
 """The change feed: the commits of a branch one after the other, with what they changed.
 
-Owns `graph.changes`: where a poll begins, what fits into one, and the tokens that carry a
+Owns where a poll begins, what fits into one, and the tokens that carry a
 reader on. Keeps nothing about readers: all a poll needs is in its token.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from omnigraph.errors import BadRequest, ChangeDiffRefused, ChangeFeedGap
 from omnigraph.history.baseline import Baseline, BaselineLines, write_baseline
@@ -19,12 +19,12 @@ from omnigraph.history.changes import Cause, ChangeBlock
 from omnigraph.history.commit_changes import domain_digest, open_block, state_of_commit
 from omnigraph.history.images import SizedChange
 from omnigraph.history.position import ChangePosition, rejected, seal, unseal
-from omnigraph.history.selection import ChangeFilter, Names, read_selection
+from omnigraph.history.selection import ChangeFilter, Filters
 from omnigraph.history.stream import PageRoom, PausedStreams, page_room
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.catalogs import catalog_of
-from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
 from omnigraph.read.output.export import Export, open_export
@@ -56,8 +56,8 @@ class FeedPage:
         return body | {"cursor": self.cursor, "caught_up": self.caught_up}
 
 
-class Changes:
-    """The change feed of a graph."""
+class Feed:
+    """The change feed of a graph, as one session reads it."""
 
     def __init__(self, graph: GraphHandle) -> None:
         self._graph = graph
@@ -66,27 +66,21 @@ class Changes:
 
     def poll(
         self,
+        branch: str,
+        filters: Filters,
         *,
-        branch: str = MAIN,
         start: str | None = None,
         cursor: str | None = None,
         page_token: str | None = None,
-        kinds: Names = None,
-        types: Names = None,
-        ops: Names = None,
         limit: int | None = None,
     ) -> FeedPage:
-        """What was committed to a branch since a cursor, or since where ``start`` says.
-
-        ``start`` is `now`, `beginning` or `after:<commit id>`. Every commit is delivered at
-        least once; a commit larger than a page goes on with the page's token.
-        """
+        """One page: of what comes behind a start or a cursor, or the next one by its token."""
         room = page_room(limit)
         if sum(given is not None for given in (start, cursor, page_token)) > 1:
             raise BadRequest("give one of start, cursor and page_token, not several")
         view = self._graph.manifest.view(normalise_branch(branch))
         head = snapshot_of(view.state)
-        wanted = read_selection(kinds, types, ops, (head,))
+        wanted = filters.among(head)
         binding = self._binding(view, head, wanted)
         position: ChangePosition | None = None
         if page_token is not None:
@@ -120,47 +114,16 @@ class Changes:
             caught_up=done["commit"] == head.commit_id,
         )
 
-    @overload
     def baseline(
-        self,
-        path: None = None,
-        *,
-        branch: str = MAIN,
-        kinds: Names = None,
-        types: Names = None,
-        ops: Names = None,
-    ) -> BaselineLines: ...
-
-    @overload
-    def baseline(
-        self,
-        path: str | Path,
-        *,
-        branch: str = MAIN,
-        kinds: Names = None,
-        types: Names = None,
-        ops: Names = None,
-    ) -> Baseline: ...
-
-    def baseline(
-        self,
-        path: str | Path | None = None,
-        *,
-        branch: str = MAIN,
-        kinds: Names = None,
-        types: Names = None,
-        ops: Names = None,
+        self, path: str | Path | None, branch: str, filters: Filters
     ) -> Baseline | BaselineLines:
-        """Everything a branch holds now, and the cursor from which its feed goes on.
-
-        Written to a file; or, without a path, lines of which the last is the handshake. The
-        operations only bind the cursor.
-        """
+        """Everything a branch holds now, in a file or as lines, and the cursor behind it."""
         view = self._graph.manifest.view(normalise_branch(branch))
         head = snapshot_of(view.state)
-        wanted = read_selection(kinds, types, ops, (head,))
+        wanted = filters.among(head)
         cursor = seal("feed-cursor", self._binding(view, head, wanted), {"commit": head.commit_id})
-        every = open_export(self._graph.location, head, catalog_of(head.schema), _names(types))
+        catalog = catalog_of(head.schema)
+        every = open_export(self._graph.location, head, catalog, filters.type_names)
         lines = Export([found for found in every.tables if found[0].kind in wanted.kinds])
         if path is None:
             return BaselineLines(lines, head.commit_id, cursor)
@@ -296,7 +259,3 @@ def _since(commits: list[Commit], commit_id: object) -> list[Commit] | None:
     places = (place for place, commit in enumerate(commits) if commit.id == commit_id)
     found = next(places, None)
     return None if found is None else commits[found:]
-
-
-def _names(types: Names) -> list[str] | None:
-    return [types] if isinstance(types, str) else list(types or ()) or None

@@ -46,16 +46,26 @@ class ChangeFilter:
 EVERYTHING = ChangeFilter()
 
 
-def read_selection(
-    kinds: Names, types: Names, ops: Names, snapshots: Iterable[Snapshot]
-) -> ChangeFilter:
-    """The selection that these names make; types are looked up in the snapshots.
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The names a caller gives; None, and no name, are all."""
 
-    A name means the node type and the edge type of that name. None, and no name, are all.
-    """
-    return ChangeFilter(
-        _words("kind", kinds, KINDS), _types(_names(types), snapshots), _words("op", ops, OPS)
-    )
+    kinds: Names = None
+    types: Names = None
+    ops: Names = None
+
+    @property
+    def type_names(self) -> list[str]:
+        """The names of types, of which each means the node type and the edge type."""
+        return _names(self.types)
+
+    def among(self, *snapshots: Snapshot) -> ChangeFilter:
+        """The selection that the names make; types are looked up in the snapshots."""
+        return ChangeFilter(
+            _words("kind", self.kinds, KINDS),
+            _types(self.type_names, snapshots),
+            _words("op", self.ops, OPS),
+        )
 
 
 def _names(given: Names) -> list[str]:

@@ -1,0 +1,326 @@
+# Made from the signatures of omnigraph.graph by tests/graph/aio_stub.py; do not edit.
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
+from datetime import timedelta
+from pathlib import Path
+from typing import Any, Self, TypeVar, overload
+
+import lance
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.streaming.query import StreamingQuery
+
+from omnigraph.graph import Policy
+from omnigraph.history.baseline import Baseline
+from omnigraph.history.changes import Change
+from omnigraph.history.commit_changes import CommitChanges
+from omnigraph.history.diff import TypeStats
+from omnigraph.history.feed import FeedPage
+from omnigraph.history.merge.resolution import Resolve
+from omnigraph.history.merge.results import MergeResult
+from omnigraph.history.selection import Names
+from omnigraph.lang.lint_report import LintReport
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.source import Source
+from omnigraph.maintain.reports import CleanupReport, IndexReport, IndexStatus
+from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.pipeline.declared.run import Pipeline
+from omnigraph.pipeline.spark.settings import SparkSettings
+from omnigraph.read.execute.budget import Cancellation
+from omnigraph.read.execute.context import Expansion
+from omnigraph.read.output.export import Chunk
+from omnigraph.read.output.export_file import ExportReport
+from omnigraph.read.output.result import Result
+from omnigraph.read.plan.explain import Explanation
+from omnigraph.storage.cache_budget import CacheUse
+from omnigraph.storage.objects.location import Location
+from omnigraph.write.backfill import EmbedResult
+from omnigraph.write.change.results import LoadResult, MutationResult
+from omnigraph.write.recovery.audit import Recovery
+
+__all__ = ["Graph", "Session", "Stream", "init", "open"]
+_T = TypeVar("_T")
+
+class Stream(AsyncIterator[_T]):
+    def __aiter__(self) -> Stream[_T]: ...
+    async def __anext__(self) -> _T: ...
+
+class Export(Stream[str]):
+    def chunks(self) -> Stream[Chunk]: ...
+
+class BaselineLines(Stream[str]):
+    snapshot_commit_id: str
+    resume_cursor: str
+    def chunks(self) -> Stream[bytes]: ...
+
+class Diff(Stream[Change]):
+    from_version: int
+    to_version: int
+    @property
+    def stats(self) -> Awaitable[tuple[TypeStats, ...]]: ...
+    async def change_body(self, change: Change) -> dict[str, Any]: ...
+    async def body(self) -> dict[str, Any]: ...
+
+class Branches:
+    async def list(self) -> list[str]: ...
+    async def create(self, name: str, from_branch: str = ..., actor: str | None = None) -> str: ...
+    async def delete(self, name: str, actor: str | None = None) -> str: ...
+    async def merge(
+        self,
+        source: str,
+        into: str = ...,
+        *,
+        delete_source: bool = False,
+        resolve: Resolve = None,
+        dry_run: bool = False,
+        actor: str | None = None,
+    ) -> MergeResult: ...
+
+class Commits:
+    async def list(
+        self, branch: str = ..., *, actor: str | None = None, merged: bool = False
+    ) -> list[Commit]: ...
+    async def get(self, commit_id: str) -> Commit: ...
+    async def changes(
+        self,
+        commit_id: str,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        limit: int | None = None,
+        page_token: str | None = None,
+    ) -> CommitChanges: ...
+
+class Changes:
+    async def poll(
+        self,
+        *,
+        branch: str = ...,
+        start: str | None = None,
+        cursor: str | None = None,
+        page_token: str | None = None,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+        limit: int | None = None,
+    ) -> FeedPage: ...
+    @overload
+    async def baseline(
+        self,
+        path: None = None,
+        *,
+        branch: str = ...,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> BaselineLines: ...
+    @overload
+    async def baseline(
+        self,
+        path: str | Path,
+        *,
+        branch: str = ...,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Baseline: ...
+
+class Session:
+    @property
+    def branches(self) -> Branches: ...
+    @property
+    def commits(self) -> Commits: ...
+    @property
+    def changes(self) -> Changes: ...
+    @property
+    def location(self) -> Location: ...
+    @property
+    def read_only(self) -> bool: ...
+    @property
+    def actor(self) -> str | None: ...
+    @property
+    def caches(self) -> Mapping[str, CacheUse]: ...
+    @property
+    def schema(self) -> Awaitable[str]: ...
+    @property
+    def catalog(self) -> Awaitable[Catalog]: ...
+    async def snapshot(self, branch: str = ..., *, commit: str | None = None) -> Snapshot: ...
+    async def index_status(self, branch: str = ...) -> IndexStatus: ...
+    async def recoveries(self) -> list[Recovery]: ...
+    async def lint(self, source: str | Source) -> LintReport: ...
+    async def query(
+        self,
+        source: str | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = ...,
+        snapshot: str | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancellation: Cancellation | None = None,
+        expansion: Expansion = "auto",
+    ) -> Result: ...
+    async def explain(
+        self,
+        source: str | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = ...,
+        snapshot: str | None = None,
+        analyze: bool = False,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancellation: Cancellation | None = None,
+        expansion: Expansion = "auto",
+    ) -> Explanation: ...
+    async def table(
+        self, type_name: str, *, branch: str = ..., snapshot: str | None = None
+    ) -> lance.LanceDataset: ...
+    async def to_spark(
+        self,
+        type_name: str,
+        *,
+        branch: str = ...,
+        snapshot: str | None = None,
+        columns: Sequence[str] | None = None,
+        spark: SparkSession | SparkSettings | str | None = None,
+    ) -> DataFrame: ...
+    @overload
+    async def export(
+        self,
+        path: None = None,
+        *,
+        branch: str = ...,
+        types: Sequence[str] | None = None,
+        format: str = "jsonl",
+        engine: str = "auto",
+    ) -> Export: ...
+    @overload
+    async def export(
+        self,
+        path: str | Path,
+        *,
+        branch: str = ...,
+        types: Sequence[str] | None = None,
+        format: str = "jsonl",
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
+    ) -> ExportReport: ...
+    async def diff(
+        self,
+        a: str | Snapshot,
+        b: str | Snapshot,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Diff: ...
+    async def mutate(
+        self,
+        source: str | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = ...,
+        if_commit: str | None = None,
+        actor: str | None = None,
+    ) -> MutationResult: ...
+    async def load(
+        self,
+        data: object,
+        *,
+        mode: str,
+        branch: str = ...,
+        from_branch: str | None = None,
+        engine: str = "auto",
+        on_error: str = "fail",
+        rejects: str | None = None,
+        max_rejects: int | None = None,
+        run_id: str | None = None,
+        dry_run: bool = False,
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
+        actor: str | None = None,
+    ) -> LoadResult: ...
+    async def stream_load(
+        self,
+        rows: DataFrame,
+        *,
+        type: str | Mapping[str, Callable[[DataFrame], DataFrame]],
+        mode: str = "append",
+        checkpoint: str | Path,
+        branch: str = ...,
+        from_branch: str | None = None,
+        on_error: str = "fail",
+        rejects: str | None = None,
+        max_rejects: int | None = None,
+        query_name: str | None = None,
+        output_mode: str = "append",
+        trigger: Mapping[str, Any] | None = None,
+        actor: str | None = None,
+    ) -> StreamingQuery: ...
+    async def run_pipeline(
+        self,
+        pipeline: str | Path | Pipeline,
+        *,
+        dry_run: bool = False,
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
+        actor: str | None = None,
+    ) -> LoadResult: ...
+    async def validate_pipeline(
+        self,
+        pipeline: str | Path | Pipeline,
+        *,
+        spark: SparkSession | SparkSettings | str | None = None,
+    ) -> None: ...
+    async def embed(
+        self,
+        type: str,
+        property: str | None = None,
+        *,
+        branch: str = ...,
+        where: str | None = None,
+        only_missing: bool = True,
+        actor: str | None = None,
+    ) -> EmbedResult: ...
+    async def cleanup(
+        self,
+        keep: int | None = None,
+        older_than: timedelta | None = None,
+        *,
+        grace: timedelta = ...,
+        dry_run: bool = False,
+    ) -> CleanupReport: ...
+    async def ensure_indices(
+        self, branch: str = ..., *, actor: str | None = None
+    ) -> IndexReport: ...
+    async def close(self) -> None: ...
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(self, *_: object) -> None: ...
+
+class Graph(Session):
+    notices: list[str]
+    def as_actor(self, actor: str, policy: Policy | None = None) -> Session: ...
+    async def close(self) -> None: ...
+
+class Opening:
+    def __await__(self) -> Generator[Any, None, Graph]: ...
+    async def __aenter__(self) -> Graph: ...
+    async def __aexit__(self, *_: object) -> None: ...
+
+def init(
+    location: str | Path,
+    schema: str | Path,
+    *,
+    force: bool = False,
+    actor: str | None = None,
+    threads: int = ...,
+) -> Opening: ...
+def open(
+    location: str | Path, *, read_only: bool = False, actor: str | None = None, threads: int = ...
+) -> Opening: ...

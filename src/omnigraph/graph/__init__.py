@@ -1,0 +1,11 @@
+"""The graph: the one façade that people, the command line and the server use.
+
+Every public method is written once, on a session or one of its namespaces, and says there what
+its caller must be allowed to do. Holds no engine: the packages below know how.
+"""
+
+from omnigraph.graph.access import Action, Policy
+from omnigraph.graph.opening import init, open  # noqa: A004 - `omnigraph.open` is the name
+from omnigraph.graph.session import Graph, Session
+
+__all__ = ["Action", "Graph", "Policy", "Session", "init", "open"]

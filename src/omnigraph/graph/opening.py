@@ -1,0 +1,92 @@
+"""Making and opening graphs, and mending what others left beside the manifest.
+
+Owns the steps of opening. A graph that is opened read-only is left exactly as it is.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from omnigraph.errors import BadRequest, NotFound, StorageError
+from omnigraph.evolve.contract import lagging_copies, write_copies
+from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
+from omnigraph.graph.session import Graph
+from omnigraph.lang.source import Source
+from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.entries import SchemaContract
+from omnigraph.manifest.graph_handle import GraphHandle
+from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
+from omnigraph.write.recovery.sweep import sweep
+
+
+def init(
+    location: str | Path, schema: str | Path, *, force: bool = False, actor: str | None = None
+) -> Graph:
+    """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text."""
+    root = Location.parse(str(location))
+    create_graph(root, _schema_source(schema), force=force, actor=actor)
+    return open(location, actor=actor)
+
+
+def open(  # noqa: A001 - the word everybody expects: `omnigraph.open`
+    location: str | Path, *, read_only: bool = False, actor: str | None = None
+) -> Graph:
+    """Open a graph; read-only writes nothing and repairs nothing."""
+    root = Location.parse(str(location))
+    manifest = Manifest(root)
+    try:
+        contract = manifest.view().state.schema
+    except StorageError as error:
+        if error.kind == "not_found":
+            raise NotFound(f"there is no graph at {root}") from error
+        raise
+    catalog_of(contract)
+    graph = Graph(GraphHandle(root, manifest, read_only), actor)
+    if not read_only:
+        graph.notices += [*_mend_files(root, contract), *_sweep(root, manifest)]
+    return graph
+
+
+def _schema_source(schema: str | Path) -> Source:
+    text = str(schema)
+    if isinstance(schema, str) and ("{" in text or "\n" in text or not text.strip()):
+        return Source(text, "<schema>")
+    try:
+        return Source(Path(text).read_text(encoding="utf-8-sig"), text)
+    except OSError as error:
+        raise BadRequest(f"cannot read {text}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"{text} is not UTF-8 text (byte {error.start})") from error
+
+
+def _mend_files(root: Location, contract: SchemaContract) -> list[str]:
+    """Remove the claim of a finished init, and rewrite copies of the schema that lag.
+
+    Where nothing is to be mended, nothing is written.
+    """
+    objects = ControlObjects(root)
+    try:
+        if objects.read(CLAIM_NAME) is not None:
+            release_claim(objects)
+        lagging = lagging_copies(objects, contract)
+        if lagging:
+            write_copies(objects, contract, lagging)
+    except StorageError as error:
+        # Nobody needs them: a disk that is full must not keep people from cleaning it.
+        return [f"the files beside the manifest were not put right: {error}"]
+    return [f"rewrote {', '.join(lagging)} from the manifest"] if lagging else []
+
+
+def _sweep(root: Location, manifest: Manifest) -> list[str]:
+    """Finish the story of writers that died; nobody needs it done to go on."""
+    try:
+        report = sweep(root, manifest)
+    except StorageError as error:
+        return [f"the sweep of unfinished writes stopped: {error}"]
+    finished = [
+        f"{found.recovery_kind}: operation {found.operation_id} ({found.writer_kind})"
+        for found in report.recoveries
+    ]
+    return [*finished, *report.notices]

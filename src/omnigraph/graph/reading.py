@@ -1,0 +1,294 @@
+"""The half of a session that looks: queries, tables, exports, differences.
+
+Owns those public methods, each written once. Thin: the packages below know how.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, overload
+
+from omnigraph.errors import NotFound
+from omnigraph.graph.access import Access
+from omnigraph.graph.actions import Arguments, Surface, Where, action, shown_at
+from omnigraph.history.diff import Diff, diff, named_state
+from omnigraph.history.selection import Filters, Names
+from omnigraph.lang.lint_report import LintReport
+from omnigraph.lang.query.lint import lint_queries
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.source import Source
+from omnigraph.maintain.index_status import index_status
+from omnigraph.maintain.reports import IndexStatus
+from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
+from omnigraph.read.execute.budget import Budget, Cancellation
+from omnigraph.read.execute.context import Expansion
+from omnigraph.read.output.export import Export, open_export
+from omnigraph.read.output.export_file import ExportReport, write_export
+from omnigraph.read.output.result import Result
+from omnigraph.read.plan.explain import Explanation, explain
+from omnigraph.read.queries import Query
+from omnigraph.storage.cache_budget import CacheUse
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.handles import cache_uses, open_pin
+from omnigraph.write.recovery.audit import Recovery, recoveries
+
+if TYPE_CHECKING:
+    import lance
+    from pyspark.sql import DataFrame, SparkSession
+
+    from omnigraph.pipeline.spark.settings import SparkSettings
+
+
+def _state_at(argument: str) -> Where:
+    """The branch of what an argument names: a branch, a commit or a snapshot."""
+
+    def find(access: Access, given: Arguments) -> str:
+        state = given[argument] = named_state(access.handle, given[argument])
+        return state.branch
+
+    return find
+
+
+class Reading(Surface):
+    """What a session shows of a graph."""
+
+    @property
+    def location(self) -> Location:
+        """Where the graph is."""
+        return self._access.handle.location
+
+    @property
+    def read_only(self) -> bool:
+        """Whether it was opened to be looked at."""
+        return self._access.handle.read_only
+
+    @property
+    def actor(self) -> str | None:
+        """Who acts, unless a call names another."""
+        return self._access.actor
+
+    @property
+    def caches(self) -> Mapping[str, CacheUse]:
+        """How full the caches of this process are, which every graph it opens shares."""
+        return cache_uses()
+
+    # -- the graph -------------------------------------------------------------------
+
+    @property
+    @action("read")
+    def schema(self) -> str:
+        """The source of the accepted schema."""
+        return self._access.handle.manifest.view().state.schema.source
+
+    @property
+    @action("read")
+    def catalog(self) -> Catalog:
+        """The accepted schema, typed."""
+        return self._access.catalog
+
+    @action("read", branch=shown_at("commit"))
+    def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> Snapshot:
+        """What a branch shows now, or what a commit showed."""
+        return self._access.snapshot(branch, commit)
+
+    @action("read", branch="branch")
+    def index_status(self, branch: str = MAIN) -> IndexStatus:
+        """Which indexes a branch has, how much they cover, and which are missing and why."""
+        return index_status(self.location, self._access.snapshot(branch))
+
+    @action("read")
+    def recoveries(self) -> list[Recovery]:
+        """What became of writes that did not finish, newest first."""
+        return recoveries(self.location)
+
+    @action("read")
+    def lint(self, source: str | Source) -> LintReport:
+        """Everything that can be said of queries against this graph's schema."""
+        return lint_queries(_source(source), self._access.catalog)
+
+    # -- asking ----------------------------------------------------------------------
+
+    @action("read", branch=shown_at())
+    def query(
+        self,
+        source: str | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        snapshot: str | None = None,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancellation: Cancellation | None = None,
+        expansion: Expansion = "auto",
+    ) -> Result:
+        """Run a read query on a branch as it is now, or on what a commit showed.
+
+        ``timeout`` is in seconds, ``max_bytes`` bounds what it holds at once, and
+        ``cancellation`` lets another thread stop it.
+        """
+        text, is_old = _source(source), snapshot is not None
+        budget = Budget(timeout, max_bytes, cancellation)
+        query = Query(text.text, name, params, text.name, budget, expansion)
+
+        def run(shown: Snapshot, catalog: Catalog) -> Result:
+            return query.run(self.location, shown, catalog, at_commit=is_old)
+
+        return self._access.read(run, branch, snapshot)
+
+    @action("read", branch=shown_at())
+    def explain(
+        self,
+        source: str | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        snapshot: str | None = None,
+        analyze: bool = False,
+        timeout: float | None = None,
+        max_bytes: int | None = None,
+        cancellation: Cancellation | None = None,
+        expansion: Expansion = "auto",
+    ) -> Explanation:
+        """How a read query would be run; with ``analyze`` it is run, and how that went.
+
+        Without ``analyze`` no data is read, and parameters may be left out.
+        """
+        text, is_old = _source(source), snapshot is not None
+        budget = Budget(timeout, max_bytes, cancellation)
+        query = Query(text.text, name, params, text.name, budget, expansion)
+
+        def run(shown: Snapshot, catalog: Catalog) -> Explanation:
+            return explain(query, self.location, shown, catalog, at_commit=is_old, analyze=analyze)
+
+        return self._access.read(run, branch, snapshot)
+
+    # -- whole tables ----------------------------------------------------------------
+
+    @action("read", branch=shown_at())
+    def table(
+        self, type_name: str, *, branch: str = MAIN, snapshot: str | None = None
+    ) -> lance.LanceDataset:
+        """The pinned dataset of a type, for reading with other tools; never write to it.
+
+        Of a node and an edge type of one name the node is meant; write `edge:Name` for
+        the other.
+        """
+
+        def run(shown: Snapshot, _: Catalog) -> lance.LanceDataset:
+            found = _find_table(shown, type_name)
+            return open_pin(self.location.join(found.table.path), found.pin.version)
+
+        return self._access.read(run, branch, snapshot)
+
+    @action("read", branch=shown_at())
+    def to_spark(
+        self,
+        type_name: str,
+        *,
+        branch: str = MAIN,
+        snapshot: str | None = None,
+        columns: Sequence[str] | None = None,
+        spark: SparkSession | SparkSettings | str | None = None,
+    ) -> DataFrame:
+        """The entities of a type as a DataFrame, which shows one commit for as long as it lives.
+
+        All columns but blobs, or those named. Without a session of yours, this process has one.
+        """
+        from omnigraph.pipeline.source.frame import read_frame
+
+        shown = self._access.snapshot(branch, snapshot)
+        return read_frame(self.location, shown, type_name, columns, spark)
+
+    @overload
+    def export(
+        self,
+        path: None = None,
+        *,
+        branch: str = MAIN,
+        types: Sequence[str] | None = None,
+        format: str = "jsonl",
+        engine: str = "auto",
+    ) -> Export: ...
+
+    @overload
+    def export(
+        self,
+        path: str | Path,
+        *,
+        branch: str = MAIN,
+        types: Sequence[str] | None = None,
+        format: str = "jsonl",
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
+    ) -> ExportReport: ...
+
+    @action("export", branch="branch")
+    def export(
+        self,
+        path: str | Path | None = None,
+        *,
+        branch: str = MAIN,
+        types: Sequence[str] | None = None,
+        format: str = "jsonl",  # noqa: A002 - the word of the API
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
+    ) -> Export | ExportReport:
+        """The entities of a branch as NDJSON lines, or written to a file when one is named.
+
+        ``types`` are names of node or edge types; without any, everything is exported. Parquet,
+        and a path that ends in `/`, make a directory of files, written on Spark.
+        """
+        from omnigraph.pipeline.export.operation import choose_export_engine, export_on_spark
+
+        shown, catalog = self._access.view(branch)
+        if choose_export_engine(path, format, engine) == "inline" or path is None:
+            export = open_export(self.location, shown, catalog, types, format)
+            return export if path is None else write_export(export, path)
+        from omnigraph.pipeline.load.entry import SparkTarget
+
+        return export_on_spark(
+            self.location,
+            shown,
+            catalog,
+            types,
+            format_=format,
+            path=path,
+            spark=SparkTarget.of(spark, progress=progress),
+        )
+
+    @action("read", branch=_state_at("a"))
+    @action("read", branch=_state_at("b"))
+    def diff(
+        self,
+        a: str | Snapshot,
+        b: str | Snapshot,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Diff:
+        """What is different in ``b``: branches, commits or snapshots, in any combination.
+
+        ``kinds`` are `node` and `edge`, ``ops`` are `insert`, `update` and `delete`; without
+        any, everything counts. Rows are read when the differences are looked at.
+        """
+        handle = self._access.handle
+        before, after = named_state(handle, a), named_state(handle, b)
+        return diff(self.location, before, after, Filters(kinds, types, ops))
+
+
+def _source(text: str | Source) -> Source:
+    return text if isinstance(text, Source) else Source(text, "<query>")
+
+
+def _find_table(snapshot: Snapshot, name: str) -> SnapshotTable:
+    for key in (name, f"node:{name}", f"edge:{name}"):
+        if key in snapshot.tables:
+            return snapshot.tables[key]
+    raise NotFound(f"there is no type {name} at commit {snapshot.commit_id}")

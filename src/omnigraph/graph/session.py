@@ -1,0 +1,299 @@
+"""Sessions: everything an actor can do with a graph; and the graph itself, bound by no policy.
+
+Owns the public methods that change something, each written once. Thin: the packages below
+know how. Spark is imported by the calls that run on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from omnigraph.errors import BadRequest
+from omnigraph.graph.access import Access, Policy
+from omnigraph.graph.actions import Arguments, action, is_forking
+from omnigraph.graph.namespaces import Branches, Changes, Commits
+from omnigraph.graph.reading import Reading
+from omnigraph.lang.source import Source
+from omnigraph.maintain.cleanup import GRACE, cleanup
+from omnigraph.maintain.indexes import ensure_indices
+from omnigraph.maintain.reports import CleanupReport, IndexReport
+from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branches import is_missing
+from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.graph_handle import GraphHandle
+from omnigraph.write.backfill import Backfill, EmbedResult
+from omnigraph.write.change.results import LoadResult, MutationResult
+from omnigraph.write.load.operation import Load
+from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.mutation.operation import Mutation
+
+if TYPE_CHECKING:
+    from pyspark.sql import DataFrame, SparkSession
+    from pyspark.sql.streaming.query import StreamingQuery
+
+    from omnigraph.pipeline.declared.document import Document
+    from omnigraph.pipeline.declared.run import Pipeline
+    from omnigraph.pipeline.spark.settings import SparkSettings
+
+
+def _document(given: Arguments) -> Document:
+    from omnigraph.pipeline.declared.run import Pipeline
+
+    pipeline = given["pipeline"] = Pipeline.of(given["pipeline"])
+    return pipeline.document
+
+
+def _document_branch(_: Access, given: Arguments) -> str:
+    return _document(given).branch
+
+
+def _document_base(_: Access, given: Arguments) -> str | None:
+    return _document(given).from_branch
+
+
+def _document_forks(access: Access, given: Arguments) -> bool:
+    document = _document(given)
+    return document.from_branch is not None and is_missing(access.handle.manifest, document.branch)
+
+
+class Session(Reading):
+    """A graph as one actor uses it: every call is authorised as that actor.
+
+    Calls that take an ``actor`` record that one instead, where no policy forbids it.
+    """
+
+    def __init__(
+        self, handle: GraphHandle, actor: str | None = None, policy: Policy | None = None
+    ) -> None:
+        super().__init__(Access(handle, actor, policy))
+        self.branches = Branches(self._access)
+        self.commits = Commits(self._access)
+        self.changes = Changes(self._access)
+
+    @action("change", branch="branch")
+    def mutate(
+        self,
+        source: str | Source,
+        name: str | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        if_commit: str | None = None,
+        actor: str | None = None,
+    ) -> MutationResult:
+        """Run a mutation query as one commit.
+
+        ``name`` chooses one of several queries of the source. With ``if_commit`` it
+        happens only if that commit is the head of the branch.
+        """
+        text, path = (
+            (source.text, source.name) if isinstance(source, Source) else (source, "<query>")
+        )
+        writer = self._access.writer(branch, if_commit=if_commit)
+        return Mutation(text, name, params, path).run(writer, actor or self.actor)
+
+    @action("branch_create", branch="from_branch", target="branch", when=is_forking)
+    @action("change", branch="branch")
+    def load(
+        self,
+        data: object,
+        *,
+        mode: str,
+        branch: str = MAIN,
+        from_branch: str | None = None,
+        engine: str = "auto",
+        on_error: str = "fail",
+        rejects: str | None = None,
+        max_rejects: int | None = None,
+        run_id: str | None = None,
+        dry_run: bool = False,
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
+        actor: str | None = None,
+    ) -> LoadResult:
+        """Load rows as one commit, or none of them.
+
+        ``data`` is a path, glob or directory or a list of those, NDJSON text, an iterable of
+        envelopes, or frames or paths by type name. A missing branch is forked from
+        ``from_branch`` if that is given. The ``engine`` is chosen by size: large input runs on
+        Spark, on a session of yours, a master's URL or what ``spark`` says.
+        """
+        from omnigraph.pipeline.load.choice import choose_engine
+
+        options = LoadOptions.of(
+            mode,
+            on_error=on_error,
+            rejects=rejects,
+            max_rejects=max_rejects,
+            run_id=run_id,
+            dry_run=dry_run,
+        )
+        writer = self._access.writer(branch, fork_from=from_branch)
+        if choose_engine(data, engine) == "inline":
+            return Load(data, options).run(writer, actor or self.actor)
+        from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
+
+        choice = SparkTarget.of(spark, progress=progress)
+        return load_on_spark(data, options, writer, actor or self.actor, choice)
+
+    @action("branch_create", branch="from_branch", target="branch", when=is_forking)
+    @action("change", branch="branch")
+    def stream_load(
+        self,
+        rows: DataFrame,
+        *,
+        type: str | Mapping[str, Callable[[DataFrame], DataFrame]],  # noqa: A002 - the word of the API
+        mode: str = "append",
+        checkpoint: str | Path,
+        branch: str = MAIN,
+        from_branch: str | None = None,
+        on_error: str = "fail",
+        rejects: str | None = None,
+        max_rejects: int | None = None,
+        query_name: str | None = None,
+        output_mode: str = "append",
+        trigger: Mapping[str, Any] | None = None,
+        actor: str | None = None,
+    ) -> StreamingQuery:
+        """Load a stream, every micro-batch as one commit and exactly once; returns the query.
+
+        ``type`` is the type of all rows, or for each type a function that takes a micro-batch to
+        its rows. ``checkpoint`` is where Spark notes how far it is; ``trigger`` is what its own
+        `trigger` takes.
+        """
+        from omnigraph.pipeline.streaming import StreamChoice, stream_load
+
+        options = LoadOptions.of(mode, on_error=on_error, rejects=rejects, max_rejects=max_rejects)
+        writer = self._access.writer(branch, fork_from=from_branch)
+        stream = StreamChoice(str(checkpoint), query_name, output_mode, trigger or {})
+        return stream_load(rows, type, options, writer, stream, actor=actor or self.actor)
+
+    @action("branch_create", branch=_document_base, target=_document_branch, when=_document_forks)
+    @action("change", branch=_document_branch)
+    def run_pipeline(
+        self,
+        pipeline: str | Path | Pipeline,
+        *,
+        dry_run: bool = False,
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
+        actor: str | None = None,
+    ) -> LoadResult:
+        """Load what a declared pipeline maps onto types, as one commit of this graph.
+
+        ``pipeline`` is the path of its document, which says the branch and the mode.
+        """
+        from omnigraph.pipeline.declared.run import Pipeline
+        from omnigraph.pipeline.load.entry import SparkTarget
+
+        choice = SparkTarget.of(spark, progress=progress)
+        found = Pipeline.of(pipeline)
+        writer = self._access.writer(MAIN)
+        return found.run(writer, choice, actor=actor or self.actor, dry_run=dry_run)
+
+    @action("read", branch=_document_branch)
+    def validate_pipeline(
+        self,
+        pipeline: str | Path | Pipeline,
+        *,
+        spark: SparkSession | SparkSettings | str | None = None,
+    ) -> None:
+        """Raise one error for all that is wrong with a declared pipeline; reads no rows."""
+        from omnigraph.pipeline.declared.run import Pipeline
+        from omnigraph.pipeline.load.entry import SparkTarget
+
+        Pipeline.of(pipeline).validate(self._access.writer(MAIN), SparkTarget.of(spark))
+
+    @action("change", branch="branch")
+    def embed(
+        self,
+        type: str,  # noqa: A002 - the word of the API
+        property: str | None = None,  # noqa: A002 - the word of the API
+        *,
+        branch: str = MAIN,
+        where: str | None = None,
+        only_missing: bool = True,
+        actor: str | None = None,
+    ) -> EmbedResult:
+        """Make the `@embed` vectors of stored nodes that have none, as one commit.
+
+        Without a ``property`` all vectors of the type are made. ``where`` chooses nodes, as the
+        condition of a mutation does. Unless ``only_missing``, vectors that are there are made
+        anew.
+        """
+        backfill = Backfill(type, property, where, only_missing)
+        return backfill.run(self._access.writer(branch), actor or self.actor)
+
+    # -- keeping it in order ---------------------------------------------------------
+
+    @action("admin", dry_run_looks=True)
+    def cleanup(
+        self,
+        keep: int | None = None,
+        older_than: timedelta | None = None,
+        *,
+        grace: timedelta = GRACE,
+        dry_run: bool = False,
+    ) -> CleanupReport:
+        """Reclaim what no commit needs but those that are to be kept.
+
+        A commit goes if it is beyond the newest ``keep`` of its branch and older than
+        ``older_than``. What was the newest state less than ``grace`` ago stays,
+        for whoever still reads it.
+        """
+        return cleanup(
+            self.location,
+            self._access.handle.manifest,
+            keep=keep,
+            older_than=older_than,
+            grace=grace,
+            dry_run=dry_run,
+        )
+
+    @action("change", branch="branch")
+    def ensure_indices(self, branch: str = MAIN, *, actor: str | None = None) -> IndexReport:
+        """Build the indexes that the schema asks for, and extend those that lag, as one commit.
+
+        Changes no row, and keeps no writer waiting. Without anything to do there is no commit.
+        """
+        manifest = self._access.handle.manifest
+        return ensure_indices(
+            self.location, manifest, normalise_branch(branch), actor=actor or self.actor
+        )
+
+    # -- the end ---------------------------------------------------------------------
+
+    def close(self) -> None:
+        """Let go of what is held; safe to forget."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Session of {self.actor} at {self.location}>"
+
+
+class Graph(Session):
+    """An opened graph: a session without a policy, which makes those that have one."""
+
+    def __init__(self, handle: GraphHandle, actor: str | None = None) -> None:
+        super().__init__(handle, actor)
+        self.manifest = handle.manifest
+        """What is published; for the engine and its tests."""
+        self.notices: list[str] = []
+        """What opening found and mended."""
+
+    def as_actor(self, actor: str, policy: Policy | None = None) -> Session:
+        """The graph as somebody uses it, who may do what a policy allows, or everything."""
+        if not actor.strip():
+            raise BadRequest("an actor has a name: it cannot be empty")
+        return Session(self._access.handle, actor, policy)
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.location}>"
