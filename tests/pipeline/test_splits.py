@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.input.csv_blocks import quote_count
+from omnigraph.pipeline.input.csv_records import quote_count
 from omnigraph.pipeline.input.load_files import InputFile, find_inputs
 from omnigraph.pipeline.input.splits import Split, cut, cut_csv, pack, ranges, renumber
 from omnigraph.pipeline.input.table_blocks import table_blocks

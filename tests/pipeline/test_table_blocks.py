@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import BadRequest, ResourceLimit
 from omnigraph.pipeline.input import byte_ranges
 from omnigraph.pipeline.input import table_blocks as block_reader
-from omnigraph.pipeline.input.csv_blocks import quote_count, read_header
+from omnigraph.pipeline.input.csv_records import quote_count, read_header
 from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.input.splits import Split, cut, cut_csv, ranges
 from omnigraph.pipeline.input.table_blocks import TableBlock, table_blocks

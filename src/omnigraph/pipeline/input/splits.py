@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
 
 from omnigraph.errors import BadRequest
-from omnigraph.pipeline.input.csv_blocks import read_header
+from omnigraph.pipeline.input.csv_records import read_header
 from omnigraph.pipeline.input.load_files import InputFile
-from omnigraph.pipeline.input.table_blocks import open_parquet
+from omnigraph.pipeline.input.parquet_files import open_parquet
 
 TARGET_BYTES = 32 << 20
 _FOOTERS_AT_ONCE = 16

@@ -1,12 +1,12 @@
 """Table blocks: the rows of a split of CSV or Parquet as Arrow tables, many at a time.
 
-Owns reading Parquet, footers included, and the types that columns of text are read as.
+Owns bounded reading, and which rows of CSV cannot be read at all. The values of CSV stay
+text: what they mean is the business of whoever knows the type.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -16,9 +16,10 @@ import pyarrow.csv as pa_csv
 
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.input.byte_ranges import BOM, PIECE
-from omnigraph.pipeline.input.csv_blocks import Records, record_blocks
-from omnigraph.pipeline.input.input_files import is_remote, local_errors, open_file
+from omnigraph.pipeline.input.csv_blocks import record_blocks
+from omnigraph.pipeline.input.csv_records import Records
 from omnigraph.pipeline.input.load_files import InputFile
+from omnigraph.pipeline.input.parquet_files import open_parquet
 from omnigraph.pipeline.input.splits import Split
 
 ROWS = 131_072
@@ -205,26 +206,3 @@ def _is_utf8(data: bytes) -> bool:
 
 def _present(columns: Sequence[str], names: Sequence[str]) -> list[str]:
     return [name for name in columns if name in names]
-
-
-# Columns are decoded as they are asked for, so a row group need not fit into memory.
-_COLUMN_BUFFER = 1 << 20
-
-
-@contextmanager
-def open_parquet(file: InputFile) -> Iterator[Any]:
-    """A `pyarrow.parquet.ParquetFile`; what is wrong with it is told with its name."""
-    import pyarrow as pa
-    import pyarrow.parquet as pq
-
-    remote = is_remote(file.uri)
-    # Many small reads are slow over a network: there, a row group is fetched at once.
-    options = {"pre_buffer": True} if remote else {"buffer_size": _COLUMN_BUFFER}
-    with local_errors(file.uri), open_file(file.uri, file.size, file.version) as opened:
-        try:
-            yield pq.ParquetFile(pa.PythonFile(opened, mode="r"), **options)
-        except (pa.ArrowException, OSError) as error:
-            if isinstance(error, OSError) and error.errno is not None:
-                raise
-            reason = str(error).partition("\n")[0].rstrip(". ")
-            raise BadRequest(f"cannot read {file.uri} as Parquet: {reason}") from None

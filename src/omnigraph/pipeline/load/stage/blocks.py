@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph.embed.protocol import Embedder
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.pipeline.input.csv_blocks import Records
+from omnigraph.pipeline.input.csv_records import Records
 from omnigraph.pipeline.input.line_blocks import LineBlock, line_blocks
 from omnigraph.pipeline.input.splits import Split
 from omnigraph.pipeline.input.table_blocks import TableBlock, table_blocks

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from omnigraph.pipeline.input.csv_blocks import quote_count
+from omnigraph.pipeline.input.csv_records import quote_count
 from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.input.splits import TARGET_BYTES, Split, cut, cut_csv, ranges, renumber
 
