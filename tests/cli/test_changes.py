@@ -10,9 +10,12 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.cli.render.json_stream import LazyObject, json_pieces
+from omnigraph.cli.render.json_stream import json_pieces
 from omnigraph.manifest.publish_request import DropTable
+from omnigraph.wire.body import LazyObject
+from omnigraph.wire.changes import FeedBody
 from tests.history.changing import SCHEMA, change_schema, make_people, mutate, person, place
+from tests.wire.plain import plain
 
 Run = Callable[..., Any]
 
@@ -54,7 +57,7 @@ def test_polling_for_programs(run: Run, uri: str, graph: og.Graph, limit: list[s
     graph.load([place(f"p{number}") for number in range(4)], mode="append")
     graph.load([person("Cid")], mode="append")
     ran = run("changes", "poll", "--start", "beginning", *limit, "--json", "--uri", uri)
-    whole = graph.changes.poll(start="beginning").body()
+    whole = plain(FeedBody.of(graph.changes.poll(start="beginning")))
     assert ran.out == json.dumps(whole, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -12,7 +12,9 @@ import click
 import pytest
 
 import omnigraph as og
+from omnigraph.wire.changes import BlockBody, DiffBody
 from tests.history.changing import knows, make_people, mutate, person, place
+from tests.wire.plain import plain
 
 Run = Callable[..., Any]
 
@@ -110,10 +112,11 @@ def test_nothing_is_different(run: Run, uri: str, stat: list[str]) -> None:
 def test_json_is_all_of_it(run: Run, uri: str, changed: og.Graph) -> None:
     ran = run("diff", "main", "draft", "--json", "--uri", uri)
     found = changed.diff("main", "draft")
-    assert json.loads(ran.out) == found.body()
-    assert ran.out == json.dumps(found.body(), indent=2, ensure_ascii=False) + "\n"
+    body = plain(DiffBody.of(found))
+    assert json.loads(ran.out) == body
+    assert ran.out == json.dumps(body, indent=2, ensure_ascii=False) + "\n"
     counts = json.loads(run("diff", "main", "draft", "--json", "--stat", "--uri", uri).out)
-    assert counts == {name: value for name, value in found.body().items() if name != "changes"}
+    assert counts == {name: value for name, value in body.items() if name != "changes"}
 
 
 @pytest.mark.parametrize(
@@ -165,7 +168,7 @@ def test_changes_of_a_commit_for_programs(run: Run, uri: str) -> None:
     graph = og.open(uri)
     graph.load([place(f"p{number}") for number in range(5)], mode="append")
     commit = graph.commits.list()[0].id
-    whole = graph.commits.changes(commit).body()
+    whole = plain(BlockBody.of(graph.commits.changes(commit)))
     for limit in ([], ["--limit", "2"]):
         ran = run("commit", "changes", commit, *limit, "--json", "--uri", uri)
         assert ran.out == json.dumps(whole, indent=2, ensure_ascii=False) + "\n"

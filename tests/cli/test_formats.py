@@ -8,9 +8,11 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 import pytest
 
-from omnigraph.cli.render.formats import FORMATS, Format, ReadOutput, render
+from omnigraph.cli.render.formats import FORMATS, Format, render
+from omnigraph.wire.results import QueryBody, ReadOutput
 
 ROWS: list[Mapping[str, Any]] = [
     {"name": "Ann", "n": 1, "x": 0.1, "ok": True, "tags": ["a", "b"], "node": {"@id": "Ann"}},
@@ -139,7 +141,7 @@ def test_several_pages_are_one_output() -> None:
 
 
 def test_the_body_of_a_server() -> None:
-    body = json.loads(text("json", output(ROWS)))
+    body = msgspec.json.decode(text("json", output(ROWS)), type=QueryBody)
     for wanted in FORMATS:
         assert text(wanted, ReadOutput.of_body(body)) == text(wanted, output(ROWS))
 
@@ -151,4 +153,4 @@ def test_a_body_without_columns_has_them_sorted() -> None:
         "row_count": 2,
         "rows": [{"b": 1}, {"a": 2, "b": 3}],
     }
-    assert text("csv", ReadOutput.of_body(body)) == "a,b\nnull,1\n2,3"
+    assert text("csv", ReadOutput.of_body(msgspec.convert(body, QueryBody))) == "a,b\nnull,1\n2,3"

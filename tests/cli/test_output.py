@@ -8,11 +8,17 @@ import sys
 import pytest
 
 from omnigraph.cli.render.output import diagnose, use_colour, write_json, write_note, write_text
+from omnigraph.wire.body import Body
 
 
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True
+
+
+class Ordered(Body, frozen=True):
+    b: str
+    a: list[int | None]
 
 
 def test_results_and_diagnostics_have_their_own_streams(capsys: pytest.CaptureFixture[str]) -> None:
@@ -25,7 +31,7 @@ def test_results_and_diagnostics_have_their_own_streams(capsys: pytest.CaptureFi
 
 
 def test_json_keeps_order_and_unicode(capsys: pytest.CaptureFixture[str]) -> None:
-    write_json({"b": "é", "a": [1, None]})
+    write_json(Ordered("é", [1, None]))
     assert capsys.readouterr().out == '{\n  "b": "é",\n  "a": [\n    1,\n    null\n  ]\n}\n'
 
 

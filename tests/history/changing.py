@@ -15,6 +15,8 @@ from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.ir.reader import ir_from_json
 from omnigraph.lang.source import Source
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest, TableChange
+from omnigraph.wire.changes import ImageBody
+from tests.wire.plain import plain
 
 SCHEMA = """\
 node Person {
@@ -102,8 +104,8 @@ def apply(state: State, changes: Iterable[Change]) -> None:
     """Take a state to the next one; what is said about the one before has to be true."""
     for change in changes:
         entity = (change.kind, change.type.name, change.id)
-        before = None if change.before is None else change.before.body()
-        after = None if change.after is None else change.after.body()
+        before = None if change.before is None else plain(ImageBody.of(change.before))
+        after = None if change.after is None else plain(ImageBody.of(change.after))
         assert state.pop(entity, None) == before
         assert before != after
         assert change.op == {(True, False): "insert", (False, True): "delete"}.get(

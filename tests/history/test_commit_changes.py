@@ -14,6 +14,7 @@ from omnigraph import errors
 from omnigraph.history.changed_rows import changed_rows
 from omnigraph.history.changes import Change
 from omnigraph.manifest.publish_request import DropTable, RenameTable
+from omnigraph.wire.changes import BlockBody, CauseBody, ChangeBody
 from tests.history.changing import (
     SCHEMA,
     change_schema,
@@ -24,6 +25,7 @@ from tests.history.changing import (
     place,
     told,
 )
+from tests.wire.plain import plain
 from tests.write.writing import compact_all
 
 
@@ -54,7 +56,7 @@ def all_pages(
 def test_a_commit_says_who_and_what(graph: og.Graph) -> None:
     commit, genesis = graph.commits.list()
     page = graph.commits.changes(commit.id)
-    assert page.cause.body() == {
+    assert plain(CauseBody.of(page.cause)) == {
         "graph_commit_id": commit.id,
         "parent_commit_id": genesis.id,
         "authored_branch": "main",
@@ -69,7 +71,7 @@ def test_a_commit_says_who_and_what(graph: og.Graph) -> None:
         ("insert", "node", "Person", "Ben"),
         ("insert", "node", "Place", "Rome"),
     ]
-    assert page.body()["changes"][-1] == page.changes[-1].body()
+    assert plain(BlockBody.of(page))["changes"][-1] == plain(ChangeBody.of(page.changes[-1]))
 
 
 def test_nodes_first_then_by_type_id_then_by_id(graph: og.Graph) -> None:
@@ -134,7 +136,7 @@ def test_a_merge_shows_what_it_brought_in(graph: og.Graph) -> None:
         ("insert", "node", "Person", "Dan"),
     ]
     assert page.cause.merged_parent_commit_id == head(graph, "draft")
-    assert page.body()["cause"]["merged_parent_commit_id"] == head(graph, "draft")
+    assert plain(BlockBody.of(page))["cause"]["merged_parent_commit_id"] == head(graph, "draft")
 
 
 def test_commits_of_branches_are_found(graph: og.Graph) -> None:

@@ -15,6 +15,7 @@ from omnigraph.history.diff import TypeStats
 from omnigraph.history.images import changes_of
 from omnigraph.manifest.publish_request import AdvanceTable, DropTable, RenameTable
 from omnigraph.storage.tables.alter_columns import add_columns
+from omnigraph.wire.changes import DiffBody, DiffChangeBody, ImageBody
 from tests.history.changing import (
     SCHEMA,
     apply,
@@ -29,6 +30,7 @@ from tests.history.changing import (
 )
 from tests.maintain.cleaning import clean
 from tests.pipeline import every_type
+from tests.wire.plain import plain
 from tests.write.writing import compact_all, index_all, table_of
 
 
@@ -70,7 +72,10 @@ def test_images_spell_values_as_results_do(graph: og.Graph) -> None:
     assert knows_edge.after.properties == {"since": "2020-01-02T03:04:05.678Z"}
     assert knows_edge.endpoints == knows_edge.after.endpoints == Endpoints("Ann", "Ben")
     assert lives_edge.after is not None
-    assert lives_edge.after.body() == {"properties": {}, "endpoints": {"from": "Ann", "to": "Rome"}}
+    assert plain(ImageBody.of(lives_edge.after)) == {
+        "properties": {},
+        "endpoints": {"from": "Ann", "to": "Rome"},
+    }
     assert ann.after is not None
     assert ann.after.properties == {
         "age": 31,
@@ -89,15 +94,16 @@ def test_images_spell_values_as_results_do(graph: og.Graph) -> None:
     assert rome.after.properties == {"name": "Rome"}
     (update,) = graph.diff(older.id, newest.id)
     assert update.changed == ("age", "score")
-    assert graph.diff(older.id, newest.id).change_body(update) == {
+    version = graph.diff(older.id, newest.id).version_of(update)
+    assert plain(DiffChangeBody.of(update, version)) == {
         "kind": "node",
         "type_name": "Person",
         "id": "Ann",
         "op": "update",
         "published_dataset_version": 3,
         "changed": ["age", "score"],
-        "before": update.before.body() if update.before else None,
-        "after": update.after.body() if update.after else None,
+        "before": plain(ImageBody.of(update.before)) if update.before else None,
+        "after": plain(ImageBody.of(update.after)) if update.after else None,
     }
 
 
@@ -126,7 +132,8 @@ def test_ends_of_an_edge_may_change(graph: og.Graph) -> None:
     assert update.before is not None
     assert update.before.endpoints == Endpoints("Ann", "Ben")
     assert update.endpoints == Endpoints("Ben", "Ann")
-    assert graph.diff(before, "main").change_body(update)["endpoints"] == {
+    version = graph.diff(before, "main").version_of(update)
+    assert plain(DiffChangeBody.of(update, version))["endpoints"] == {
         "src": "Ben",
         "dst": "Ann",
     }
@@ -135,7 +142,7 @@ def test_ends_of_an_edge_may_change(graph: og.Graph) -> None:
 def test_a_state_has_no_difference_from_itself(graph: og.Graph) -> None:
     found = graph.diff("main", graph.commits.list()[0].id)
     assert (list(found), len(found), found.stats, bool(found)) == ([], 0, (), False)
-    assert found.body() == {
+    assert plain(DiffBody.of(found)) == {
         "from_graph_manifest_version": 2,
         "to_graph_manifest_version": 2,
         "changes": [],

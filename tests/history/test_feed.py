@@ -14,6 +14,7 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.history import feed as feed_module
 from omnigraph.manifest.publish_request import DropTable, RenameTable
+from omnigraph.wire.changes import BlockBody, FeedBody
 from tests.history.changing import (
     SCHEMA,
     State,
@@ -31,6 +32,7 @@ from tests.history.changing import (
     told,
 )
 from tests.maintain.cleaning import clean
+from tests.wire.plain import plain
 from tests.write.writing import compact_all
 
 pytestmark = pytest.mark.slow
@@ -76,8 +78,8 @@ def test_from_the_beginning_the_first_commit_has_no_block(graph: og.Graph) -> No
     newest, second, _ = graph.commits.list()
     assert commits(page.blocks) == [second.id, newest.id]
     assert page.blocks[0].changes == graph.commits.changes(second.id).changes
-    assert page.body() == {
-        "blocks": [block.body() for block in page.blocks],
+    assert plain(FeedBody.of(page)) == {
+        "blocks": [plain(BlockBody.of(block)) for block in page.blocks],
         "cursor": page.cursor,
         "caught_up": True,
     }

@@ -24,8 +24,10 @@ from omnigraph.lang.query.plan_text import render_plan
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source
+from omnigraph.wire.reports import LintBody, OperationBody, SchemaSourceBody
 from tests.lang.bless import bless
 from tests.lang.fixture_file import Case, load_cases
+from tests.wire.plain import plain
 
 PATHS = sorted((Path(__file__).parent / "fixtures" / "query").glob("*.txt"))
 FILES = {path: load_cases(path) for path in PATHS}
@@ -104,11 +106,11 @@ def plans_text(queries: list[CompiledQuery]) -> str:
 
 
 def operations_text(queries: list[CompiledQuery]) -> str:
-    return "".join(f"{json.dumps(query.operation.to_json())}\n" for query in queries)
+    return "".join(f"{json.dumps(plain(OperationBody.of(query.operation)))}\n" for query in queries)
 
 
 def lint_text(report: LintReport) -> str:
-    document = report.to_json(schema_source={"kind": "file", "path": "s.pg"}, query_path="q.gq")
+    document = plain(LintBody.of(report, SchemaSourceBody("file", path="s.pg"), "q.gq"))
     del document["diagnostics"]
     return json.dumps(document, indent=2, ensure_ascii=False) + "\n"
 

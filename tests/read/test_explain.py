@@ -12,7 +12,9 @@ from omnigraph.errors import ParamError, ResourceLimit, TypeCheckError
 from omnigraph.read.access.column_cache import columns
 from omnigraph.read.access.topology_cache import topologies
 from omnigraph.read.plan.explain import Explanation
+from omnigraph.wire.results import ExplanationBody
 from tests.ferry_graph import QUERIES, make_ferries
+from tests.wire.plain import plain
 
 ALL = """\
 query all($n: I32) {
@@ -45,7 +47,7 @@ def shape(explanation: Explanation) -> list[tuple[int, str, str]]:
 
 
 def named(explanation: Explanation, name: str) -> dict[str, Any]:
-    found = next(found for found in explanation.body["operators"] if found["operator"] == name)
+    found = next(found for found in explanation.to_json()["operators"] if found["operator"] == name)
     return dict(found)
 
 
@@ -185,7 +187,7 @@ def test_text_and_json(graph: og.Graph) -> None:
         "order $p.name asc\n"
         "project port := $p.name"
     )
-    assert planned.to_json() == planned.body
+    assert planned.to_json() == plain(ExplanationBody.of(planned))
     assert "&lt;-[CallsAt]-" in planned._repr_html_()
     past = graph.explain(text, "forgotten", snapshot=commit)
     assert past.text.startswith(f"plan of forgotten on snapshot {commit}, commit {commit}\n")

@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 import omnigraph as og
 from omnigraph.read.access import entities
+from omnigraph.wire.changes import ChangeBody
+from tests.wire.plain import plain
 from tests.write.writing import table_of
 
 MOMENT = pa.timestamp("ms", "UTC")
@@ -191,7 +193,7 @@ def test_defaults_parameters_and_now_are_moments(tmp_path: Path) -> None:
         branch="draft",
     )
     (change,) = graph.diff("main", "draft")
-    told = json.dumps(change.images())
+    told = json.dumps(plain(ChangeBody.of(change)))
     assert '"seen": "1969-12-31T23:59:59.999Z"' in told
     assert '"seen": "2024-05-01T12:00:00.000Z"' in told
 
@@ -259,7 +261,7 @@ def test_a_filter_on_a_moment_is_pushed_down(
     monkeypatch.setattr(entities, "MANY", -1)
     clause = '$e.seen >= datetime("1970-01-01T00:00:00Z")'
     source = f"query q() {{ match {{ $e: Event {clause} }} return {{ $e.name }} }}"
-    scan = graph.explain(source).body["operators"][0]
+    scan = graph.explain(source).to_json()["operators"][0]
     assert (scan["access"], len(scan["pushed"]), scan["in_memory"]) == ("scan", 1, [])
 
 

@@ -73,7 +73,9 @@ def _text(body: str) -> str:
 
 
 def _rank(explanation: Explanation) -> dict[str, Any]:
-    return next(found for found in explanation.body["operators"] if found["operator"] == "rank")
+    return next(
+        found for found in explanation.to_json()["operators"] if found["operator"] == "rank"
+    )
 
 
 # -- what is said --------------------------------------------------------------------------------
@@ -122,7 +124,7 @@ def test_what_is_filtered_and_tried(local: og.Graph, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(ranking, "TRIED", 1)
     body = f"match {{ $d: Memo $d.n > 1 }} return {{ $d.code }} order {{ {NEAREST} }} limit 5"
     ran = local.explain(_text(body), analyze=True)
-    scan = next(found for found in ran.body["operators"] if found["operator"] == "scan")
+    scan = next(found for found in ran.to_json()["operators"] if found["operator"] == "scan")
     assert scan["rows"] == MEMOS / 2
     assert 5 <= _rank(ran)["tried"] < MEMOS / 2
 

@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import msgspec
 
@@ -27,10 +26,6 @@ class Baseline:
     snapshot_commit_id: str
     resume_cursor: str
     report: ExportReport
-
-    def body(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return handshake(self.snapshot_commit_id, self.resume_cursor)
 
 
 class BaselineLines(Iterator[str]):
@@ -61,13 +56,11 @@ class BaselineLines(Iterator[str]):
 
     @property
     def _last(self) -> str:
-        body = {"baseline": handshake(self.snapshot_commit_id, self.resume_cursor)}
-        return msgspec.json.encode(body).decode()
-
-
-def handshake(commit_id: str, cursor: str) -> dict[str, Any]:
-    """What a reader needs to go on from a baseline."""
-    return {"snapshot_commit_id": commit_id, "resume_cursor": cursor}
+        names = {
+            "snapshot_commit_id": self.snapshot_commit_id,
+            "resume_cursor": self.resume_cursor,
+        }
+        return msgspec.json.encode({"baseline": names}).decode()
 
 
 def write_baseline(export: Export, path: str | Path, commit_id: str, cursor: str) -> Baseline:

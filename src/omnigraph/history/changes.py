@@ -1,7 +1,6 @@
 """Changes: one entity that was inserted, updated or deleted, with what it said before and after.
 
-Owns their shape and their JSON bodies, which the command line and the server share. Frozen
-data: where changes come from is compared.py and stream.py.
+Owns their shape. Frozen data: where changes come from is compared.py and stream.py.
 """
 
 from __future__ import annotations
@@ -40,13 +39,6 @@ class Image:
     properties: Mapping[str, Any]
     endpoints: Endpoints | None = None
 
-    def body(self) -> dict[str, Any]:
-        """As JSON has it."""
-        body: dict[str, Any] = {"properties": dict(self.properties)}
-        if self.endpoints is not None:
-            body["endpoints"] = {"from": self.endpoints.source, "to": self.endpoints.target}
-        return body
-
 
 @dataclass(frozen=True, slots=True)
 class Change:
@@ -65,21 +57,6 @@ class Change:
         """The ends of an edge, as they are now or were last."""
         image = self.after or self.before
         return None if image is None else image.endpoints
-
-    def body(self) -> dict[str, Any]:
-        """As JSON has it."""
-        body: dict[str, Any] = {
-            "kind": self.kind,
-            "type": {"id": self.type.id, "name": self.type.name},
-            "id": self.id,
-            "op": self.op,
-        }
-        return body | self.images()
-
-    def images(self) -> dict[str, Any]:
-        """The images there are, as JSON has them."""
-        sides = {"before": self.before, "after": self.after}
-        return {name: image.body() for name, image in sides.items() if image is not None}
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,18 +82,6 @@ class Cause:
             commit.created_at,
         )
 
-    def body(self) -> dict[str, Any]:
-        """As JSON has it; what is not there is left out."""
-        members = {
-            "graph_commit_id": self.graph_commit_id,
-            "parent_commit_id": self.parent_commit_id,
-            "merged_parent_commit_id": self.merged_parent_commit_id,
-            "authored_branch": self.authored_branch,
-            "actor_id": self.actor_id,
-            "authored_at": self.authored_at,
-        }
-        return {name: value for name, value in members.items() if value is not None}
-
 
 @dataclass(frozen=True, slots=True)
 class ChangeBlock:
@@ -124,7 +89,3 @@ class ChangeBlock:
 
     cause: Cause
     changes: tuple[Change, ...]
-
-    def body(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {"cause": self.cause.body(), "changes": [change.body() for change in self.changes]}

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from hashlib import sha256
-from typing import Any
 
 from omnigraph.errors import ChangeDiffRefused, ChangeFeedGap, NotFound
 from omnigraph.history.changes import Cause, Change
@@ -28,16 +27,6 @@ class CommitChanges:
     cause: Cause
     changes: tuple[Change, ...]
     next_page_token: str | None = None
-
-    def body(self) -> dict[str, Any]:
-        """As JSON has it."""
-        body: dict[str, Any] = {
-            "cause": self.cause.body(),
-            "changes": [change.body() for change in self.changes],
-        }
-        if self.next_page_token is not None:
-            body["next_page_token"] = self.next_page_token
-        return body
 
 
 def commit_changes(

@@ -10,7 +10,6 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 from omnigraph.errors import BadRequest, BranchNotFound, NotFound
 from omnigraph.history.changes import Change, Op
@@ -40,16 +39,6 @@ class TypeStats:
     def total(self) -> int:
         """How many altogether."""
         return self.inserted + self.updated + self.deleted
-
-    def body(self) -> dict[str, Any]:
-        """As JSON has it."""
-        return {
-            "kind": self.kind,
-            "type_name": self.type_name,
-            "inserted": self.inserted,
-            "updated": self.updated,
-            "deleted": self.deleted,
-        }
 
 
 class Diff:
@@ -101,29 +90,9 @@ class Diff:
             wanted.get("delete", 0),
         )
 
-    def change_body(self, change: Change) -> dict[str, Any]:
-        """One of the changes as JSON has it."""
-        body: dict[str, Any] = {
-            "kind": change.kind,
-            "type_name": change.type.name,
-            "id": change.id,
-            "op": change.op,
-            "published_dataset_version": self._versions[change.type.id],
-        }
-        if change.endpoints is not None:
-            body["endpoints"] = {"src": change.endpoints.source, "dst": change.endpoints.target}
-        if change.op == "update":
-            body["changed"] = list(change.changed)
-        return body | change.images()
-
-    def body(self) -> dict[str, Any]:
-        """All of it as JSON has it."""
-        return {
-            "from_graph_manifest_version": self.from_version,
-            "to_graph_manifest_version": self.to_version,
-            "changes": [self.change_body(change) for change in self],
-            "stats": [counted.body() for counted in self.stats],
-        }
+    def version_of(self, change: Change) -> int:
+        """The published version of the table in which one of the changes is seen."""
+        return self._versions[change.type.id]
 
     def __repr__(self) -> str:
         return f"<Diff of manifest versions {self.from_version} and {self.to_version}>"

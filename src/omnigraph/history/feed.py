@@ -48,13 +48,6 @@ class FeedPage:
     cursor: str | None = None
     caught_up: bool = False
 
-    def body(self) -> dict[str, Any]:
-        """As JSON has it."""
-        body: dict[str, Any] = {"blocks": [block.body() for block in self.blocks]}
-        if self.next_page_token is not None:
-            return body | {"next_page_token": self.next_page_token}
-        return body | {"cursor": self.cursor, "caught_up": self.caught_up}
-
 
 class Feed:
     """The change feed of a graph, as one session reads it."""

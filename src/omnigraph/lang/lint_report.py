@@ -7,7 +7,7 @@ language they speak of.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.query.descriptor import Operation
@@ -25,21 +25,6 @@ class QueryResult:
     diagnostics: tuple[Diagnostic, ...] = ()
     warnings: tuple[str, ...] = ()
     operation: Operation | None = None
-
-    def to_json(self) -> dict[str, Any]:
-        """The entry of the report."""
-        entry: dict[str, Any] = {
-            "name": self.name,
-            "kind": self.kind,
-            "status": "error" if self.diagnostics else "ok",
-        }
-        if self.warnings:
-            entry["warnings"] = list(self.warnings)
-        if self.diagnostics:
-            entry["error"] = self.diagnostics[0].summary
-        if self.operation is not None:
-            entry["operation"] = self.operation.to_json()
-        return entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,21 +47,6 @@ class Finding:
             self.property_name or "",
             self.message,
         )
-
-    def to_json(self) -> dict[str, Any]:
-        """The entry of the report."""
-        entry: dict[str, Any] = {
-            "severity": self.severity,
-            "code": self.code,
-            "message": self.message,
-        }
-        if self.type_name is not None:
-            entry["type_name"] = self.type_name
-        if self.property_name is not None:
-            entry["property"] = self.property_name
-        if self.query_names:
-            entry["query_names"] = list(self.query_names)
-        return entry
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,18 +85,3 @@ class LintReport:
 
     def _found(self, severity: Severity) -> int:
         return sum(1 for finding in self.findings if finding.severity == severity)
-
-    def to_json(self, *, schema_source: dict[str, str], query_path: str | None) -> dict[str, Any]:
-        """The report as plain data."""
-        return {
-            "status": "ok" if self.ok else "error",
-            "schema_source": schema_source,
-            "query_path": query_path,
-            "queries_processed": len(self.results),
-            "errors": self.errors,
-            "warnings": self.warnings,
-            "infos": self.infos,
-            "results": [result.to_json() for result in self.results],
-            "findings": [finding.to_json() for finding in self.findings],
-            "diagnostics": [diagnostic.to_json() for diagnostic in self.diagnostics],
-        }

@@ -1,1 +1,1 @@
-"""What the command line prints: tables, graphs, JSON."""
+"""Results as text for people."""

@@ -8,20 +8,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from datetime import UTC, datetime
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
 import click
-import msgspec
 
 from omnigraph.cli.render.output import write_text
-from omnigraph.cli.render.tables import printable
+from omnigraph.cli.render.values import time_text, value_text
+from omnigraph.read.output.cells import printable
 
 if TYPE_CHECKING:
     from omnigraph.history.changes import Cause, Change
 
-VALUE_WIDTH = 60
 _MARKS = {"insert": ("+", "green"), "update": ("~", "yellow"), "delete": ("-", "red")}
 _WORDS = {"insert": "added", "update": "changed", "delete": "removed"}
 _WRITTEN = 256
@@ -60,9 +58,8 @@ class ChangeText:
 
 def cause_line(cause: Cause) -> str:
     """The commit that made changes, in one line."""
-    moment = datetime.fromtimestamp(cause.authored_at // 1_000_000, UTC)
     author = "" if cause.actor_id is None else f" by {printable(cause.actor_id)}"
-    line = f"commit {cause.graph_commit_id} of {moment:%Y-%m-%dT%H:%M:%SZ}{author}"
+    line = f"commit {cause.graph_commit_id} of {time_text(cause.authored_at)}{author}"
     return click.style(f"{line} on {cause.authored_branch}", fg="cyan")
 
 
@@ -80,7 +77,7 @@ def _facts(change: Change) -> Iterator[tuple[str, str]]:
     if before is None:
         for name, value in after.properties.items():
             if value is not None:
-                yield name, _value(value)
+                yield name, value_text(value)
         return
     was, now = before.endpoints, after.endpoints
     if was is not None and now is not None:
@@ -93,10 +90,4 @@ def _facts(change: Change) -> Iterator[tuple[str, str]]:
 
 
 def _step(was: Any, now: Any) -> str:
-    return f"{_value(was)} → {_value(now)}"
-
-
-def _value(value: Any) -> str:
-    """A value as JSON, cut where it is long."""
-    text = printable(msgspec.json.encode(value).decode())
-    return text if len(text) <= VALUE_WIDTH else text[: VALUE_WIDTH - 1] + "…"
+    return f"{value_text(was)} → {value_text(now)}"

@@ -6,81 +6,17 @@ writes piece by piece, so that only a table for people has to hold all of its te
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from collections.abc import Iterator
+from typing import Literal, get_args
 
-import msgspec
-
-from omnigraph.cli.render.bodies import read_body
-from omnigraph.cli.render.tables import printable, render_table
-
-if TYPE_CHECKING:
-    from omnigraph.read.output.result import Result
+from omnigraph.cli.render.tables import render_table
+from omnigraph.read.output.cells import is_number, printable
+from omnigraph.wire.body import encode, pretty
+from omnigraph.wire.results import ReadOutput
 
 Format = Literal["table", "kv", "csv", "jsonl", "json"]
 FORMATS: tuple[Format, ...] = get_args(Format)
-
-Row = Mapping[str, Any]
 _NO_ROWS = "(no rows)"
-
-
-@dataclass(frozen=True)
-class ReadOutput:
-    """What a read returned, in pages of rows, each of which can be had again."""
-
-    query_name: str
-    branch: str | None
-    snapshot: str | None
-    row_count: int
-    columns: Sequence[str]
-    pages: Callable[[], Iterable[Sequence[Row]]]
-    commit_id: str | None = None
-
-    @classmethod
-    def of(cls, result: Result) -> ReadOutput:
-        """The output of a query that ran here."""
-        return cls(
-            result.query_name,
-            result.branch,
-            result.snapshot,
-            len(result),
-            result.columns,
-            result.pages,
-            result.commit_id,
-        )
-
-    @classmethod
-    def of_body(cls, body: Mapping[str, Any]) -> ReadOutput:
-        """The output as a server sends it; without `columns` the names of the rows, sorted."""
-        rows: Sequence[Row] = body["rows"]
-        columns = body.get("columns") or sorted({name for row in rows for name in row})
-        target = body["target"]
-        return cls(
-            body["query_name"],
-            target["branch"],
-            target["snapshot"],
-            body["row_count"],
-            columns,
-            lambda: [rows],
-            body.get("graph_commit_id"),
-        )
-
-    @cached_property
-    def target(self) -> dict[str, str | None]:
-        """The branch or the snapshot."""
-        return {"branch": self.branch, "snapshot": self.snapshot}
-
-    @cached_property
-    def heading(self) -> str:
-        """What was read, for people."""
-        place = f"branch {self.branch}" if self.snapshot is None else f"snapshot {self.snapshot}"
-        return f"{self.row_count} rows from {place} via {self.query_name}"
-
-    def rows(self) -> Iterator[Row]:
-        """All rows."""
-        return (row for page in self.pages() for row in page)
 
 
 def render(output: ReadOutput, wanted: Format) -> Iterator[str]:
@@ -99,7 +35,7 @@ def render(output: ReadOutput, wanted: Format) -> Iterator[str]:
 
 
 def _table(output: ReadOutput) -> Iterator[str]:
-    yield output.heading
+    yield _heading(output)
     if not output.columns:
         yield _NO_ROWS
         return
@@ -108,7 +44,7 @@ def _table(output: ReadOutput) -> Iterator[str]:
 
 
 def _kv(output: ReadOutput) -> Iterator[str]:
-    yield output.heading
+    yield _heading(output)
     if not output.row_count:
         yield _NO_ROWS
     for number, row in enumerate(output.rows(), start=1):
@@ -128,23 +64,20 @@ def _csv(output: ReadOutput) -> Iterator[str]:
 
 
 def _jsonl(output: ReadOutput) -> Iterator[str]:
-    encode = msgspec.json.Encoder().encode
-    yield encode(
-        {
-            "kind": "metadata",
-            "query_name": output.query_name,
-            "target": output.target,
-            "row_count": output.row_count,
-        }
-    ).decode()
+    yield encode(output.head).decode()
     for page in output.pages():
         if page:
             yield b"\n".join(map(encode, page)).decode()
 
 
 def _json(output: ReadOutput) -> Iterator[str]:
-    encoded = msgspec.json.encode(read_body(output))
-    yield msgspec.json.format(encoded, indent=2).decode()
+    yield pretty(output.whole)
+
+
+def _heading(output: ReadOutput) -> str:
+    snapshot = output.snapshot
+    place = f"branch {output.branch}" if snapshot is None else f"snapshot {snapshot}"
+    return f"{output.row_count} rows from {place} via {output.query_name}"
 
 
 # -- cells -------------------------------------------------------------------------
@@ -154,14 +87,12 @@ def _text(value: object) -> str:
     """A value as text: strings as they are, anything else as compact JSON."""
     if isinstance(value, str):
         return value
-    return msgspec.json.encode(value).decode()
+    return encode(value).decode()
 
 
 def _table_cell(value: object) -> object:
     """Numbers stay numbers, to be aligned, and null stays null."""
-    if value is None or (isinstance(value, int | float) and not isinstance(value, bool)):
-        return value
-    return _text(value)
+    return value if value is None or is_number(value) else _text(value)
 
 
 def _csv_field(text: str) -> str:

@@ -6,21 +6,14 @@ Owns the layout, which is that of `write_json`. Holds one member at a time.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import click
-import msgspec
 
-_INDENT = "  "
+from omnigraph.wire.body import INDENT, LazyObject, encode, pretty
+
+_INDENT = " " * INDENT
 _WRITTEN = 64 << 10
-
-
-@dataclass(frozen=True, slots=True)
-class LazyObject:
-    """An object whose members are found one after the other; an iterator is an array."""
-
-    members: Iterable[tuple[str, Any]]
 
 
 def write_json_stream(value: LazyObject) -> None:
@@ -43,9 +36,8 @@ def json_pieces(value: Any, indent: str = "") -> Iterator[str]:
     elif isinstance(value, Iterator):
         yield from _enclosed("[]", (json_pieces(item, indent + _INDENT) for item in value), indent)
     else:
-        text = msgspec.json.format(msgspec.json.encode(value), indent=len(_INDENT)).decode()
         # A line break inside a text is escaped, so every one here is layout.
-        yield text.replace("\n", f"\n{indent}")
+        yield pretty(value).replace("\n", f"\n{indent}")
 
 
 def _members(value: LazyObject, indent: str) -> Iterator[Iterator[str]]:
@@ -54,7 +46,7 @@ def _members(value: LazyObject, indent: str) -> Iterator[Iterator[str]]:
 
 
 def _member(name: str, value: Any, indent: str) -> Iterator[str]:
-    yield f"{msgspec.json.encode(name).decode()}: "
+    yield f"{encode(name).decode()}: "
     yield from json_pieces(value, indent)
 
 

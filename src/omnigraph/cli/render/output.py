@@ -1,6 +1,6 @@
 """Where the command line writes: results on stdout, everything else on stderr.
 
-Owns the two streams, pretty JSON and the decision to use colour. Must never
+Owns the two streams and the decision to use colour. Must never
 import a renderer at module level: most runs print plain text.
 """
 
@@ -11,9 +11,12 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from typing import Any, Literal, TextIO
+from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
+
+if TYPE_CHECKING:
+    from omnigraph.wire.body import Body
 
 Severity = Literal["error", "warning", "note"]
 
@@ -51,13 +54,12 @@ def write_text(text: str) -> None:
     click.echo(text, color=use_colour(sys.stdout))
 
 
-def write_json(value: Any) -> None:
-    """Print a result for programs: two-space indented JSON, fields in the given order."""
-    import msgspec
+def write_json(body: Body) -> None:
+    """Print a result for programs: two-space indented JSON."""
+    from omnigraph.wire.body import pretty
 
     _require_stdout()
-    encoded = msgspec.json.format(msgspec.json.encode(value), indent=2)
-    click.echo(encoded.decode(), color=False)
+    click.echo(pretty(body), color=False)
 
 
 def diagnose(severity: Severity, message: str) -> None:

@@ -9,6 +9,8 @@ import unicodedata
 from collections.abc import Sequence
 from typing import Literal
 
+from omnigraph.read.output.cells import is_number, printable
+
 CellLayout = Literal["truncate", "wrap"]
 
 MAX_WIDTH = 80
@@ -35,8 +37,8 @@ def render_table(
         for column in zip(header, *body, strict=True)
     ]
     numeric = [
-        any(_is_number(cell) for cell in column)
-        and all(_is_number(cell) or cell is None for cell in column)
+        any(is_number(cell) for cell in column)
+        and all(is_number(cell) or cell is None for cell in column)
         for column in zip(*rows, strict=True)
     ] or [False] * len(columns)
     lines = _row_lines(header, widths, numeric)
@@ -57,10 +59,6 @@ def _character_width(character: str) -> int:
     if unicodedata.combining(character) or unicodedata.category(character) in {"Cf", "Me"}:
         return 0
     return 2 if unicodedata.east_asian_width(character) in {"W", "F"} else 1
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _lines(value: object, limit: int, layout: CellLayout) -> list[str]:
@@ -88,18 +86,6 @@ def _fitting(text: str, limit: int) -> str:
     return text
 
 
-def printable(text: str) -> str:
-    """The text on one line: what would move the cursor is written as an escape."""
-    if text.isprintable():
-        return text
-    return "".join(
-        repr(character)[1:-1]
-        if unicodedata.category(character) in {"Cc", "Zl", "Zp"}
-        else character
-        for character in text
-    )
-
-
 def _row_lines(
     cells: Sequence[Sequence[str]], widths: Sequence[int], numeric: Sequence[bool]
 ) -> list[str]:
@@ -107,8 +93,8 @@ def _row_lines(
     height = max((len(cell) for cell in cells), default=1)
     return [
         " | ".join(
-            _padded(cell[line] if line < len(cell) else "", width, to_right=is_number)
-            for cell, width, is_number in zip(cells, widths, numeric, strict=True)
+            _padded(cell[line] if line < len(cell) else "", width, to_right=is_numeric)
+            for cell, width, is_numeric in zip(cells, widths, numeric, strict=True)
         ).rstrip()
         for line in range(height)
     ]

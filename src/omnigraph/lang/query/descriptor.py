@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Any
 
 from omnigraph.lang.query import plan
-from omnigraph.lang.schema.catalog import Catalog, EntityKind
+from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.types import Scalar, ValueType
 
 _KINDS = {
@@ -37,11 +36,6 @@ class Touched:
     is_edge: bool
     type_name: str
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in the descriptor."""
-        kind: EntityKind = "edge" if self.is_edge else "node"
-        return {"kind": kind, "type_name": self.type_name}
-
 
 @dataclass(frozen=True, slots=True)
 class ResultField:
@@ -53,16 +47,6 @@ class ResultField:
     item_kind: str | None = None
     vector_dim: int | None = None
 
-    def to_json(self) -> dict[str, Any]:
-        """As it stands in the descriptor."""
-        described: dict[str, Any] = {"name": self.name, "kind": self.kind}
-        if self.item_kind is not None:
-            described["item_kind"] = self.item_kind
-        if self.vector_dim is not None:
-            described["vector_dim"] = self.vector_dim
-        described["nullable"] = self.nullable
-        return described
-
 
 @dataclass(frozen=True, slots=True)
 class Operation:
@@ -71,14 +55,6 @@ class Operation:
     result: tuple[ResultField, ...]
     reads: tuple[Touched, ...]
     writes: tuple[Touched, ...]
-
-    def to_json(self) -> dict[str, Any]:
-        """The descriptor as plain data."""
-        return {
-            "result": [column.to_json() for column in self.result],
-            "reads": [touched.to_json() for touched in self.reads],
-            "writes": [touched.to_json() for touched in self.writes],
-        }
 
 
 def describe_operation(what: plan.Plan, catalog: Catalog) -> Operation:

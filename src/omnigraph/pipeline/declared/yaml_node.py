@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 import yaml
 
@@ -38,10 +37,6 @@ class Problem:
     spot: YamlLocation
     message: str
 
-    def body(self) -> dict[str, Any]:
-        """The problem as data."""
-        return {"path": self.spot.path, "line": self.spot.line, "message": self.message}
-
 
 @dataclass(slots=True)
 class DocumentErrors:
@@ -64,10 +59,10 @@ class DocumentErrors:
         lines = [f"{self.file}:{one.spot.line}: {one.spot}: {one.message}" for one in found]
         if len(lines) > 1:
             lines.append(f"{len(lines)} problems; nothing was loaded")
-        raise BadRequest(
-            "\n".join(lines),
-            details={"file": self.file, "problems": [problem.body() for problem in found]},
-        )
+        problems = [
+            {"path": one.spot.path, "line": one.spot.line, "message": one.message} for one in found
+        ]
+        raise BadRequest("\n".join(lines), details={"file": self.file, "problems": problems})
 
 
 @dataclass(frozen=True, slots=True)

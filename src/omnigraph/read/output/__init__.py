@@ -1,1 +1,1 @@
-"""Results and exports, as tables, text and JSON."""
+"""What a read gives: rows, exports, and how they are shown."""

@@ -16,16 +16,14 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from omnigraph.read.output.cells import is_number, printable
+
 if TYPE_CHECKING:
     from omnigraph.read.output.result import Result
 
 MAX_ROWS = 20
 MAX_TEXT = 200
 WIDTH = 100
-# What would move the cursor or break the line is written as an escape.
-_ESCAPES = {
-    code: repr(chr(code))[1:-1] for code in (*range(0x20), *range(0x7F, 0xA0), 0x2028, 0x2029)
-}
 
 
 def text_of(result: Result) -> str:
@@ -41,8 +39,8 @@ def rich_text(result: Result) -> Group:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     rows = _first(result)
     for name in result.columns:
-        is_number = any(_is_number(row[name]) for row in rows)
-        table.add_column(Text(_cell(name)), justify="right" if is_number else "left")
+        is_numeric = any(is_number(row[name]) for row in rows)
+        table.add_column(Text(_cell(name)), justify="right" if is_numeric else "left")
     for row in rows:
         table.add_row(*(Text(_cell(row[name])) for name in result.columns))
     return Group(Text(heading(result)), table, Text(left_out(result)))
@@ -79,15 +77,10 @@ def _first(result: Result) -> list[dict[str, Any]]:
 
 
 def _cell(value: object) -> str:
-    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
-    text = text.translate(_ESCAPES)
+    text = printable(value if isinstance(value, str) else msgspec.json.encode(value).decode())
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
 
 
 def _html_cell(value: object) -> str:
-    align = ' style="text-align: right"' if _is_number(value) else ""
+    align = ' style="text-align: right"' if is_number(value) else ""
     return f"<td{align}>{escape(_cell(value))}</td>"
-
-
-def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

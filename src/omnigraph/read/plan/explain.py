@@ -59,8 +59,7 @@ class Explanation:
         """The explanation for people."""
         return "\n".join(self._lines())
 
-    @property
-    def body(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, Any]:
         """The explanation for programs."""
         body: dict[str, Any] = {
             "query_name": self.query_name,
@@ -76,10 +75,6 @@ class Explanation:
                 "requests": self.total.requests,
             }
         return body
-
-    def to_json(self) -> dict[str, Any]:
-        """The same as `body`."""
-        return self.body
 
     def __str__(self) -> str:
         return self.text

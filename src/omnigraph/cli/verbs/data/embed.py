@@ -6,7 +6,6 @@ engine's to say.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +14,6 @@ import click
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.target import target_of
-from omnigraph.cli.render.bodies import commit_body
 from omnigraph.cli.render.output import result_of, write_json, write_text
 
 if TYPE_CHECKING:
@@ -130,20 +128,11 @@ def _embed_graph(
         )
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:
-            write_json(_graph_body(result))
+            from omnigraph.wire.results import EmbedBody
+
+            write_json(EmbedBody.of(result))
         else:
             write_text("\n".join(_graph_lines(result)))
-
-
-def _graph_body(result: EmbedResult) -> dict[str, Any]:
-    return {
-        "branch": result.branch,
-        "type": result.type_name,
-        "entities": result.rows,
-        "vectors": dict(result.vectors),
-        "actor_id": result.actor,
-        "commit": None if result.commit is None else commit_body(result.commit),
-    }
 
 
 def _graph_lines(result: EmbedResult) -> list[str]:
@@ -176,7 +165,9 @@ def _embed_file(
     mode: Mode | None = "reembed_all" if reembed_all else "clean" if clean else None
     summary = embed_file(_files(**named), choice, mode)
     if as_json:
-        write_json(asdict(summary))
+        from omnigraph.wire.results import EmbedFileBody
+
+        write_json(EmbedFileBody.of(summary))
     else:
         write_text(_file_line(summary))
 

@@ -60,6 +60,8 @@ def command(
             timeout=timeout,
         )
     if as_json:
-        write_json(shown.to_json())
+        from omnigraph.wire.results import ExplanationBody
+
+        write_json(ExplanationBody.of(shown))
     else:
         write_text(shown.text)

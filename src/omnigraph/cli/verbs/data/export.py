@@ -87,7 +87,9 @@ def command(
             progress=sys.stderr.isatty() and not as_json,
         )
     if as_json:
-        write_json(_body(target.uri, branch, report))
+        from omnigraph.wire.results import ExportBody
+
+        write_json(ExportBody.of(report, target.uri, branch))
     else:
         write_text(_line(target.uri, branch, report))
 
@@ -104,15 +106,3 @@ def _line(uri: str, branch: str, report: ExportReport) -> str:
         f"exported {uri} on branch {branch} to {report.path}: "
         f"{report.total} entities across {types}, {report.bytes:,} bytes"
     )
-
-
-def _body(uri: str, branch: str, report: ExportReport) -> dict[str, object]:
-    return {
-        "uri": uri,
-        "branch": branch,
-        "out": report.path,
-        "nodes": [{"name": name, "entities": n} for name, n in sorted(report.nodes.items())],
-        "edges": [{"name": name, "entities": n} for name, n in sorted(report.edges.items())],
-        "total_entities": report.total,
-        "bytes": report.bytes,
-    }

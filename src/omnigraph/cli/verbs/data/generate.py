@@ -6,7 +6,7 @@ Owns the options and what is said about the files; the data is made by `omnigrap
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import click
 
@@ -15,7 +15,7 @@ from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
 if TYPE_CHECKING:
-    from omnigraph.generate.people_graph import GeneratedGraph
+    from omnigraph.wire.results import GeneratedBody
 
 
 @click.command("generate", cls=VerbCommand)
@@ -84,6 +84,7 @@ def command(
     if gzip and zstd:
         raise click.UsageError("--gzip and --zstd: choose one")
     from omnigraph.generate.people_graph import GraphSize, generate
+    from omnigraph.wire.results import GeneratedBody
 
     made = generate(
         GraphSize.of(people, edges=edges),
@@ -95,55 +96,22 @@ def command(
         dirty=dirty,
         embeddings=embeddings,
     )
-    body = _body(made, out, seed)
+    body = GeneratedBody.of(made, str(out), seed)
     if as_json:
         write_json(body)
     else:
         write_text(_report(body, dirty=dirty > 0))
 
 
-def _body(made: GeneratedGraph, out: Path, seed: int) -> dict[str, Any]:
-    types = []
-    for name, rows in made.counts.items():
-        files = [file for file in made.files if file.type_name == name]
-        types.append(
-            {
-                "name": name,
-                "rows": rows,
-                "planted": sum(row.type_name == name for row in made.planted),
-                "files": [str(file.path) for file in files],
-                "bytes": sum(file.bytes for file in files),
-            }
-        )
-    return {
-        "out": str(out),
-        "schema": str(made.schema_path),
-        "seed": seed,
-        "types": types,
-        "total_rows": sum(made.counts.values()),
-        "total_bytes": sum(file.bytes for file in made.files),
-        "planted": made.planted_kinds,
-    }
-
-
-def _report(body: dict[str, Any], *, dirty: bool) -> str:
+def _report(made: GeneratedBody, *, dirty: bool) -> str:
     columns = ["type", "rows", *(["planted"] if dirty else []), "files", "bytes"]
     rows = [
-        [
-            type_["name"],
-            type_["rows"],
-            *([type_["planted"]] if dirty else []),
-            len(type_["files"]),
-            type_["bytes"],
-        ]
-        for type_ in body["types"]
+        [one.name, one.rows, *([one.planted] if dirty else []), len(one.files), one.bytes]
+        for one in made.types
     ]
-    size = f"{body['total_rows']} rows, {body['total_bytes']} bytes"
-    said = [
-        f"generated {body['out']} with seed {body['seed']}: {size}",
-        render_table(columns, rows),
-    ]
+    size = f"{made.total_rows} rows, {made.total_bytes} bytes"
+    said = [f"generated {made.out} with seed {made.seed}: {size}", render_table(columns, rows)]
     if dirty:
-        kinds = ", ".join(f"{count} {kind}" for kind, count in body["planted"].items())
+        kinds = ", ".join(f"{count} {kind}" for kind, count in made.planted.items())
         said.append(f"broken rows planted: {kinds or 'none'}")
     return "\n".join(said)

@@ -17,7 +17,6 @@ from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.spark_options import spark_options, spark_settings
 from omnigraph.cli.options.target import target_of, uri_argument
-from omnigraph.cli.render.bodies import load_body
 from omnigraph.cli.render.output import result_of, write_json, write_note, write_text
 
 if TYPE_CHECKING:
@@ -113,7 +112,9 @@ def command(
         )
     with result_of(None if result.published is None else result.published.id):
         if as_json:
-            write_json({"uri": target.uri, **load_body(result)})
+            from omnigraph.wire.results import LoadBody
+
+            write_json(LoadBody.of(result, uri=target.uri))
         else:
             write_text(load_line(target.uri, result))
             for line in () if scope.quiet else load_notes(result):

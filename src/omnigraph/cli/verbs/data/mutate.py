@@ -15,7 +15,6 @@ from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.parameters import read_params
 from omnigraph.cli.options.query_source import read_query, source_options, store_of
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.render.bodies import mutation_body, precondition_body
 from omnigraph.cli.render.output import result_of, write_json, write_text
 from omnigraph.errors import PreconditionFailed
 
@@ -65,11 +64,15 @@ def command(
             result = graph.mutate(source, name, values, branch=branch, if_commit=if_commit)
         except PreconditionFailed as error:
             if as_json:
-                write_json(precondition_body(error))
+                from omnigraph.wire.errors import ErrorBody
+
+                write_json(ErrorBody.of(error))
             raise
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:
-            write_json(mutation_body(result))
+            from omnigraph.wire.results import MutationBody
+
+            write_json(MutationBody.of(result))
         else:
             write_text("\n".join(_lines(result)))
 

@@ -14,7 +14,6 @@ from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.spark_options import spark_options, spark_settings
 from omnigraph.cli.options.target import Target, target_of
-from omnigraph.cli.render.bodies import load_body
 from omnigraph.cli.render.output import result_of, write_json, write_note, write_text
 from omnigraph.cli.verbs.data.load import load_line, load_notes
 from omnigraph.errors import BadRequest
@@ -68,7 +67,9 @@ def run(
         )
     with result_of(None if result.published is None else result.published.id):
         if as_json:
-            write_json({"uri": target.uri, "pipeline": file, **load_body(result)})
+            from omnigraph.wire.results import LoadBody
+
+            write_json(LoadBody.of(result, uri=target.uri, pipeline=file))
             return
         write_text(load_line(target.uri, result))
     for line in () if scope.quiet else load_notes(result):
@@ -106,9 +107,9 @@ def validate(
             raise
         problems = error.details["problems"]
     if as_json:
-        write_json(
-            {"uri": target.uri, "pipeline": file, "valid": not problems, "problems": problems}
-        )
+        from omnigraph.wire.reports import PipelineCheckBody
+
+        write_json(PipelineCheckBody.of(target.uri, file, problems))
         return EXIT_INVALID if problems else None
     document = pipeline.document
     types = {(mapped.kind, mapped.type_name) for mapped in document.mapped}

@@ -19,8 +19,9 @@ from omnigraph.cli.options.query_source import (
     view_options,
 )
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.render.formats import FORMATS, Format, ReadOutput, render
+from omnigraph.cli.render.formats import FORMATS, Format, render
 from omnigraph.cli.render.output import write_text
+from omnigraph.wire.results import ReadOutput
 
 
 @click.command("query", cls=VerbCommand)

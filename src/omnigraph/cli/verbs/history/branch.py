@@ -31,7 +31,9 @@ def list_branches(scope: CommandScope, *, uri: str | None, as_json: bool) -> Non
     with target_of(scope, uri).read() as graph:
         names = graph.branches.list()
     if as_json:
-        write_json({"branches": names})
+        from omnigraph.wire.graphs import BranchesBody
+
+        write_json(BranchesBody(names))
     else:
         write_text("\n".join(names))
 
@@ -56,8 +58,9 @@ def create_branch(
     with target.write("branch create", scope) as graph:
         created = graph.branches.create(name, from_branch)
     if as_json:
-        body = {"uri": target.uri, "from": from_branch.strip(), "name": created}
-        write_json({**body, "actor_id": scope.actor})
+        from omnigraph.wire.graphs import BranchCreatedBody
+
+        write_json(BranchCreatedBody(target.uri, from_branch.strip(), created, scope.actor))
     else:
         write_text(f"created branch {created} from {from_branch.strip()}")
 
@@ -106,7 +109,8 @@ def merge_branch(
 
     A dry run that finds conflicts ends with code 1, like a merge.
     """
-    from omnigraph.cli.render.merges import conflicts_text, merge_body, merge_text
+    from omnigraph.cli.render.merges import conflicts_text, merge_text
+    from omnigraph.wire.graphs import MergeBody
 
     target = target_of(scope, uri)
     try:
@@ -122,7 +126,7 @@ def merge_branch(
         if result.branch_delete_error is not None:
             diagnose("warning", f"branch {source} was not deleted: {result.branch_delete_error}")
         if as_json:
-            write_json(merge_body(result))
+            write_json(MergeBody.of(result))
         else:
             write_text(merge_text(result))
     return 1 if result.conflicts else 0
@@ -140,6 +144,8 @@ def delete_branch(scope: CommandScope, *, name: str, uri: str | None, as_json: b
     with target.write("branch delete", scope) as graph:
         deleted = graph.branches.delete(name)
     if as_json:
-        write_json({"uri": target.uri, "name": deleted, "actor_id": scope.actor})
+        from omnigraph.wire.graphs import BranchDeletedBody
+
+        write_json(BranchDeletedBody(target.uri, deleted, scope.actor))
     else:
         write_text(f"deleted branch {deleted}")

@@ -66,7 +66,10 @@ def poll(
         first = graph.changes.poll(cursor=cursor, start=start, **options)
         pages = _Pages(graph, first, options)
         if as_json:
-            _write_json(pages)
+            from omnigraph.cli.render.json_stream import write_json_stream
+            from omnigraph.wire.changes import streamed_feed
+
+            write_json_stream(streamed_feed(pages.blocks(), lambda: pages.last))
         else:
             _write_text(pages)
 
@@ -85,7 +88,9 @@ def baseline(
     with target_of(scope, uri).read() as graph:
         written = graph.changes.baseline(out, **options)
     if as_json:
-        write_json(written.body())
+        from omnigraph.wire.changes import BaselineBody
+
+        write_json(BaselineBody.of(written))
     else:
         count = written.report.total
         write_text(f"wrote {count} entities of commit {written.snapshot_commit_id} to {out}")
@@ -125,21 +130,6 @@ class _Pages:
                 if self.last.cursor is None:
                     raise
                 return
-
-
-def _write_json(pages: _Pages) -> None:
-    from omnigraph.cli.render.json_stream import LazyObject, write_json_stream
-
-    def members() -> Iterator[tuple[str, Any]]:
-        yield "blocks", (_block(cause, changes) for cause, changes in pages.blocks())
-        yield "cursor", pages.last.cursor
-        yield "caught_up", pages.last.caught_up
-
-    def _block(cause: Cause, changes: Iterator[Change]) -> LazyObject:
-        bodies = (change.body() for change in changes)
-        return LazyObject([("cause", cause.body()), ("changes", bodies)])
-
-    write_json_stream(LazyObject(members()))
 
 
 def _write_text(pages: _Pages) -> None:

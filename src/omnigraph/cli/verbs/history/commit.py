@@ -6,7 +6,6 @@ Owns the rendering and the reading of `--filter`.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -15,9 +14,9 @@ from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.change_filters import change_filters, limit_option
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.target import target_of, uri_argument, uri_option
-from omnigraph.cli.render.bodies import commit_body
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
+from omnigraph.cli.render.values import time_text
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -60,7 +59,9 @@ def list_commits(
     with target_of(scope, uri).read() as graph:
         commits = graph.commits.list(branch, actor=by_actor)
     if as_json:
-        write_json({"commits": [commit_body(commit) for commit in commits]})
+        from omnigraph.wire.graphs import CommitsBody
+
+        write_json(CommitsBody.of(commits))
     else:
         columns = ("commit", "created", "actor", "branch", "manifest version")
         write_text(render_table(columns, [_row(commit) for commit in commits]))
@@ -76,7 +77,9 @@ def show_commit(scope: CommandScope, *, commit_id: str, uri: str | None, as_json
     with target_of(scope, uri).read() as graph:
         commit = graph.commits.get(commit_id)
     if as_json:
-        write_json(commit_body(commit))
+        from omnigraph.wire.graphs import CommitBody
+
+        write_json(CommitBody.of(commit))
     else:
         write_text("\n".join(f"{name}: {value}" for name, value in _facts(commit)))
 
@@ -101,7 +104,8 @@ def show_changes(
 ) -> None:
     """Show what a commit changed against its first parent."""
     from omnigraph.cli.render.changes import ChangeText, cause_line
-    from omnigraph.cli.render.json_stream import LazyObject, write_json_stream
+    from omnigraph.cli.render.json_stream import write_json_stream
+    from omnigraph.wire.changes import streamed_block
 
     with target_of(scope, uri).read() as graph:
         page = graph.commits.changes(commit_id, page_token=page_token, **options)
@@ -112,11 +116,7 @@ def show_changes(
             changes = iter(page.changes)
             next_page_token = page.next_page_token
         if as_json:
-            bodies = (change.body() for change in changes)
-            members: list[tuple[str, Any]] = [("cause", page.cause.body()), ("changes", bodies)]
-            if next_page_token is not None:
-                members.append(("next_page_token", next_page_token))
-            write_json_stream(LazyObject(members))
+            write_json_stream(streamed_block(page.cause, changes, next_page_token))
             return
         write_text(cause_line(page.cause))
         text = ChangeText()
@@ -138,7 +138,7 @@ def _all_changes(graph: Graph, page: CommitChanges, options: dict[str, Any]) -> 
 def _row(commit: Commit) -> tuple[object, ...]:
     return (
         commit.id,
-        _time(commit.created_at),
+        time_text(commit.created_at),
         commit.actor,
         commit.branch or "main",
         commit.manifest_version,
@@ -148,7 +148,7 @@ def _row(commit: Commit) -> tuple[object, ...]:
 def _facts(commit: Commit) -> list[tuple[str, object]]:
     facts = [
         ("commit", commit.id),
-        ("created", _time(commit.created_at)),
+        ("created", time_text(commit.created_at)),
         ("branch", commit.branch or "main"),
         ("manifest version", commit.manifest_version),
         ("actor", commit.actor),
@@ -156,8 +156,3 @@ def _facts(commit: Commit) -> list[tuple[str, object]]:
         ("merged parent", commit.merged_parent_id),
     ]
     return [(name, value) for name, value in facts if value is not None]
-
-
-def _time(microseconds: int) -> str:
-    moment = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

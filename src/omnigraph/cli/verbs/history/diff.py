@@ -5,8 +5,6 @@ Owns the options and the rendering; what is compared is the engine's.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,7 +17,6 @@ from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
 if TYPE_CHECKING:
-    from omnigraph.history.changes import Op
     from omnigraph.history.diff import Diff
 
 
@@ -48,10 +45,10 @@ def command(
     """
     with target_of(scope, uri).read() as graph:
         found = graph.diff(before, after, **filters)
-        if stat:
-            _write_stats(found, as_json=as_json)
-        elif as_json:
-            _write_json(found)
+        if as_json:
+            _write_json(found, stat=stat)
+        elif stat:
+            _write_stats(found)
         else:
             from omnigraph.cli.render.changes import ChangeText
 
@@ -60,44 +57,21 @@ def command(
             write_text(text.summary)
 
 
-def _write_stats(found: Diff, *, as_json: bool) -> None:
-    if as_json:
-        write_json({**_versions(found), "stats": [counted.body() for counted in found.stats]})
-    elif not found.stats:
-        write_text("no differences")
+def _write_json(found: Diff, *, stat: bool) -> None:
+    from omnigraph.cli.render.json_stream import write_json_stream
+    from omnigraph.wire.changes import DiffBody, streamed_diff
+
+    if stat:
+        write_json(DiffBody.of(found, only_stats=True))
     else:
-        rows = [
-            (f"{of.kind}:{of.type_name}", of.inserted, of.updated, of.deleted) for of in found.stats
-        ]
-        write_text(render_table(("type", "added", "changed", "removed"), rows))
+        write_json_stream(streamed_diff(found))
 
 
-def _write_json(found: Diff) -> None:
-    """Everything, written as it is found; the counts come last, for they are made on the way."""
-    from omnigraph.cli.render.json_stream import LazyObject, write_json_stream
-
-    counts: dict[tuple[str, str], Counter[Op]] = {}
-
-    def changes() -> Iterator[dict[str, Any]]:
-        for change in found:
-            counts.setdefault((change.kind, change.type.name), Counter())[change.op] += 1
-            yield found.change_body(change)
-
-    def stats() -> Iterator[dict[str, Any]]:
-        for (kind, name), counted in counts.items():
-            numbers = {
-                "inserted": counted["insert"],
-                "updated": counted["update"],
-                "deleted": counted["delete"],
-            }
-            yield {"kind": kind, "type_name": name, **numbers}
-
-    members = [*_versions(found).items(), ("changes", changes()), ("stats", stats())]
-    write_json_stream(LazyObject(members))
-
-
-def _versions(found: Diff) -> dict[str, Any]:
-    return {
-        "from_graph_manifest_version": found.from_version,
-        "to_graph_manifest_version": found.to_version,
-    }
+def _write_stats(found: Diff) -> None:
+    if not found.stats:
+        write_text("no differences")
+        return
+    rows = [
+        (f"{of.kind}:{of.type_name}", of.inserted, of.updated, of.deleted) for of in found.stats
+    ]
+    write_text(render_table(("type", "added", "changed", "removed"), rows))

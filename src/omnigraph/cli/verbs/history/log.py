@@ -7,20 +7,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.target import target_of, uri_argument
-from omnigraph.cli.render.bodies import commit_body
 from omnigraph.cli.render.commit_graph import Line, draw
 from omnigraph.cli.render.commit_order import in_order, nodes_of, parent_ids
 from omnigraph.cli.render.output import write_json, write_text
-from omnigraph.cli.render.tables import printable
+from omnigraph.cli.render.values import time_text
 from omnigraph.errors import BranchNotFound
+from omnigraph.read.output.cells import printable
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -70,7 +69,9 @@ def command(
         history = _history(graph, None if every else branch or "main")
     shown = history.commits[:limit]
     if as_json:
-        write_json({"commits": [_body(commit, history) for commit in shown]})
+        from omnigraph.wire.graphs import CommitsBody
+
+        write_json(CommitsBody.of(shown, history.heads))
     elif as_drawing:
         write_text("\n".join(_drawn(shown, history)))
     else:
@@ -107,10 +108,6 @@ def _heads(graph: Graph, names: list[str]) -> dict[str, list[str]]:
 # -- as text -----------------------------------------------------------------------------
 
 
-def _body(commit: Commit, history: History) -> dict[str, Any]:
-    return {**commit_body(commit), "heads": history.heads_of(commit)}
-
-
 def _listed(commit: Commit, history: History) -> str:
     text = _text(commit, history)
     if commit.merged_parent_id is None:
@@ -136,7 +133,7 @@ def _coloured(line: Line) -> str:
 
 
 def _text(commit: Commit, history: History) -> str:
-    parts = [commit.id, _time(commit.created_at)]
+    parts = [commit.id, time_text(commit.created_at)]
     if commit.actor is not None:
         parts.append(printable(commit.actor))
     if heads := history.heads_of(commit):
@@ -154,8 +151,3 @@ def _operation(commit: Commit) -> str:
         return "init"
     words = [str(noted[name]) for name in ("operation", "mode") if name in noted]
     return printable(" ".join(words))
-
-
-def _time(microseconds: int) -> str:
-    moment = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -12,7 +12,6 @@ import click
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.target import target_of, uri_argument
-from omnigraph.cli.render.bodies import snapshot_body
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
@@ -30,7 +29,9 @@ def command(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool)
     with target_of(scope, uri).read() as graph:
         snapshot = graph.snapshot(branch)
     if as_json:
-        write_json(snapshot_body(snapshot))
+        from omnigraph.wire.graphs import SnapshotBody
+
+        write_json(SnapshotBody.of(snapshot))
     else:
         write_text(_text(snapshot))
 

@@ -18,7 +18,7 @@ from omnigraph.cli.render.output import diagnose, write_json, write_note, write_
 from omnigraph.cli.render.tables import render_table
 
 if TYPE_CHECKING:
-    from omnigraph.maintain.reports import CleanupReport, DirectoryCleanup
+    from omnigraph.maintain.reports import CleanupReport
 
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _DURATION = re.compile(r"(?P<count>[0-9]+)(?P<unit>[smhdw]?)")
@@ -98,7 +98,9 @@ def command(
     for notice in report.notices:
         diagnose("note", notice)
     if as_json:
-        write_json(_body(target.uri, keep, older_than, report))
+        from omnigraph.wire.reports import CleanupBody
+
+        write_json(CleanupBody.of(report, target.uri, keep, older_than))
     else:
         write_text(_text(report))
     if not confirm:
@@ -106,30 +108,6 @@ def command(
     for directory, error in report.errors.items():
         diagnose("error", f"{directory}: {error}")
     return 1 if report.errors else 0
-
-
-def _body(
-    uri: str, keep: int | None, older_than: timedelta | None, report: CleanupReport
-) -> dict[str, Any]:
-    return {
-        "uri": uri,
-        "keep_versions": keep,
-        "older_than_secs": None if older_than is None else int(older_than.total_seconds()),
-        "dry_run": report.dry_run,
-        "commits_reclaimed": report.commits_reclaimed,
-        "datasets": [_dataset(table) for table in report.tables],
-    }
-
-
-def _dataset(table: DirectoryCleanup) -> dict[str, Any]:
-    return {
-        "type_key": table.type_key,
-        "path": table.path,
-        "bytes_removed": table.bytes_removed,
-        "files_removed": table.files_removed,
-        "old_versions_removed": table.old_versions_removed,
-        "error": table.error,
-    }
 
 
 def _text(report: CleanupReport) -> str:

@@ -5,7 +5,7 @@ Owns the rendering only; which indexes there are is the engine's to say.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -42,7 +42,9 @@ def ensure(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool) 
     with target.write("index ensure", scope) as graph:
         report = graph.ensure_indices(branch)
     if as_json:
-        write_json(_report_body(target.uri, report))
+        from omnigraph.wire.reports import IndexReportBody
+
+        write_json(IndexReportBody.of(report, target.uri))
     else:
         write_text(_report_text(report))
 
@@ -61,31 +63,11 @@ def status(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool) 
     with target.read() as graph:
         found = graph.index_status(branch)
     if as_json:
-        write_json(_status_body(target.uri, found))
+        from omnigraph.wire.reports import IndexStatusBody
+
+        write_json(IndexStatusBody.of(found, target.uri))
     else:
         write_text(_status_text(found))
-
-
-def _report_body(uri: str, report: IndexReport) -> dict[str, Any]:
-    return {
-        "uri": uri,
-        "branch": report.branch,
-        "graph_commit_id": report.commit_id,
-        "changes": [
-            {
-                "type_key": change.type_key,
-                "property": change.property,
-                "kind": change.kind,
-                "action": change.action,
-                "rows": change.rows,
-            }
-            for change in report.changes
-        ],
-        "pending": [
-            {"type_key": one.type_key, "property": one.property, "reason": one.reason}
-            for one in report.pending
-        ],
-    }
 
 
 def _report_text(report: IndexReport) -> str:
@@ -104,30 +86,6 @@ def _report_text(report: IndexReport) -> str:
         else f"{count} index{'' if count == 1 else 'es'} in commit {report.commit_id}"
     )
     return f"{render_table(columns, rows)}\n{done}"
-
-
-def _status_body(uri: str, found: IndexStatus) -> dict[str, Any]:
-    return {
-        "uri": uri,
-        "branch": found.branch,
-        "graph_commit_id": found.commit_id,
-        "indexes": [
-            {
-                "type_key": index.type_key,
-                "property": index.property,
-                "kind": index.kind,
-                "state": index.state,
-                "rows_covered": index.rows_covered,
-                "rows_total": index.rows_total,
-                "uncovered_fragments": index.uncovered_fragments,
-                "segments": index.segments,
-                "size_bytes": index.size_bytes,
-                "why": index.why,
-                "reason": index.reason,
-            }
-            for index in found.indexes
-        ],
-    }
 
 
 def _status_text(found: IndexStatus) -> str:

@@ -5,8 +5,7 @@ Owns the rendering only; nothing is swept or mended here.
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -15,6 +14,7 @@ from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.target import target_of, uri_argument
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
+from omnigraph.cli.render.values import time_text
 
 if TYPE_CHECKING:
     from omnigraph.write.recovery.audit import Recovery, TableOutcome
@@ -34,29 +34,12 @@ def list_recoveries(scope: CommandScope, *, uri: str | None, as_json: bool) -> N
     with target_of(scope, uri).read() as graph:
         found = graph.recoveries()
     if as_json:
-        write_json({"recoveries": [_body(recovery) for recovery in found]})
+        from omnigraph.wire.reports import RecoveriesBody
+
+        write_json(RecoveriesBody.of(found))
     else:
         columns = ("operation", "outcome", "writer", "actor", "commit", "recovered", "tables")
         write_text(render_table(columns, [_row(recovery) for recovery in found]))
-
-
-def _body(recovery: Recovery) -> dict[str, Any]:
-    return {
-        "graph_commit_id": recovery.graph_commit_id,
-        "recovery_kind": recovery.recovery_kind,
-        "recovery_for_actor": recovery.recovery_for_actor,
-        "operation_id": recovery.operation_id,
-        "writer_kind": recovery.writer_kind,
-        "tables": [
-            {
-                "table_key": table.table_key,
-                "from_version": table.from_version,
-                "to_version": table.to_version,
-            }
-            for table in recovery.tables
-        ],
-        "created_at": recovery.created_at,
-    }
 
 
 def _row(recovery: Recovery) -> tuple[object, ...]:
@@ -66,7 +49,7 @@ def _row(recovery: Recovery) -> tuple[object, ...]:
         recovery.writer_kind,
         recovery.recovery_for_actor,
         recovery.graph_commit_id,
-        _time(recovery.created_at),
+        time_text(recovery.created_at),
         ", ".join(map(_versions, recovery.tables)),
     )
 
@@ -75,8 +58,3 @@ def _versions(table: TableOutcome) -> str:
     if table.from_version == table.to_version:
         return f"{table.table_key} {table.to_version}"
     return f"{table.table_key} {table.from_version} → {table.to_version}"
-
-
-def _time(microseconds: int) -> str:
-    moment = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -22,6 +22,8 @@ def version_text() -> str:
 def command(*, as_json: bool) -> None:
     """Print the version of the program and of its storage format."""
     if as_json:
-        write_json({"version": __version__, "internal_schema": INTERNAL_SCHEMA})
+        from omnigraph.wire.graphs import VersionBody
+
+        write_json(VersionBody.current())
     else:
         write_text(version_text())

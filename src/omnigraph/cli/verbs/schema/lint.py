@@ -19,6 +19,7 @@ from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.lint import lint_schema
+from omnigraph.wire.reports import LintBody, SchemaSourceBody
 
 _FILE = click.Path(path_type=Path)
 
@@ -38,11 +39,11 @@ def command(
     --schema the queries are checked against the schema of a graph.
     """
     if schema is not None:
-        schema_source = {"kind": "file", "path": str(schema)}
+        schema_source = SchemaSourceBody("file", path=str(schema))
         report = _lint_files(schema, query)
     elif query is not None:
         target = target_of(scope, uri)
-        schema_source = {"kind": "graph", "uri": target.uri}
+        schema_source = SchemaSourceBody("graph", uri=target.uri)
         source = read_source(query)
         with target.read() as graph:
             report = graph.lint(source)
@@ -50,7 +51,7 @@ def command(
         raise click.UsageError("nothing to check: give --schema FILE, --query FILE or both")
     if as_json:
         query_path = str(query) if query is not None else None
-        write_json(report.to_json(schema_source=schema_source, query_path=query_path))
+        write_json(LintBody.of(report, schema_source, query_path))
     else:
         write_text("\n".join(_lines(report)))
     return 0 if report.ok else 1

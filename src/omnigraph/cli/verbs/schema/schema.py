@@ -27,6 +27,8 @@ def show_schema(scope: CommandScope, *, uri: str | None, as_json: bool) -> None:
     with target_of(scope, uri).read() as graph:
         source = graph.schema
     if as_json:
-        write_json({"schema_source": source})
+        from omnigraph.wire.graphs import SchemaBody
+
+        write_json(SchemaBody(source))
     else:
         write_text(source.removesuffix("\n"))

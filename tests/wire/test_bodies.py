@@ -1,0 +1,518 @@
+"""Every body to the letter, made from what the engine gives, and read back as the same body."""
+
+from __future__ import annotations
+
+import inspect
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from omnigraph import errors
+from omnigraph.embed.files import FileSummary
+from omnigraph.generate.files import GeneratedFile
+from omnigraph.generate.people_graph import GeneratedGraph
+from omnigraph.history.baseline import Baseline
+from omnigraph.history.changes import Cause, Change, ChangeBlock, Endpoints, Image, TypeRef
+from omnigraph.history.commit_changes import CommitChanges
+from omnigraph.history.diff import TypeStats
+from omnigraph.history.feed import FeedPage
+from omnigraph.history.merge.results import MergedRowCounts, MergeResult
+from omnigraph.lang.query.lint import lint_queries
+from omnigraph.lang.schema.lint import lint_schema
+from omnigraph.lang.source import Source
+from omnigraph.maintain.reports import (
+    CleanupReport,
+    DirectoryCleanup,
+    IndexChange,
+    IndexReport,
+    IndexState,
+    IndexStatus,
+    PendingIndex,
+)
+from omnigraph.manifest.entries import Commit, Registration, SchemaContract, TableIdentity
+from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
+from omnigraph.read.execute.trace import Operator
+from omnigraph.read.output.export_file import ExportReport
+from omnigraph.read.plan.explain import Explanation, Total
+from omnigraph.storage.tables.table import TablePin
+from omnigraph.version import INTERNAL_SCHEMA, __version__
+from omnigraph.wire import changes, graphs, reports, results
+from omnigraph.wire import errors as wire_errors
+from omnigraph.wire.body import Body, encode
+from omnigraph.write.backfill import EmbedResult
+from omnigraph.write.change.results import BulkWork, LoadResult, MutationResult
+from omnigraph.write.recovery.audit import Recovery, TableOutcome
+
+URI = "film.omni"
+PLAIN = Commit("01B", None, 7, "01A", None, "ann", 1_700_000_000_000_000)
+PLAIN_JSON = (
+    '{"graph_commit_id":"01B","graph_branch":null,"graph_manifest_version":7,'
+    '"parent_commit_id":"01A","merged_parent_commit_id":null,"actor_id":"ann",'
+    '"created_at":1700000000000000}'
+)
+MERGED = Commit(
+    "01C", "draft", 8, "01B", "01X", None, 5, {"embedding": {"model": "m", "provider": "p"}}
+)
+MERGED_JSON = (
+    '{"graph_commit_id":"01C","graph_branch":"draft","graph_manifest_version":8,'
+    '"parent_commit_id":"01B","merged_parent_commit_id":"01X","actor_id":null,"created_at":5,'
+    '"embedding":{"model":"m","provider":"p"}'
+)
+CONFLICT = errors.MergeConflict(
+    "divergent_update", "node", "Person", "Ann", "both changed it", "age", 1, [2], None
+)
+CONFLICT_JSON = (
+    '{"entity_kind":"node","type_name":"Person","entity_id":"Ann","kind":"divergent_update",'
+    '"message":"both changed it","property":"age","base":1,"source":[2],"target":null'
+)
+CAUSE = Cause("01C", "01B", "01X", "draft", "ann", 5)
+CAUSE_JSON = (
+    '{"graph_commit_id":"01C","parent_commit_id":"01B","merged_parent_commit_id":"01X",'
+    '"authored_branch":"draft","actor_id":"ann","authored_at":5}'
+)
+ENDS = Endpoints("Ann", "Ben")
+NODE = Change(
+    "node",
+    TypeRef("t1", "Person"),
+    "Ann",
+    "update",
+    Image({"age": 1}),
+    Image({"age": None}),
+    ("age",),
+)
+EDGE = Change("edge", TypeRef("t2", "Knows"), "k1", "insert", after=Image({}, ENDS))
+SIDES_JSON = '"before":{"properties":{"age":1}},"after":{"properties":{"age":null}}}'
+EDGE_JSON = '"after":{"properties":{},"endpoints":{"from":"Ann","to":"Ben"}}}'
+NODE_JSON = (
+    '{"kind":"node","type":{"id":"t1","name":"Person"},"id":"Ann","op":"update",' + SIDES_JSON
+)
+BLOCK_JSON = f'{{"cause":{CAUSE_JSON},"changes":[{NODE_JSON}]'
+SCHEMA = Source("node Person { name: String @key }\n", "s.pg")
+KEPT = TablePin(12, None, 3)
+LOADED = (
+    '"branch":"main","mode":"append","base_branch":null,"branch_created":false,'
+    '"nodes":[{"name":"A","entities_loaded":1},{"name":"B","entities_loaded":2}],"edges":[],'
+    '"total_entities":3,"actor_id":null,"commit":'
+)
+
+
+def snapshot() -> Snapshot:
+    tables = {
+        key: SnapshotTable(Registration(TableIdentity(number, 1), key, path), 4, KEPT)
+        for number, (key, path) in enumerate(
+            [("node:Person", "nodes/1-1"), ("edge:Knows", "edges/2-1")]
+        )
+    }
+    return Snapshot("main", 7, "01B", tables, SchemaContract("", "", "", "", ""))
+
+
+def lint(query: str, schema: Source = SCHEMA) -> reports.LintBody:
+    catalog, found = lint_schema(schema)
+    if catalog is not None:
+        found = lint_queries(Source(query, "q.gq"), catalog)
+    return reports.LintBody.of(found, reports.SchemaSourceBody("file", path="s.pg"), "q.gq")
+
+
+def output(*, commit: str | None = "01B") -> results.ReadOutput:
+    return results.ReadOutput("q", "main", None, 1, ["a"], lambda: [[{"a": "é"}]], commit)
+
+
+def made() -> GeneratedGraph:
+    files = [GeneratedFile(Path("o/p.jsonl"), "Person", 5, 40)]
+    return GeneratedGraph(tuple(files), {"Person": 5}, Path("o/s.pg"), ())
+
+
+GOLDEN: list[tuple[Body, str]] = [
+    # -- graphs
+    (
+        graphs.VersionBody.current(),
+        f'{{"version":"{__version__}","internal_schema":{INTERNAL_SCHEMA}}}',
+    ),
+    (graphs.SchemaBody("node A {}\n"), '{"schema_source":"node A {}\\n"}'),
+    (
+        graphs.SnapshotBody.of(snapshot()),
+        (
+            '{"graph_branch":"main","graph_manifest_version":7,'
+            f'"internal_schema_version":{INTERNAL_SCHEMA},"datasets":['
+            '{"entity_kind":"edge","type_name":"Knows","dataset_path":"edges/2-1",'
+            '"published_dataset_version":4,"native_dataset_branch":null,"entity_count":3,'
+            '"lance_version":12},'
+            '{"entity_kind":"node","type_name":"Person","dataset_path":"nodes/1-1",'
+            '"published_dataset_version":4,"native_dataset_branch":null,"entity_count":3,'
+            '"lance_version":12}]}'
+        ),
+    ),
+    (graphs.CommitBody.of(PLAIN), PLAIN_JSON),
+    (graphs.CommitBody.of(MERGED), MERGED_JSON + "}"),
+    (graphs.CommitsBody.of([PLAIN]), f'{{"commits":[{PLAIN_JSON}]}}'),
+    (
+        graphs.CommitsBody.of([MERGED, PLAIN], {"01C": ["draft", "main"]}),
+        f'{{"commits":[{MERGED_JSON},"heads":["draft","main"]}},{PLAIN_JSON[:-1]},"heads":[]}}]}}',
+    ),
+    (graphs.BranchesBody(["draft", "main"]), '{"branches":["draft","main"]}'),
+    (
+        graphs.BranchCreatedBody(URI, "main", "draft", None),
+        '{"uri":"film.omni","from":"main","name":"draft","actor_id":null}',
+    ),
+    (
+        graphs.BranchDeletedBody(URI, "draft", "ann"),
+        '{"uri":"film.omni","name":"draft","actor_id":"ann"}',
+    ),
+    (
+        graphs.MergeBody.of(MergeResult("draft", "main", "already_up_to_date")),
+        '{"source":"draft","target":"main","outcome":"already_up_to_date","actor_id":null}',
+    ),
+    (
+        graphs.MergeBody.of(
+            MergeResult(
+                "draft",
+                "main",
+                "merged",
+                PLAIN,
+                "ann",
+                branch_deleted=False,
+                branch_delete_error="in use",
+                resolved=((CONFLICT, "source"),),
+                counts={"node:Person": MergedRowCounts(1)},
+            )
+        ),
+        (
+            '{"source":"draft","target":"main","outcome":"merged","actor_id":"ann",'
+            f'"commit":{PLAIN_JSON},"branch_deleted":false,"branch_delete_error":"in use",'
+            f'"resolved":[{CONFLICT_JSON},"side":"source"}}]}}'
+        ),
+    ),
+    (
+        graphs.MergeBody.of(
+            MergeResult(
+                "draft",
+                "main",
+                "merged",
+                is_dry_run=True,
+                conflicts=(CONFLICT,),
+                counts={"node:Person": MergedRowCounts(1, 2, 3, 4)},
+            )
+        ),
+        (
+            '{"source":"draft","target":"main","outcome":"merged","actor_id":null,"dry_run":true,'
+            '"changes":[{"entity_kind":"node","type_name":"Person","inserted":1,"updated":2,'
+            f'"deleted":3,"combined":4}}],"merge_conflicts":[{CONFLICT_JSON}}}]}}'
+        ),
+    ),
+    # -- changes
+    (changes.CauseBody.of(CAUSE), CAUSE_JSON),
+    (
+        changes.CauseBody.of(Cause("01A", None, None, "main", None, 5)),
+        '{"graph_commit_id":"01A","authored_branch":"main","authored_at":5}',
+    ),
+    (changes.ChangeBody.of(NODE), NODE_JSON),
+    (
+        changes.ChangeBody.of(EDGE),
+        '{"kind":"edge","type":{"id":"t2","name":"Knows"},"id":"k1","op":"insert",' + EDGE_JSON,
+    ),
+    (changes.BlockBody.of(ChangeBlock(CAUSE, (NODE,))), BLOCK_JSON + "}"),
+    (
+        changes.BlockBody.of(CommitChanges(CAUSE, (NODE,), "tok")),
+        BLOCK_JSON + ',"next_page_token":"tok"}',
+    ),
+    (
+        changes.FeedBody.of(FeedPage((ChangeBlock(CAUSE, (NODE,)),), "tok")),
+        f'{{"blocks":[{BLOCK_JSON}}}],"next_page_token":"tok"}}',
+    ),
+    (
+        changes.FeedBody.of(FeedPage((), cursor="cur")),
+        '{"blocks":[],"cursor":"cur","caught_up":false}',
+    ),
+    (
+        changes.BaselineBody.of(Baseline("01B", "cur", ExportReport("b", {}, {}, 0))),
+        '{"snapshot_commit_id":"01B","resume_cursor":"cur"}',
+    ),
+    (
+        changes.DiffChangeBody.of(NODE, 4),
+        '{"kind":"node","type_name":"Person","id":"Ann","op":"update",'
+        '"published_dataset_version":4,"changed":["age"],' + SIDES_JSON,
+    ),
+    (
+        changes.DiffChangeBody.of(EDGE, 4),
+        '{"kind":"edge","type_name":"Knows","id":"k1","op":"insert",'
+        '"published_dataset_version":4,"endpoints":{"src":"Ann","dst":"Ben"},' + EDGE_JSON,
+    ),
+    (
+        changes.DiffBody(
+            from_graph_manifest_version=1,
+            to_graph_manifest_version=2,
+            changes=[],
+            stats=[changes.StatsBody.of(TypeStats("node", "Person", deleted=1))],
+        ),
+        (
+            '{"from_graph_manifest_version":1,"to_graph_manifest_version":2,"changes":[],'
+            '"stats":[{"kind":"node","type_name":"Person","inserted":0,"updated":0,"deleted":1}]}'
+        ),
+    ),
+    (
+        changes.DiffBody(from_graph_manifest_version=1, to_graph_manifest_version=2, stats=[]),
+        '{"from_graph_manifest_version":1,"to_graph_manifest_version":2,"stats":[]}',
+    ),
+    # -- results
+    (
+        output().whole,
+        (
+            '{"query_name":"q","target":{"branch":"main","snapshot":null},"row_count":1,'
+            '"columns":["a"],"rows":[{"a":"é"}],"graph_commit_id":"01B"}'
+        ),
+    ),
+    (
+        results.ReadOutput("q", None, "01A", 0, [], list).whole,
+        '{"query_name":"q","target":{"branch":null,"snapshot":"01A"},"row_count":0,"rows":[]}',
+    ),
+    (
+        output().head,
+        (
+            '{"kind":"metadata","query_name":"q","target":{"branch":"main","snapshot":null},'
+            '"row_count":1}'
+        ),
+    ),
+    (
+        results.ExplanationBody.of(
+            Explanation("q", "01B", "main", None, (Operator("scan", "$p", notes={"pushed": []}),))
+        ),
+        (
+            '{"query_name":"q","target":{"branch":"main","snapshot":null},"graph_commit_id":"01B",'
+            '"analyzed":false,"operators":[{"operator":"scan","detail":"$p","depth":0,"pushed":[]}]}'
+        ),
+    ),
+    (
+        results.ExplanationBody.of(
+            Explanation(
+                "q", "01B", None, "01B", (Operator("x", "", 1, None, 0.5, 2),), Total(1, 0.25, 3)
+            )
+        ),
+        (
+            '{"query_name":"q","target":{"branch":null,"snapshot":"01B"},"graph_commit_id":"01B",'
+            '"analyzed":true,"operators":[{"operator":"x","detail":"","depth":1,"rows":null,'
+            '"seconds":0.5,"requests":2}],"total":{"rows":1,"seconds":0.25,"requests":3}}'
+        ),
+    ),
+    (
+        results.ExportBody.of(ExportReport("o.jsonl", {"B": 1, "A": 2}, {}, 9), URI, "main"),
+        (
+            '{"uri":"film.omni","branch":"main","out":"o.jsonl","nodes":[{"name":"A","entities":2},'
+            '{"name":"B","entities":1}],"edges":[],"total_entities":3,"bytes":9}'
+        ),
+    ),
+    (
+        results.MutationBody.of(MutationResult("main", "q", 1, 2, "ann", PLAIN)),
+        (
+            '{"branch":"main","query_name":"q","affected_nodes":1,"affected_edges":2,'
+            f'"actor_id":"ann","commit":{PLAIN_JSON}}}'
+        ),
+    ),
+    (
+        results.MutationBody.of(MutationResult("main", "q", 0, 0, None, None)),
+        (
+            '{"branch":"main","query_name":"q","affected_nodes":0,"affected_edges":0,'
+            '"actor_id":null,"commit":null}'
+        ),
+    ),
+    (
+        results.LoadBody.of(LoadResult("main", "append", {"B": 2, "A": 1}, {}, PLAIN), uri=URI),
+        f'{{"uri":"film.omni",{LOADED}{PLAIN_JSON}}}',
+    ),
+    (
+        results.LoadBody.of(
+            LoadResult(
+                "main",
+                "append",
+                {"B": 2, "A": 1},
+                {},
+                None,
+                rejects={"type": 2},
+                engine="spark",
+                is_dry_run=True,
+                repeats_run=True,
+                work=BulkWork(3, 40, {"stage": 0.12345}),
+            ),
+            uri=URI,
+            pipeline="p.yaml",
+        ),
+        (
+            f'{{"uri":"film.omni","pipeline":"p.yaml",{LOADED}null,"dry_run":true,'
+            '"repeats_run":true,"rejected":2,"rejects":{"type":2},"rejects_file":null,'
+            '"engine":"spark","fragments":3,"bytes":40,"seconds":{"stage":0.123},"log_file":null}'
+        ),
+    ),
+    (
+        results.EmbedBody.of(EmbedResult("main", "Doc", {"vec": 2}, 2, None, None)),
+        (
+            '{"branch":"main","type":"Doc","entities":2,"vectors":{"vec":2},"actor_id":null,'
+            '"commit":null}'
+        ),
+    ),
+    (
+        results.EmbedFileBody.of(FileSummary("i", "o", 5, 4, 3, 2, "clean", 8, "m")),
+        (
+            '{"input":"i","output":"o","records":5,"selected_records":4,"embedded_records":3,'
+            '"cleaned_records":2,"mode":"clean","dimension":8,"model":"m"}'
+        ),
+    ),
+    (
+        results.GeneratedBody.of(made(), "o", 7),
+        (
+            '{"out":"o","schema":"o/s.pg","seed":7,"types":[{"name":"Person","rows":5,"planted":0,'
+            '"files":["o/p.jsonl"],"bytes":40}],"total_rows":5,"total_bytes":40,"planted":{}}'
+        ),
+    ),
+    # -- reports
+    (
+        reports.IndexReportBody.of(
+            IndexReport(
+                "main",
+                None,
+                (IndexChange("node:A", "name", "btree", "built", 3),),
+                (PendingIndex("node:A", "vec", "too few rows"),),
+            ),
+            URI,
+        ),
+        (
+            '{"uri":"film.omni","branch":"main","graph_commit_id":null,"changes":[{"type_key":"node:A",'
+            '"property":"name","kind":"btree","action":"built","rows":3}],"pending":'
+            '[{"type_key":"node:A","property":"vec","reason":"too few rows"}]}'
+        ),
+    ),
+    (
+        reports.IndexStatusBody.of(
+            IndexStatus("main", "01B", (IndexState("node:A", "name", None, "none", 0, 3),)), URI
+        ),
+        (
+            '{"uri":"film.omni","branch":"main","graph_commit_id":"01B","indexes":[{"type_key":"node:A",'
+            '"property":"name","kind":null,"state":"none","rows_covered":0,"rows_total":3,'
+            '"uncovered_fragments":0,"segments":0,"size_bytes":0,"why":null,"reason":null}]}'
+        ),
+    ),
+    (
+        reports.CleanupBody.of(
+            CleanupReport((DirectoryCleanup("node:A", "nodes/1-1", 9, 2, 1),), 4, dry_run=True),
+            URI,
+            None,
+            timedelta(days=1),
+        ),
+        (
+            '{"uri":"film.omni","keep_versions":null,"older_than_secs":86400,"dry_run":true,'
+            '"commits_reclaimed":4,"datasets":[{"type_key":"node:A","path":"nodes/1-1",'
+            '"bytes_removed":9,"files_removed":2,"old_versions_removed":1,"error":null}]}'
+        ),
+    ),
+    (
+        reports.RecoveriesBody.of(
+            [Recovery("01B", "RolledBack", None, "op", "load", (TableOutcome("node:A", 1, 1),), 5)]
+        ),
+        (
+            '{"recoveries":[{"graph_commit_id":"01B","recovery_kind":"RolledBack",'
+            '"recovery_for_actor":null,"operation_id":"op","writer_kind":"load","tables":'
+            '[{"table_key":"node:A","from_version":1,"to_version":1}],"created_at":5}]}'
+        ),
+    ),
+    (
+        lint("query q() { match { $p: Person } return { $p.name } }"),
+        (
+            '{"status":"ok","schema_source":{"kind":"file","path":"s.pg"},"query_path":"q.gq",'
+            '"queries_processed":1,"errors":0,"warnings":0,"infos":0,"results":[{"name":"q",'
+            '"kind":"read","status":"ok","operation":{"result":[{"name":"p.name","kind":"string",'
+            '"nullable":false}],"reads":[{"kind":"node","type_name":"Person"}],"writes":[]}}],'
+            '"findings":[],"diagnostics":[]}'
+        ),
+    ),
+    (
+        reports.FindingBody("info", "L1", "m", "Person", "age", ("q",)),
+        (
+            '{"severity":"info","code":"L1","message":"m","type_name":"Person","property":"age",'
+            '"query_names":["q"]}'
+        ),
+    ),
+    (
+        reports.PipelineCheckBody.of(URI, "p.yaml", []),
+        '{"uri":"film.omni","pipeline":"p.yaml","valid":true,"problems":[]}',
+    ),
+    (
+        reports.PipelineCheckBody.of(URI, "p", [{"path": "mode", "line": 1, "message": "m"}]),
+        (
+            '{"uri":"film.omni","pipeline":"p","valid":false,"problems":'
+            '[{"path":"mode","line":1,"message":"m"}]}'
+        ),
+    ),
+]
+
+
+def golden_name(pair: tuple[Body, str]) -> str:
+    return type(pair[0]).__name__
+
+
+@pytest.mark.parametrize(("body", "text"), GOLDEN, ids=map(golden_name, GOLDEN))
+def test_a_body_is_written_to_the_letter_and_read_back(body: Body, text: str) -> None:
+    assert encode(body).decode() == text
+    assert msgspec.json.decode(text, type=type(body)) == body
+
+
+def test_a_mistake_is_told_with_its_place() -> None:
+    body = lint("query q() { match { $p: Persn } return { $p.name } }")
+    (found,) = body.diagnostics
+    assert (body.status, body.errors, body.results[0].status) == ("error", 1, "error")
+    assert body.results[0].error == found.message
+    assert (found.path, found.line, found.column) == ("q.gq", 1, 25)
+    assert found.hint == "did you mean `Person`?"
+    assert msgspec.json.decode(encode(body), type=reports.LintBody) == body
+
+
+def test_a_graph_is_named_where_the_schema_is_its_own() -> None:
+    source = reports.SchemaSourceBody("graph", uri=URI)
+    assert encode(source) == b'{"kind":"graph","uri":"film.omni"}'
+
+
+# -- all of them -------------------------------------------------------------------------
+
+
+def bodies() -> Iterator[type[Body]]:
+    for module in (graphs, changes, results, reports, wire_errors):
+        for _, found in inspect.getmembers(module, inspect.isclass):
+            if issubclass(found, Body) and found.__module__ == module.__name__:
+                yield found
+
+
+def within(value: Any) -> Iterator[type[Body]]:
+    """The bodies of a value, its own included."""
+    if isinstance(value, Body):
+        yield type(value)
+        value = [getattr(value, name) for name in value.__struct_fields__]
+    if isinstance(value, list | tuple):
+        for one in value:
+            yield from within(one)
+
+
+def test_every_body_is_shown_above() -> None:
+    shown = {kind for body, _ in GOLDEN for kind in within(body)}
+    rest = {kind for kind in bodies() if kind not in shown}
+    in_errors = {kind for kind in rest if kind.__module__ == wire_errors.__name__}
+    assert rest - in_errors == {reports.DiagnosticBody}
+
+
+def test_every_body_has_a_schema() -> None:
+    _, components = msgspec.json.schema_components(list(bodies()))
+    assert {kind.__name__ for kind in bodies()} <= set(components)
+
+
+def test_bodies_cost_no_engine() -> None:
+    script = (
+        "import sys, omnigraph.wire.changes, omnigraph.wire.errors, omnigraph.wire.reports, "
+        "omnigraph.wire.results; print(*sys.modules, sep='\\n')"
+    )
+    ran = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
+    )
+    heavy = {"click", "lance", "numpy", "omnigraph.lang", "pandas", "pyarrow", "pyspark", "rich"}
+    assert heavy.isdisjoint(ran.stdout.split())
