@@ -30,7 +30,6 @@ from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.manifest.store import Manifest
 from omnigraph.pipeline.export.operation import choose_export_engine, export_on_spark
 from omnigraph.pipeline.facade import OnSpark
-from omnigraph.pipeline.load.choice import choose_engine
 from omnigraph.read.execute.budget import Budget, Cancellation
 from omnigraph.read.execute.context import Expansion
 from omnigraph.read.output.export import Export, open_export
@@ -44,6 +43,7 @@ from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import cache_uses, open_pin
 from omnigraph.write.backfill import Backfill, EmbedResult
 from omnigraph.write.change.results import LoadResult, MutationResult
+from omnigraph.write.load.input import choose_engine
 from omnigraph.write.load.operation import Load
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.mutation.operation import Mutation

@@ -11,11 +11,13 @@ import pickle
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from omnigraph.errors import EngineError, OmniGraphError, StorageError
 from omnigraph.pipeline.spark.engine import SparkEngine
+from omnigraph.pipeline.spark.progress import Stages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -103,3 +105,29 @@ def run_tasks(
         if isinstance(results[number], OmniGraphError):
             raise results[number]
     return [results[number] for number in range(len(items))]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRunner:
+    """Runs the stages of some work, shown and timed; ``seconds`` are those of each so far."""
+
+    engine: SparkEngine
+    stages: Stages
+    seconds: dict[str, float] = field(default_factory=dict)
+
+    def run(self, title: str, function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
+        """A stage of one task for each item."""
+        if not items:
+            return []
+        with self.stage(title, len(items)):
+            return run_tasks(self.engine, function, items)
+
+    @contextmanager
+    def stage(self, title: str, tasks: int | None = None) -> Iterator[None]:
+        """A stage of whatever the block does."""
+        begun = monotonic()
+        try:
+            with self.stages.stage(title, tasks):
+                yield
+        finally:
+            self.seconds[title] = self.seconds.get(title, 0.0) + monotonic() - begun
