@@ -22,7 +22,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
-from omnigraph.pipeline.load import entry, operation
+from omnigraph.pipeline.load import entry
+from omnigraph.pipeline.spark import tasks
 from omnigraph.pipeline.spark.engine import SparkEngine
 from tests.pipeline.batches import Batch
 
@@ -201,7 +202,7 @@ def run_tasks_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """
     monkeypatch.setattr(entry, "spark_session", _no_session)
     monkeypatch.setattr(entry, "stages", _no_stages)
-    monkeypatch.setattr(operation, "run_tasks", _run_one_by_one)
+    monkeypatch.setattr(tasks, "run_tasks", _run_one_by_one)
 
 
 @contextmanager

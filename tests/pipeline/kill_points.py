@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.pipeline.load import operation
+from omnigraph.pipeline.spark import tasks
 from omnigraph.storage.objects import faults
 from tests.pipeline.engines import run_tasks_here
 from tests.write.crash.crash_child import Passing, target_name
@@ -61,7 +61,7 @@ def load(root: str, files: Sequence[str], options: Mapping[str, Any], at: At) ->
     passings = Passings(at)
     with pytest.MonkeyPatch.context() as patch, faults.watched(passings.point):
         run_tasks_here(patch)
-        patch.setattr(operation, "run_tasks", passings.run_tasks)
+        patch.setattr(tasks, "run_tasks", passings.run_tasks)
         graph.load(list(files), engine="spark", **options)
 
 

@@ -20,7 +20,8 @@ from unittest.mock import patch
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
 from omnigraph.pipeline.input.splits import Split
-from omnigraph.pipeline.load import operation
+from omnigraph.pipeline.load.stage import stage_input
+from omnigraph.pipeline.spark import tasks
 from omnigraph.pipeline.spark.engine import SparkEngine
 from omnigraph.pipeline.spark.session import SparkSettings, spark_session
 from omnigraph.pipeline.spark.tasks import run_tasks
@@ -106,7 +107,7 @@ def _trouble(order: Order) -> Iterator[None]:
             (Path(order.signs) / "held").touch()
             await_sign(Path(order.signs) / "go")
 
-    with patch.object(operation, "run_tasks", run), faults.watched(watch):
+    with patch.object(tasks, "run_tasks", run), faults.watched(watch):
         yield
 
 
@@ -129,7 +130,7 @@ def one_by_one(splits: Iterable[Split], *_: object) -> list[tuple[Split, ...]]:
 def main() -> None:
     """Carry out the orders in one session, and print a line about each."""
     settings = SparkSettings(**json.loads(sys.argv[1]))
-    with patch.object(operation, "pack", one_by_one), spark_session(settings):
+    with patch.object(stage_input, "pack", one_by_one), spark_session(settings):
         for text in sys.argv[2:]:
             print(json.dumps(perform(Order(**json.loads(text)), settings)), flush=True)  # noqa: T201
 

@@ -19,8 +19,8 @@ import pytest
 import omnigraph as og
 from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.input.splits import Split, pack
-from omnigraph.pipeline.load import operation
 from omnigraph.pipeline.load.check import set_rules
+from omnigraph.pipeline.load.stage import stage_input
 from omnigraph.pipeline.load.stage.cutting import RunTasks, cut_inputs
 from tests.pipeline.batches import SCHEMA, Batch, batch, several, sound, tables, written
 from tests.pipeline.engines import Outcome, Twins, content, files_of, run_tasks_here
@@ -50,8 +50,8 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
         seen.append((len(splits), len(tasks)))
         return tasks
 
-    monkeypatch.setattr(operation, "cut_inputs", cut)
-    monkeypatch.setattr(operation, "pack", packed)
+    monkeypatch.setattr(stage_input, "cut_inputs", cut)
+    monkeypatch.setattr(stage_input, "pack", packed)
     monkeypatch.setattr(set_rules, "parts_for", lambda count: 1 + (count > 150))
     return seen
 

@@ -223,7 +223,7 @@ def test_another_driver_with_the_same_batch(graph: og.Graph, spark: SparkSession
             None,
             SparkTarget(),
             notes={STREAM: batch.note},
-            once=batch.require_first,
+            once=batch,
         )
     assert seen.fired == 1
     assert done.repeats_run

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ import pytest
 from omnigraph.errors import ValidationError
 from omnigraph.lang import compile_schema
 from omnigraph.write.change.type_batch import TypeBatch, row_schema, type_key
-from omnigraph.write.load.ndjson.decode import NdjsonSource, decode_ndjson
+from omnigraph.write.load.ndjson.lines import NdjsonSource
+from omnigraph.write.load.sifting import sift_lines
 
 SCHEMA = """
 node Person {
@@ -45,9 +47,13 @@ edge Likes: Person -> Note
 CATALOG = compile_schema(SCHEMA).catalog
 
 
+def decode_ndjson(sources: Sequence[NdjsonSource]) -> list[TypeBatch]:
+    return [one.batch for one in sift_lines(sources, CATALOG, strict=True).batches]
+
+
 def decode(*lines: str | bytes, name: str | None = None) -> dict[str, TypeBatch]:
     data = b"\n".join(line.encode() if isinstance(line, str) else line for line in lines)
-    batches = decode_ndjson([NdjsonSource(name, data)], CATALOG)
+    batches = decode_ndjson([NdjsonSource(name, data)])
     keys = [type_key(batch.type) for batch in batches]
     assert keys == sorted(keys)
     for batch in batches:

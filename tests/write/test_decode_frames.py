@@ -13,7 +13,7 @@ import pytest
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.lang import compile_schema
 from omnigraph.write.change.type_batch import TypeBatch, row_schema, type_key
-from omnigraph.write.load.columns.frames import decode_frames
+from omnigraph.write.load.sifting import sift_frames
 from omnigraph.write.rules.violations import SourceLocation
 
 SCHEMA = """
@@ -41,7 +41,7 @@ CATALOG = compile_schema(SCHEMA).catalog
 
 
 def decode(**frames: object) -> dict[str, TypeBatch]:
-    batches = decode_frames(frames, CATALOG)
+    batches = [one.batch for one in sift_frames(frames, CATALOG, strict=True).batches]
     for batch in batches:
         assert batch.rows.schema.names == row_schema(batch.type).names
     return {type_key(batch.type): batch for batch in batches}
@@ -57,7 +57,7 @@ def column(name: str, array: Any) -> list[Any]:
 
 def problems(frame: object, name: str = "Person") -> list[str]:
     with pytest.raises(ValidationError) as caught:
-        decode_frames({name: frame}, CATALOG)
+        sift_frames({name: frame}, CATALOG, strict=True)
     found = caught.value.details["violations"]
     assert caught.value.details["total"] == len(found)
     return [f"{one['line']} {one['rule']} {one['message']}" for one in found]
@@ -243,7 +243,7 @@ def test_all_problems_of_all_frames_are_told() -> None:
         "Note": pa.table({"text": pa.nulls(150, pa.string())}),
     }
     with pytest.raises(ValidationError) as caught:
-        decode_frames(frames, CATALOG)
+        sift_frames(frames, CATALOG, strict=True)
     assert caught.value.details["total"] == 151
 
 
@@ -320,7 +320,7 @@ def test_pandas_columns_of_mixed_values_are_refused() -> None:
 )
 def test_names_and_values_that_are_no_frames(frames: dict[str, object], told: str) -> None:
     with pytest.raises(BadRequest, match=told):
-        decode_frames(frames, CATALOG)
+        sift_frames(frames, CATALOG, strict=True)
 
 
 def test_no_rows() -> None:

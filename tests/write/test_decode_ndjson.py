@@ -10,10 +10,10 @@ import pytest
 from ulid import ULID
 
 from omnigraph.errors import ResourceLimit
-from omnigraph.write.load.ndjson.decode import NdjsonSource, decode_ndjson
+from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.rules.row_rules import check_required
 from omnigraph.write.rules.violations import SourceLocation, Violations
-from tests.write.decoding import CATALOG, decode, one, person, problem, problems
+from tests.write.decoding import decode, decode_ndjson, one, person, problem, problems
 
 # -- what comes out ----------------------------------------------------------------
 
@@ -89,7 +89,7 @@ def test_several_sources_make_one_batch_of_each_type() -> None:
         NdjsonSource("b", b""),
         NdjsonSource("c", b"\n" + person(name="Ben").encode()),
     ]
-    (batch,) = decode_ndjson(sources, CATALOG)
+    (batch,) = decode_ndjson(sources)
     assert batch.rows["name"].to_pylist() == ["Ann", "Ben"]
     assert batch.places.place(0, None) == SourceLocation("a", 1)
     assert batch.places.place(1, "name") == SourceLocation("c", 2, 37)
@@ -97,8 +97,8 @@ def test_several_sources_make_one_batch_of_each_type() -> None:
 
 @pytest.mark.parametrize("data", [b"", b"\n", b" \r\n\t", b"\xef\xbb\xbf"])
 def test_nothing(data: bytes) -> None:
-    assert decode_ndjson([NdjsonSource(None, data)], CATALOG) == []
-    assert decode_ndjson([], CATALOG) == []
+    assert decode_ndjson([NdjsonSource(None, data)]) == []
+    assert decode_ndjson([]) == []
 
 
 def test_a_byte_order_mark_at_the_start_of_a_file() -> None:

@@ -14,7 +14,8 @@ import pytest
 
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.lang import compile_schema
-from omnigraph.write.load.input import read_sources
+from omnigraph.write.change.type_batch import TypeBatch
+from omnigraph.write.load.read_input import read_sources
 from omnigraph.write.rules.violations import SourceLocation
 
 CATALOG = compile_schema(
@@ -26,8 +27,12 @@ def line(text: str) -> str:
     return f'{{"type":"Note","data":{{"text":"{text}"}}}}\n'
 
 
+def decoded(data: object) -> list[TypeBatch]:
+    return [one.batch for one in read_sources(data).sift(CATALOG, strict=True).batches]
+
+
 def texts(data: object) -> list[Any]:
-    batches = read_sources(data).decode(CATALOG)
+    batches = decoded(data)
     return list(batches[0].rows["text"].to_pylist()) if batches else []
 
 
@@ -45,7 +50,7 @@ def test_paths(folder: Path) -> None:
     assert texts(folder) == ["a", "b"]
     assert texts(str(folder / "*.jsonl")) == ["b"]
     assert texts([folder / "b.jsonl", str(folder / "a.ndjson")]) == ["b", "a"]
-    (batch,) = read_sources(folder).decode(CATALOG)
+    (batch,) = decoded(folder)
     assert batch.places.place(1, None) == SourceLocation(str(folder / "b.jsonl"), 1)
 
 
@@ -78,7 +83,7 @@ def test_records() -> None:
         "n": np.int32(3),
         "v": np.array([1.0, 2.0]),
     }
-    (batch,) = read_sources([{"type": "Note", "data": data}]).decode(CATALOG)
+    (batch,) = decoded([{"type": "Note", "data": data}])
     (row,) = batch.rows.drop_columns(["id", "at"]).to_pylist()
     assert row == {"text": "a", "on": date(2020, 1, 2), "body": b"\x00", "n": 3, "v": [1.0, 2.0]}
     assert batch.rows["at"].cast(pa.int64()).to_pylist() == [1577836800000]
@@ -87,10 +92,10 @@ def test_records() -> None:
 def test_a_record_that_is_wrong_is_told_by_its_number() -> None:
     good, bad = {"type": "Note", "data": {"text": "a"}}, {"type": "Note", "data": {"text": 1}}
     with pytest.raises(ValidationError) as caught:
-        read_sources([good, bad]).decode(CATALOG)
+        decoded([good, bad])
     assert caught.value.details["violations"][0]["line"] == 2
     with pytest.raises(ValidationError, match="expected I32"):
-        read_sources([{"type": "Note", "data": {"text": "a", "n": b"x"}}]).decode(CATALOG)
+        decoded([{"type": "Note", "data": {"text": "a", "n": b"x"}}])
 
 
 @pytest.mark.parametrize(
@@ -104,7 +109,7 @@ def test_a_record_that_is_wrong_is_told_by_its_number() -> None:
 )
 def test_records_that_are_none(bad: object, told: str) -> None:
     with pytest.raises(BadRequest, match=told):
-        read_sources([{"type": "Note", "data": {"text": "a"}}, bad]).decode(CATALOG)
+        decoded([{"type": "Note", "data": {"text": "a"}}, bad])
 
 
 def test_frames() -> None:
@@ -120,6 +125,7 @@ def test_frames() -> None:
         (lambda folder: [folder / "b.jsonl", 1], "a list of paths, then int"),
         (lambda _: 3, "cannot load int"),
         (lambda _: None, "cannot load NoneType"),
+        (lambda _: [None], "record 1 must be a dict, found NoneType"),
         (lambda _: pa.table({"text": ["a"]}), "frames by type name"),
         (lambda _: {"type": "Note", "data": {}}, "one envelope: put it into a list"),
         (lambda _: {1: pa.table({})}, "named by their type"),
@@ -128,4 +134,4 @@ def test_frames() -> None:
 )
 def test_what_cannot_be_loaded(folder: Path, make: Callable[[Path], object], told: str) -> None:
     with pytest.raises(BadRequest, match=told):
-        read_sources(make(folder)).decode(CATALOG)
+        decoded(make(folder))

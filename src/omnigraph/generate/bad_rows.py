@@ -1,4 +1,4 @@
-"""Dirt: broken rows, planted between good ones that stay as they are.
+"""Bad rows: broken rows, planted between good ones that stay as they are.
 
 Owns the ways a row can be broken, which format can carry which, and where they go. No good row
 depends on a planted one: whoever leaves the planted rows out has exactly the clean graph.

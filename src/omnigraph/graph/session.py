@@ -121,7 +121,7 @@ class Session(Reading):
         ``from_branch`` if that is given. The ``engine`` is chosen by size: large input runs on
         Spark, on a session of yours, a master's URL or what ``spark`` says.
         """
-        from omnigraph.pipeline.load.choice import choose_engine
+        from omnigraph.write.load.input import choose_engine
 
         options = LoadOptions.of(
             mode,

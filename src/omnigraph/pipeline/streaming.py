@@ -24,10 +24,8 @@ from omnigraph.pipeline.load.stage.spark_frames import is_spark_frame, misfits
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.write.change.type_batch import EntityType
 from omnigraph.write.load.columns.frames import find_frame_type
-from omnigraph.write.load.operation import RunAlreadyLoaded
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.driver import Writer, WriteTxn
+from omnigraph.write.publish.driver import Writer
 from omnigraph.write.rules.violations import Violations
 
 if TYPE_CHECKING:
@@ -53,13 +51,6 @@ class MicroBatch:
         """What its commit says."""
         return {"query_id": self.query_id, "batch_id": self.batch_id}
 
-    def require_first(self, txn: WriteTxn) -> None:
-        """Stop when the branch has this batch, and depend on that it gets none meanwhile."""
-        done = self.find(txn.base.view)
-        if done is not None:
-            raise RunAlreadyLoaded(done)
-        txn.reads.claim(BatchNotLoaded(self))
-
     def find(self, view: BranchState) -> Commit | None:
         """The commit that shows that this batch was loaded, if the branch has one."""
         # Those in memory first: of a query that runs, the newest batch is nearly always there.
@@ -79,18 +70,6 @@ def _newest(commits: Iterable[Commit], query_id: str) -> Commit | None:
 def _query_of(commit: Commit) -> str | None:
     noted = commit.metadata.get(STREAM)
     return noted.get("query_id") if isinstance(noted, Mapping) else None
-
-
-@dataclass(frozen=True, slots=True)
-class BatchNotLoaded:
-    """The claim that nobody has loaded a batch: part of a read set."""
-
-    batch: MicroBatch
-    type_key: str = "commit"
-
-    def holds(self, before: Base, after: Base) -> bool:
-        """Whether none of the commits since then is it."""
-        return before.head == after.head or self.batch.find(after.view) is None
 
 
 @dataclass(frozen=True, slots=True)
@@ -200,7 +179,7 @@ class _BatchLoads:
                     engine,
                     actor=self._actor,
                     notes={STREAM: batch.note},
-                    once=batch.require_first,
+                    once=batch,
                 )
         finally:
             if is_shared:

@@ -22,8 +22,16 @@ from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import without
-from omnigraph.write.rules.references import cardinality_text, endpoint_text
-from omnigraph.write.rules.uniqueness import HoldingTuples, constraints_of, repeated
+from omnigraph.write.change.type_batch import SPELLED
+from omnigraph.write.rules.cardinality import cardinality_text, miscounted
+from omnigraph.write.rules.endpoints import endpoint_text, ends_of, missing_ends
+from omnigraph.write.rules.key_finder import AT, HOLDER, Counts, HeldKeys, Mask
+from omnigraph.write.rules.uniqueness import (
+    constraints_of,
+    held_by_others,
+    repeated,
+    stored_tuples,
+)
 from omnigraph.write.rules.violations import NoSource, Violations
 
 Footprints = Mapping[str, MergeDelta]
@@ -51,7 +59,7 @@ class Orphan:
             self.edge_id,
             f"{endpoint_text(self.column, self.node_id, self.node_type)}: the {self.deleted_by} "
             "deleted it",
-            {"src": "from", "dst": "to"}[self.column],
+            SPELLED[self.column],
             # What was deleted was there.
             self.node_id,
             holds["source"],
@@ -64,23 +72,47 @@ def orphans(footprints: Footprints) -> Iterator[Orphan]:
     for _, found in sorted(footprints.items()):
         if not isinstance(found.type, EdgeType):
             continue
-        for column, end in (("src", found.type.source), ("dst", found.type.target)):
+        for column, end in ends_of(found.type):
             nodes = footprints.get(f"node:{end}")
             if nodes is None:
                 continue
             # A row that mixes both sides may lack an end that either of them deleted.
             rows = pa.concat_tables([found.written, found.kept])
-            for orphan in _lost_ends(rows, column, nodes.lost):
+            for orphan in _lost_ends(rows, column, NodesBut(nodes.lost)):
                 yield Orphan(found.type, *orphan, column, end, "target")
-            for orphan in _lost_ends(rows, column, nodes.deleted):
+            for orphan in _lost_ends(rows, column, NodesBut(nodes.deleted)):
                 yield Orphan(found.type, *orphan, column, end, "source")
 
 
-def _lost_ends(rows: pa.Table, column: str, nodes: pa.Array) -> Iterator[tuple[str, str]]:
-    """The edges that have one of these nodes at an end, by id, each with that node."""
-    if not rows.num_rows or not len(nodes):
+@dataclass(frozen=True, slots=True)
+class NodesBut:
+    """Every node that an edge of either side leads to, but for those that one side deleted.
+
+    Each side has both ends of its own edges, so that no other node can be missing.
+    """
+
+    deleted: pa.Array
+
+    def has(self, keys: pa.Array) -> Mask:
+        """Whether it was not deleted."""
+        return ~HeldKeys(self.deleted).has(keys)
+
+    def find(self, keys: pa.Array) -> pa.Table:
+        """A node is found by its id."""
+        at = pa.array(self.has(keys).nonzero()[0])
+        return pa.table({AT: at, HOLDER: keys.take(at)})
+
+    def count(self, keys: pa.Array) -> Counts:
+        """Ids are distinct."""
+        return self.has(keys).astype("int64")
+
+
+def _lost_ends(rows: pa.Table, column: str, nodes: NodesBut) -> Iterator[tuple[str, str]]:
+    """The edges that have none of these nodes at an end, by id, each with that end."""
+    if not rows.num_rows or not len(nodes.deleted):
         return
-    hit = rows.filter(pc.is_in(rows.column(column), value_set=nodes)).sort_by("id")
+    lost = missing_ends(rows.column(column).combine_chunks(), [nodes])
+    hit = rows.filter(pa.array(lost)).sort_by("id")
     yield from zip(hit.column("id").to_pylist(), hit.column(column).to_pylist(), strict=True)
 
 
@@ -97,19 +129,16 @@ def broken_uniques(found: MergeDelta, table: Table) -> list[MergeConflict]:
             mixed = found.written.filter(
                 pc.is_in(found.written.column("id"), value_set=found.combined)
             )
-            typed = mixed.select(list(rule.members)).drop_null()
-            if not typed.num_rows:
-                continue
-            stored = HoldingTuples(rule, typed).ask(table)
-            for ids in (_ids(together), found.deleted, found.lost):
-                stored = without(stored, ids)
-            # Two rows of the merge that share a tuple were told above.
-            mixed = HoldingTuples(rule, stored).select(mixed)
-            columns = ["id", *rule.members]
-            clashing = pa.concat_tables(
-                [stored.select(columns).cast(mixed.select(columns).schema), mixed.select(columns)]
+            untouched = stored_tuples(
+                rule,
+                mixed,
+                lambda question: question.ask(table),
+                _ids(together),
+                found.deleted,
+                found.lost,
             )
-            repeated(rule, clashing, NoSource(), violations)
+            if untouched is not None:
+                held_by_others(rule, mixed, untouched, NoSource(), violations)
     return [
         rule_conflict(
             "unique_violation",
@@ -162,15 +191,12 @@ def broken_cardinalities(
         concerned = pa.concat_arrays([_moved(stored, edges), revived])
         sources = sources.filter(pc.is_in(sources, value_set=concerned))
         edges = edges.filter(pc.is_in(edges.column("src"), value_set=sources))
-    held = pa.concat_arrays([edges.column("src").combine_chunks(), sources])
-    # Every source counts once more than it has edges, so that none is missing.
-    counts = {entry["values"]: entry["counts"] - 1 for entry in held.value_counts().to_pylist()}
+    wrong = miscounted(edge, sources, [HeldKeys(edges.column("src").combine_chunks())])
     return [
         rule_conflict(
             "cardinality_violation", edge, source, cardinality_text(edge, source, count), "src"
         )
-        for source, count in sorted(counts.items())
-        if count < edge.min_out or (edge.max_out is not None and count > edge.max_out)
+        for source, count in sorted(zip(*wrong.to_pydict().values(), strict=True))
     ]
 
 

@@ -5,7 +5,7 @@ Owns the way from what a person hands over to one load on an engine.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +19,11 @@ from omnigraph.pipeline.spark.engine import SparkEngine, require_shared_storage
 from omnigraph.pipeline.spark.progress import stages
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.spark.settings import SparkSettings
+from omnigraph.pipeline.spark.tasks import TaskRunner
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.publish.driver import Writer, WriteTxn
+from omnigraph.write.publish.driver import Writer
+from omnigraph.write.publish.run_ids import Once
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -57,12 +59,12 @@ def load_on_spark(
     spark: SparkTarget,
     *,
     notes: Mapping[str, Any] | None = None,
-    once: Callable[[WriteTxn], None] | None = None,
+    once: Once | None = None,
 ) -> LoadResult:
     """Load input of any size as one commit.
 
-    ``notes`` are written down in the commit. ``once`` is asked before anything is done, and
-    raises `RunIsDone` when it has been done before.
+    ``notes`` are written down in the commit. ``once`` tells the load apart from all others: what
+    the branch has is not done again.
     """
     found = given(data, catalog_for(writer))
     session = spark.session or found.session
@@ -91,19 +93,17 @@ def load_given(
     actor: str | None = None,
     progress: bool = False,
     notes: Mapping[str, Any] | None = None,
-    once: Callable[[WriteTxn], None] | None = None,
+    once: Once | None = None,
 ) -> LoadResult:
     """The same for input that has been told apart, on an engine that runs."""
     with stages(engine, show=progress) as shown:
         load = SparkLoad(
-            found.files,
+            found,
             options,
-            engine,
-            shown,
+            TaskRunner(engine, shown),
             writer.operation_id,
             EmbedderConfig.of_environment(),
-            unwritten=found.unwritten,
-            once=once,
+            once=() if once is None else (once,),
         )
         load.noted.update(notes or {})
         return load.run(writer, actor)

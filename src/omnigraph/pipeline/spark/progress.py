@@ -15,7 +15,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.pipeline.spark.engine import SparkEngine
-from omnigraph.pipeline.spark.tasks import job_group
+from omnigraph.pipeline.spark.job_group import job_group
 
 if TYPE_CHECKING:
     from pyspark import SparkContext

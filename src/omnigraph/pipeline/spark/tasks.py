@@ -1,22 +1,22 @@
 """Tasks: a function of ours run for each of many items, side by side, by Spark.
 
-Owns the groups of jobs that a block of work has started, and their end when the block
-ends early. Knows nothing of what the tasks do.
+Owns what travels to executors and back, and the stages that people are shown. Knows nothing of
+what the tasks do.
 """
 
 from __future__ import annotations
 
 import pickle
 import re
-import threading
-import uuid
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from time import monotonic
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from omnigraph.errors import EngineError, OmniGraphError, StorageError
 from omnigraph.pipeline.spark.engine import SparkEngine
+from omnigraph.pipeline.spark.progress import Stages
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -106,61 +106,27 @@ def run_tasks(
     return [results[number] for number in range(len(items))]
 
 
-_CANCEL_SECONDS = 5.0
-_GROUP = "spark.jobGroup.id"
-_DESCRIPTION = "spark.job.description"
+@dataclass(frozen=True, slots=True)
+class TaskRunner:
+    """Runs the stages of some work, shown and timed; ``seconds`` are those of each so far."""
 
+    engine: SparkEngine
+    stages: Stages
+    seconds: dict[str, float] = field(default_factory=dict)
 
-@contextmanager
-def job_group(engine: SparkEngine, description: str) -> Iterator[str]:
-    """Name the jobs that this thread starts in the block, and cancel them when it fails."""
-    group = f"omnigraph-{uuid.uuid4().hex}"
-    with _tagged(engine, group) if engine.is_connect else _grouped(engine, group, description):
-        yield group
+    def run(self, title: str, function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:
+        """A stage of one task for each item."""
+        if not items:
+            return []
+        with self.stage(title, len(items)):
+            return run_tasks(self.engine, function, items)
 
-
-@contextmanager
-def _grouped(engine: SparkEngine, group: str, description: str) -> Iterator[None]:
-    context = engine.session.sparkContext
-    before = {name: context.getLocalProperty(name) for name in (_GROUP, _DESCRIPTION)}
-    context.setJobGroup(group, description)
-    try:
-        yield
-    except BaseException as error:
-        _cancel(lambda: context.cancelJobGroup(group))
-        # After an interrupt this thread's connection holds half an answer: it is left alone.
-        if not isinstance(error, Exception):
-            raise
-        with suppress(Exception):  # the first error is the one to tell
-            _restore(engine, before)
-        raise
-    _restore(engine, before)
-
-
-def _restore(engine: SparkEngine, before: dict[str, str | None]) -> None:
-    for name, value in before.items():
-        engine.session.sparkContext.setLocalProperty(name, value)  # type: ignore[arg-type]
-
-
-@contextmanager
-def _tagged(engine: SparkEngine, tag: str) -> Iterator[None]:
-    engine.session.addTag(tag)
-    try:
-        yield
-    except BaseException:
-        _cancel(lambda: engine.session.interruptTag(tag))
-        raise
-    finally:
-        engine.session.removeTag(tag)
-
-
-def _cancel(order: Callable[[], object]) -> None:
-    """Give the order on a connection of its own, and not for long: the JVM may be gone."""
-
-    def quietly() -> None:
-        with suppress(Exception):
-            order()
-
-    thread = threading.Thread(target=quietly, daemon=True)
-    thread.start()
-    thread.join(_CANCEL_SECONDS)
+    @contextmanager
+    def stage(self, title: str, tasks: int | None = None) -> Iterator[None]:
+        """A stage of whatever the block does."""
+        begun = monotonic()
+        try:
+            with self.stages.stage(title, tasks):
+                yield
+        finally:
+            self.seconds[title] = self.seconds.get(title, 0.0) + monotonic() - begun

@@ -181,7 +181,7 @@ class HeadLog:
     ) -> HeadLog:
         """Commit a new head, and with it a sealed log fragment in place of the absorbed ones.
 
-        Returns only what is proven to be the newest version; raises HeadMoved otherwise.
+        Returns only what is proven to be the newest version; raises CompareAndSwapLost otherwise.
         """
         tables = [head] if sealed is None else [sealed, head]
         *log, _ = self._parts

@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -17,6 +19,8 @@ from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
 from omnigraph.write.change.type_batch import EntityType, TypeBatch, type_key
 from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.violations import NoSource, SourceMap
+
+Rows = npt.NDArray[np.int64]
 
 
 def located_columns(type_: EntityType) -> tuple[str, ...]:
@@ -109,3 +113,32 @@ def without(rows: pa.Table, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.combine_chunks()
     return rows.filter(pc.invert(pc.is_in(rows.column("id"), value_set=ids)))
+
+
+def last_of_each_id(rows: pa.Table) -> Rows | None:
+    """Where the last row of each id stands, in the order of the rows; None if none is repeated."""
+    codes, distinct = _codes(rows.column("id"))
+    if distinct == len(codes):
+        return None
+    last = np.empty(distinct, dtype=np.int64)
+    last[codes] = np.arange(len(codes))
+    return np.sort(last)
+
+
+def repeated_rows(keys: pa.Array | pa.ChunkedArray) -> tuple[Rows, Rows]:
+    """The rows whose key an earlier one has, and the first that has it; a null is no key."""
+    rows = np.flatnonzero(keys.is_valid().to_numpy(zero_copy_only=False))
+    codes, distinct = _codes(keys if len(rows) == len(keys) else keys.drop_null())
+    if distinct == len(codes):
+        return rows[:0], rows[:0]
+    first = np.empty(distinct, dtype=np.int64)
+    first[codes[::-1]] = np.arange(len(codes))[::-1]
+    again = np.flatnonzero(first[codes] != np.arange(len(codes)))
+    return rows[again], rows[first[codes[again]]]
+
+
+def _codes(keys: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], int]:
+    """A number for each key, equal for equal keys, and how many there are."""
+    whole = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
+    encoded = whole.dictionary_encode()
+    return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)

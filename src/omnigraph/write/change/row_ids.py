@@ -17,7 +17,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.keys import canonical_float
 from omnigraph.lang.types import FLOATS, Scalar
 
@@ -34,20 +34,25 @@ _JSON_SPECIAL = r'["\\\x00-\x1f]'
 
 def key_ids(type_: NodeType, rows: pa.Table) -> pa.Array:
     """The id that the key of a type gives to each row; null where a key member is null."""
-    parts = [
-        canonical_texts(rows.column(name), type_.properties[name].type.scalar).combine_chunks()
-        for name in type_.key
-    ]
-    return joined_texts(parts)
+    return key_texts(type_, type_.key, rows)
 
 
-def joined_texts(parts: Sequence[pa.Array]) -> pa.Array:
-    """Several columns of texts as one, equal only for equal texts; null where any is null."""
+def key_texts(type_: NodeType | EdgeType, members: Sequence[str], rows: pa.Table) -> pa.Array:
+    """The keys of rows as texts, equal only for equal keys; null where a member is null."""
+    parts = [member_texts(type_, member, rows) for member in members]
     if len(parts) == 1:
         return parts[0]
     quoted = [_json_strings(part) for part in parts]
     inside = pc.binary_join_element_wise(*quoted, ",", null_handling="emit_null")
     return pc.binary_join_element_wise("[", inside, "]", "", null_handling="emit_null")
+
+
+def member_texts(type_: NodeType | EdgeType, member: str, rows: pa.Table) -> pa.Array:
+    """The values of one member as texts; ends and ids are texts themselves."""
+    property_ = type_.properties.get(member)
+    scalar = property_.type.scalar if property_ is not None else Scalar.STRING
+    texts = canonical_texts(rows.column(member), scalar)
+    return texts.chunk(0) if texts.num_chunks == 1 else texts.combine_chunks()
 
 
 def canonical_texts(values: pa.ChunkedArray | pa.Array, scalar: Scalar) -> pa.ChunkedArray:

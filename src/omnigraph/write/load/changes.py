@@ -8,37 +8,44 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.write.change.change_set import ChangeSet, TypeChange, located_columns, no_located
+from omnigraph.write.change.change_set import (
+    ChangeSet,
+    TypeChange,
+    last_of_each_id,
+    located_columns,
+    no_located,
+)
 from omnigraph.write.change.type_batch import TypeBatch, type_key
 from omnigraph.write.load.source_map import ChosenPlaces
-from omnigraph.write.publish.driver import WriteTxn
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.read_set import ReadSet
 
 LoadMode = Literal["append", "merge", "overwrite"]
 MODES: tuple[LoadMode, ...] = get_args(LoadMode)
 
 
-def load_changes(batches: Sequence[TypeBatch], mode: LoadMode, txn: WriteTxn) -> ChangeSet:
+def load_changes(
+    batches: Sequence[TypeBatch], mode: LoadMode, base: Base, reads: ReadSet
+) -> ChangeSet:
     """What a load of these batches does."""
-    types = {type_key(batch.type): _change(batch, mode, txn) for batch in batches}
+    types = {type_key(batch.type): _change(batch, mode, base, reads) for batch in batches}
     return ChangeSet(types, repeatable=mode != "overwrite", writer_kind="Load")
 
 
-def _change(batch: TypeBatch, mode: LoadMode, txn: WriteTxn) -> TypeChange:
+def _change(batch: TypeBatch, mode: LoadMode, base: Base, reads: ReadSet) -> TypeChange:
     key = type_key(batch.type)
-    kept = _last_of_each_id(batch.rows.column("id"))
+    kept = last_of_each_id(batch.rows)
     rows, places = batch.rows, batch.places
     if kept is not None:
         rows, places = rows.take(pa.array(kept)), ChosenPlaces(places, kept, by_batch=True)
     existing = no_located(batch.type)
     if mode == "overwrite":
-        txn.reads.depend_on(key)
+        reads.depend_on(key)
     else:
-        found = txn.reads.hold(txn.base, key, "id", _known_ids(batch), *located_columns(batch.type))
+        found = reads.hold(base, key, "id", _known_ids(batch), *located_columns(batch.type))
         existing = found.select(existing.column_names).cast(existing.schema)
     return TypeChange(
         batch.type,
@@ -57,12 +64,3 @@ def _known_ids(batch: TypeBatch) -> pa.Array:
     """The ids that a stored row may have; those made up here cannot be stored."""
     ids = batch.rows.column("id").combine_chunks()
     return ids.slice(0, 0) if batch.fresh is None else ids.filter(pc.invert(batch.fresh))
-
-
-def _last_of_each_id(ids: pa.ChunkedArray) -> npt.NDArray[np.int64] | None:
-    """The last row of each id, in the order of the rows; None when no id is repeated."""
-    codes = ids.combine_chunks().dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    _, last = np.unique(codes[::-1], return_index=True)
-    if len(last) == len(codes):
-        return None
-    return np.sort(len(codes) - 1 - last)

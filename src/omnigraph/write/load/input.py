@@ -1,173 +1,119 @@
-"""Sources: whatever a person hands to a load, turned into batches.
+"""Input: whatever a person hands to a load, told apart the same way for every engine.
 
-Owns telling paths, text, records and frames apart, and reading files. Never decodes a
-row itself.
+Owns what is a path, a text, a record or a frame, how records become lines, and which engine a
+load runs on when the caller leaves it open. Never reads a file and never starts anything.
 """
 
 from __future__ import annotations
 
 import json
 from base64 import b64encode
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date
-from glob import glob, has_magic
-from itertools import groupby, islice
+from glob import has_magic
+from itertools import chain, islice
 from os import PathLike
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, Literal, get_args
 
-from omnigraph.embed.protocol import Embedder
 from omnigraph.errors import BadRequest
-from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.write.change.type_batch import TypeBatch
-from omnigraph.write.load.columns.frames import as_table, decode_frames, read_tables
-from omnigraph.write.load.ndjson.decode import NdjsonSource, decode_ndjson
-from omnigraph.write.load.rejects import Reject, rejects_of_lines, rejects_of_rows
-from omnigraph.write.load.sifting import CheckedRows, sift_lines, sift_table
-from omnigraph.write.rules.violations import Violation
+from omnigraph.write.recovery.intent_scope import REQUEST_BYTES
 
+Engine = Literal["inline", "spark"]
+ENGINES: tuple[str, ...] = ("auto", *get_args(Engine))
 SUFFIXES = (".jsonl", ".ndjson")
 _RECORDS = 8192
 
 
-class Sources(Protocol):
-    """Input that can be decoded as a whole, or sifted row by row."""
+@dataclass(frozen=True, slots=True)
+class TextInput:
+    """NDJSON that has no name, piece by piece."""
 
-    def decode(self, catalog: Catalog) -> list[TypeBatch]:
-        """All rows, one batch for each type; raises one error for all that is wrong."""
-
-    def sift(self, catalog: Catalog, embedder: Embedder) -> CheckedRows:
-        """The rows that are right by themselves, and what is wrong with the others."""
-
-    def rejects(self, violations: Iterable[Violation]) -> Iterator[Reject]:
-        """The rows that violations are about."""
-
-    def order_of(self, reject: Reject) -> tuple[int, int]:
-        """Where a row stands in the input."""
+    pieces: Iterable[bytes]
 
 
 @dataclass(frozen=True, slots=True)
-class LineSources:
-    """NDJSON."""
+class PathInput:
+    """Files, directories and patterns; whether all of these are paths is for readers to say."""
 
-    sources: Sequence[NdjsonSource]
-
-    def decode(self, catalog: Catalog) -> list[TypeBatch]:
-        """All rows."""
-        return decode_ndjson(self.sources, catalog)
-
-    def sift(self, catalog: Catalog, embedder: Embedder) -> CheckedRows:
-        """The rows that are right by themselves."""
-        return sift_lines(self.sources, catalog, embedder)
-
-    def rejects(self, violations: Iterable[Violation]) -> Iterator[Reject]:
-        """Lines."""
-        return rejects_of_lines(violations, self.sources)
-
-    def order_of(self, reject: Reject) -> tuple[int, int]:
-        """By file, then by line."""
-        return [source.name for source in self.sources].index(reject.file), reject.line
+    paths: Iterable[Any]
 
 
 @dataclass(frozen=True, slots=True)
-class FrameSources:
-    """Frames by type name."""
+class TypedInput:
+    """Frames by the name of their type, and for some engines paths too."""
 
-    frames: Mapping[str, object]
-
-    def decode(self, catalog: Catalog) -> list[TypeBatch]:
-        """All rows."""
-        return decode_frames(self.frames, catalog)
-
-    def sift(self, catalog: Catalog, embedder: Embedder) -> CheckedRows:
-        """The rows that are right by themselves."""
-        sifted = CheckedRows()
-        for name, type_, table, is_pandas in read_tables(self.frames, catalog):
-            found = sift_table(name, type_, table, embedder, is_pandas=is_pandas)
-            sifted.batches.extend(found.batches)
-            sifted.violations.extend(found.violations)
-        return sifted
-
-    def rejects(self, violations: Iterable[Violation]) -> Iterator[Reject]:
-        """Rows, frame by frame."""
-        for name, found in groupby(violations, key=_source_of):
-            table, _ = as_table(str(name), self.frames[str(name)])
-            yield from rejects_of_rows(found, table)
-
-    def order_of(self, reject: Reject) -> tuple[int, int]:
-        """By frame, then by row."""
-        return list(self.frames).index(str(reject.file)), reject.line
+    by_type: Mapping[Any, object]
 
 
-def _source_of(violation: Violation) -> str | None:
-    return None if violation.place is None else violation.place.source
-
-
-def read_sources(data: object) -> Sources:
+def classify(data: object) -> TextInput | PathInput | TypedInput:
     """Paths, NDJSON text, envelope records, or frames by type name."""
     if isinstance(data, Mapping):
-        return FrameSources(_named_frames(data))
+        return TypedInput(data)
     if isinstance(data, (bytes, bytearray, memoryview)):
-        return LineSources([NdjsonSource(None, bytes(data))])
-    if isinstance(data, str) and is_text(data):
-        return LineSources([_text(data)])
+        return TextInput([bytes(data)])
+    if isinstance(data, str) and _is_text(data):
+        return TextInput([_encoded(data)])
     if isinstance(data, (str, PathLike)):
-        return LineSources(list(_files(data)))
+        return PathInput([data])
     if not isinstance(data, Iterable) or hasattr(data, "__arrow_c_stream__"):
         raise BadRequest(
             f"cannot load {type(data).__name__}: give a path, NDJSON text, envelope records, or"
             ' frames by type name, like {"Person": frame}'
         )
-    return LineSources(list(_of_iterable(data)))
+    items = iter(data)
+    first = list(islice(items, 1))
+    every = chain(first, items)
+    if first and isinstance(first[0], (str, PathLike)):
+        return PathInput(every)
+    return TextInput(_encode_records(every))
 
 
-def is_text(data: str) -> bool:
+def _is_text(data: str) -> bool:
     """Whether a text is NDJSON itself and not the path of some."""
     return not data or "{" in data or "\n" in data
 
 
-def _text(data: str) -> NdjsonSource:
+def _encoded(data: str) -> bytes:
     try:
-        return NdjsonSource(None, data.encode())
+        return data.encode()
     except UnicodeEncodeError as error:
         raise BadRequest(f"the text is not Unicode: {error.reason} at {error.start}") from None
 
 
-def _named_frames(data: Mapping[Any, object]) -> Mapping[str, object]:
-    if {"type", "edge"} & set(data) and not any(map(_is_frame, data.values())):
-        raise BadRequest("this is one envelope: put it into a list")
-    for name in data:
-        if not isinstance(name, str):
-            raise BadRequest(f"frames are named by their type, found the name {name!r}")
-    return data
-
-
-def _is_frame(value: object) -> bool:
+def is_frame(value: object) -> bool:
+    """Whether something is a table of rows."""
     return hasattr(value, "__arrow_c_stream__") or hasattr(value, "columns")
 
 
-def _of_iterable(data: Iterable[Any]) -> Iterator[NdjsonSource]:
-    items = iter(data)
-    first = next(items, None)
-    if first is None:
-        return
-    rest = _chain(first, items)
-    if isinstance(first, (str, PathLike)):
-        for path in rest:
-            if not isinstance(path, (str, PathLike)):
-                raise BadRequest(f"a list of paths, then {type(path).__name__}")
-            yield from _files(path)
-        return
-    yield NdjsonSource(None, b"".join(encode_records(rest)))
+def names_files(data: object) -> bool:
+    """Whether data is a path, or several in a list."""
+    if isinstance(data, (list, tuple)):
+        return bool(data) and all(map(_is_path, data))
+    return _is_path(data)
 
 
-def _chain(first: Any, rest: Iterator[Any]) -> Iterator[Any]:
-    yield first
-    yield from rest
+def _is_path(data: object) -> bool:
+    return isinstance(data, PathLike) or (isinstance(data, str) and not _is_text(data))
 
 
-def encode_records(records: Iterator[Any]) -> Iterator[bytes]:
+def require_names(
+    frames: Mapping[Any, object], data: Mapping[Any, object], types: Collection[str] = ()
+) -> None:
+    """Refuse frames without a name, and an envelope that was meant as a list of one."""
+    members = {"type", "edge"} & (set(data) - set(types))
+    if members and not any(map(is_frame, data.values())):
+        raise BadRequest("this is one envelope: put it into a list")
+    for name in frames:
+        if not isinstance(name, str):
+            raise BadRequest(f"frames are named by their type, found the name {name!r}")
+
+
+# -- records -----------------------------------------------------------------------
+
+
+def _encode_records(records: Iterator[Any]) -> Iterator[bytes]:
     """Envelopes as NDJSON, some thousands at a time."""
     number = 0
     while chunk := list(islice(records, _RECORDS)):
@@ -210,25 +156,52 @@ def _encode(value: object) -> object:
 _ENCODER = json.JSONEncoder(default=_encode, ensure_ascii=False, allow_nan=False)
 
 
-def _files(path: str | PathLike[str]) -> Iterator[NdjsonSource]:
-    place = Path(path).expanduser()
+# -- engines -----------------------------------------------------------------------
+
+
+def choose_engine(data: object, wanted: str = "auto") -> Engine:
+    """The engine for some data.
+
+    What one request could carry is loaded in this process, in milliseconds; files beyond that,
+    many files and tables of columns go to Spark.
+    """
+    match wanted:
+        case "inline":
+            return "inline"
+        case "spark":
+            return "spark"
+        case "auto":
+            return "spark" if _is_for_spark(data) else "inline"
+    raise BadRequest(f"there is no load engine {wanted!r}: choose {' or '.join(ENGINES)}")
+
+
+def _is_for_spark(data: object) -> bool:
+    if isinstance(data, Mapping):
+        return any(_is_spark_frame(frame) or _is_path(frame) for frame in data.values())
+    if isinstance(data, (list, tuple)):
+        paths = [one for one in data if _is_path(one)]
+        return any(map(_is_large, paths)) or sum(map(_size, paths)) > REQUEST_BYTES
+    return _is_path(data) and _is_large(data)
+
+
+def _is_large(path: object) -> bool:
+    text = str(path)
+    if "://" in text and not text.startswith("file://"):
+        return True
+    place = Path(text.removeprefix("file://")).expanduser()
     if place.is_dir():
-        found = sorted(one for one in place.iterdir() if one.suffix in SUFFIXES and one.is_file())
-        if not found:
-            raise BadRequest(f"no *.jsonl or *.ndjson file in the directory {place}")
-    elif place.exists() or not has_magic(str(place)):
-        found = [place]
-    else:
-        matching = glob(str(place), recursive=True)  # noqa: PTH207 - it may be absolute
-        found = sorted(one for one in map(Path, matching) if one.is_file())
-        if not found:
-            raise BadRequest(f"no file matches {place}")
-    for one in found:
-        yield NdjsonSource(str(one), _content(one))
+        return True
+    if not place.exists() and has_magic(text):
+        return True
+    return place.suffix not in SUFFIXES or _size(path) > REQUEST_BYTES
 
 
-def _content(path: Path) -> bytes:
+def _size(path: object) -> int:
     try:
-        return path.read_bytes()
-    except OSError as error:
-        raise BadRequest(f"cannot read {path}: {error.strerror or error}") from None
+        return Path(str(path)).expanduser().stat().st_size
+    except OSError:
+        return 0
+
+
+def _is_spark_frame(frame: object) -> bool:
+    return type(frame).__module__.startswith("pyspark.")

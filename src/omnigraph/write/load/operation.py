@@ -17,38 +17,21 @@ from omnigraph.embed.protocol import Embedder
 from omnigraph.embed.providers import embedder_of
 from omnigraph.errors import ReadSetChanged
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.manifest.entries import Commit
 from omnigraph.write.change.change_set import ChangeSet
 from omnigraph.write.change.results import LoadResult
-from omnigraph.write.change.type_batch import TypeBatch
+from omnigraph.write.change.type_batch import TypeBatch, type_key
 from omnigraph.write.load.changes import load_changes
-from omnigraph.write.load.input import Sources, read_sources
 from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.load.outcome import Accepted, load_result, repeated_result
+from omnigraph.write.load.read_input import Sources, read_sources
 from omnigraph.write.load.rejects import Reject, count_codes, too_many, write_rejects
+from omnigraph.write.load.sifting import sift_values
 from omnigraph.write.load.skip_rounds import settle
 from omnigraph.write.mutation.operation import note_embedding, noted_commit
-from omnigraph.write.publish.driver import WriteOutcome, Writer, WriteTxn
-from omnigraph.write.publish.run_ids import RUN_ID, RunIdUnused, find_run
+from omnigraph.write.publish.driver import Writer, WriteTxn
+from omnigraph.write.publish.run_ids import RunAlreadyLoaded, require_first_run
 from omnigraph.write.rules.check import check_changes
 from omnigraph.write.rules.evaluation import Evaluation
-
-
-class RunAlreadyLoaded(Exception):
-    """Another load with the same run id has been published."""
-
-    def __init__(self, commit: Commit) -> None:
-        super().__init__(commit.id)
-        self.commit = commit
-
-
-def require_first_run(txn: WriteTxn, run_id: str | None) -> None:
-    """Stop when the branch has the commit of this run, and depend on that it gets none."""
-    if run_id is None:
-        return
-    done = find_run(txn.base.view, run_id)
-    if done is not None:
-        raise RunAlreadyLoaded(done)
-    txn.reads.claim(RunIdUnused(RUN_ID, run_id))
 
 
 @dataclass(slots=True)
@@ -70,12 +53,12 @@ class Load:
 
     def prepare(self, txn: WriteTxn) -> ChangeSet:
         """Decode and embed once for a schema, and fold by mode."""
-        require_first_run(txn, self.options.run_id)
+        require_first_run(txn.base, txn.reads, self.options.once)
         decoded = self._decode(txn)
         if self.options.on_error == "fail":
             self.batches = decoded
-            return load_changes(decoded, self.options.mode, txn)
-        settled = settle(decoded, self.options.mode, txn)
+            return load_changes(decoded, self.options.mode, txn.base, txn.reads)
+        settled = settle(decoded, self.options.mode, txn.base, txn.reads)
         self.batches = settled.batches
         sources = self._sources
         if sources is None:
@@ -100,12 +83,13 @@ class Load:
             )
         embedder = embedder_of(self.embedding)
         self._sources = read_sources(self.data)
-        if self.options.on_error == "fail":
-            self._decoded = self._embedded(self._sources.decode(catalog), embedder, txn)
-        else:
-            sifted = self._sources.sift(catalog, embedder)
-            self._decoded = [one.batch for one in sifted.batches]
+        fails = self.options.on_error == "fail"
+        sifted = self._sources.sift(catalog, strict=fails)
+        if not fails:
+            sifted = sift_values(sifted, embedder)
             self._early = list(self._sources.rejects(sifted.violations))
+        batches = [one.batch for one in sifted.batches]
+        self._decoded = self._embedded(batches, embedder, txn) if fails else batches
         self._decoded_for = catalog
         note_embedding(self.noted, embedder)
         return self._decoded
@@ -115,7 +99,7 @@ class Load:
     ) -> list[TypeBatch]:
         if any(lacks_vectors(batch.rows, batch.type) for batch in batches):
             # Vectors may cost money: rows that will be refused get none.
-            changes = load_changes(batches, self.options.mode, txn)
+            changes = load_changes(batches, self.options.mode, txn.base, txn.reads)
             check_changes(Evaluation(changes, txn.base, txn.reads), before_embedding=True)
         return [
             replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder)) for batch in batches
@@ -129,18 +113,14 @@ class Load:
     def run(self, writer: Writer, actor: str | None) -> LoadResult:
         """Publish it as one commit; an empty load is one, too."""
         options = self.options
-        self.noted["mode"] = options.mode
-        if options.run_id is not None:
-            self.noted[RUN_ID] = options.run_id
+        self.noted |= options.notes
         commit = noted_commit(actor, self.noted)
         self._name = commit.id
         try:
             written = writer.run(self.prepare, commit, even_if_empty=True, dry_run=options.dry_run)
         except RunAlreadyLoaded as done:
-            return LoadResult(
-                writer.branch, options.mode, {}, {}, done.commit, actor, repeats_run=True
-            )
-        return self._result(writer, actor, written)
+            return repeated_result(writer, actor, options, done.commit)
+        return load_result(writer, actor, options, written, self._accepted())
 
     def _list_rejects(self) -> None:
         """Before anything is published: a load whose rejects cannot be listed must not happen."""
@@ -149,27 +129,9 @@ class Load:
             return
         self._listed = write_rejects(directory, self._name, self.rejects)
 
-    def _result(self, writer: Writer, actor: str | None, written: WriteOutcome) -> LoadResult:
+    def _accepted(self) -> Accepted:
         if self.batches is None:
             raise AssertionError("a load is prepared before it is published")
-        counts = {
-            kind: {
-                batch.type.name: batch.rows.num_rows
-                for batch in self.batches
-                if batch.type.kind == kind
-            }
-            for kind in ("node", "edge")
-        }
-        return LoadResult(
-            writer.branch,
-            self.options.mode,
-            counts["node"],
-            counts["edge"],
-            written.commit,
-            actor,
-            writer.fork_from,
-            written.branch_created,
-            rejects=count_codes(self.rejects),
-            rejects_file=None if self._listed is None else str(self._listed),
-            is_dry_run=self.options.dry_run,
-        )
+        rows = {type_key(batch.type): batch.rows.num_rows for batch in self.batches}
+        listed = None if self._listed is None else str(self._listed)
+        return Accepted(rows, count_codes(self.rejects), listed)

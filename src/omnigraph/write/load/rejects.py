@@ -16,7 +16,7 @@ import pyarrow as pa
 
 from omnigraph.errors import BadRequest, Rule, ValidationError
 from omnigraph.write.load.ndjson.lines import NdjsonSource
-from omnigraph.write.rules.violations import SHOWN, SourceLocation, Violation
+from omnigraph.write.rules.violations import SHOWN, SourceLocation, Violation, report
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +110,15 @@ def count_codes(rejects: Iterable[Reject]) -> dict[str, int]:
 def too_many(limit: int, codes: Mapping[str, int], first: Sequence[Reject]) -> ValidationError:
     """What is said when more rows are wrong than may be left out."""
     total = sum(codes.values())
-    shown = [str(reject.as_violation()) for reject in first[:SHOWN]]
-    lines = [*shown, f"… and {total - len(shown)} more"] if total > len(shown) else shown
+    shown = [reject.as_violation() for reject in first[:SHOWN]]
+    summary = f"{total} rows are wrong, at most {limit} may be"
     return ValidationError(
-        "\n".join([*lines, f"{total} rows are wrong, at most {limit} may be; nothing was written"]),
+        report(list(map(str, shown)), total, summary),
         rule=first[0].code,
         details={
             "total": total,
             "max_rejects": limit,
             "codes": dict(codes),
-            "violations": [reject.as_violation().body() for reject in first[:SHOWN]],
+            "violations": [violation.body() for violation in shown],
         },
     )

@@ -1,13 +1,13 @@
 """Sifting: input told apart into rows that obey the rules of one row, and rejects.
 
 Owns what happens to a row that is wrong by itself, the same in this process and inside
-Spark tasks: it is left out, with the first thing that is wrong with it. Never looks at
-other rows or at the graph.
+Spark tasks: it is left out, with the first thing that is wrong with it; or nothing is loaded,
+and all that is wrong is told. Never looks at other rows or at the graph.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -18,16 +18,17 @@ from omnigraph.embed.fill import fill_vectors
 from omnigraph.embed.protocol import Embedder
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.write.change.type_batch import EntityType, TypeBatch
-from omnigraph.write.load.columns.frames import read_frame
+from omnigraph.write.load.columns.frames import read_frame, read_tables
 from omnigraph.write.load.columns.typed_rows import finish
-from omnigraph.write.load.ndjson.decode import are_utf8, read_lines
-from omnigraph.write.load.ndjson.envelopes import group_by_type
-from omnigraph.write.load.ndjson.line_errors import LineErrors, first_of_each
+from omnigraph.write.load.ndjson.envelopes import CHUNK, group_by_type
+from omnigraph.write.load.ndjson.exact import read_exact
+from omnigraph.write.load.ndjson.line_errors import LineErrors, first_of_each, raise_together
 from omnigraph.write.load.ndjson.lines import Lines, NdjsonSource
 from omnigraph.write.load.ndjson.locate import LinePlaces
+from omnigraph.write.load.ndjson.typed_lines import read_bulk
 from omnigraph.write.load.source_map import ChosenPlaces, NumberedPlaces
 from omnigraph.write.rules.row_rules import check_required, check_values
-from omnigraph.write.rules.violations import Violation, Violations
+from omnigraph.write.rules.violations import SHOWN, Violation, Violations, raise_unplaced
 
 Numbers = npt.NDArray[np.int64]
 EVERY = 1 << 62
@@ -50,97 +51,151 @@ class CheckedRows:
 
 
 def sift_lines(
-    sources: Sequence[NdjsonSource], catalog: Catalog, embedder: Embedder
+    sources: Sequence[NdjsonSource], catalog: Catalog, *, strict: bool = False
 ) -> CheckedRows:
-    """Sift NDJSON; lines are numbered within their source."""
+    """The lines that can be read, one batch for each type by its key; numbered by source.
+
+    With ``strict`` one ValidationError is raised for all that is wrong. A line that is too large
+    is always refused.
+    """
     lines = Lines(sources)
     where = lines.where()
-    heads = LineErrors(where, EVERY)
-    groups = group_by_type(lines.texts, catalog, is_utf8=are_utf8(sources), problems=heads)
-    rejected = first_of_each([heads])
-    batches: list[SiftedBatch] = []
-    late: list[Violation] = []
+    shown = SHOWN if strict else EVERY
+    every = [LineErrors(where, shown)]
+    groups = group_by_type(lines.texts, catalog, is_utf8=_are_utf8(sources), problems=every[0])
+    read: list[tuple[EntityType, pa.Table | None, Numbers]] = []
     for type_, ordinals in groups:
-        table, kept, wrong = _read(type_, lines, ordinals)
-        rejected |= wrong
+        every.append(LineErrors(where, shown))
+        table = _read_lines(type_, lines.select(ordinals), ordinals, every[-1])
+        read.append((type_, table, ordinals))
+    if strict:
+        raise_together(every)
+    wrong = first_of_each(every)
+    batches = []
+    for type_, table, ordinals in read:
         if table is None:
-            continue
-        places = LinePlaces(where, kept, of_edges=type_.kind == "edge")
-        sifted = sift_rows(finish(type_, table, places), places.numbers, embedder)
-        batches += sifted.batches
-        late += sifted.violations
-    return CheckedRows(batches, in_order([*rejected.values(), *late]))
+            ordinals = ordinals[~np.isin(ordinals, list(wrong))]  # noqa: PLW2901 - what is left
+            table = _read_again(type_, lines, ordinals)  # noqa: PLW2901
+        if table is not None:
+            places = LinePlaces(where, ordinals, of_edges=type_.kind == "edge")
+            batches.append(SiftedBatch(finish(type_, table, places), places.numbers))
+    return CheckedRows(batches, in_order(wrong.values()))
 
 
-def _read(
-    type_: EntityType, lines: Lines, ordinals: Numbers
-) -> tuple[pa.Table | None, Numbers, dict[int, Violation]]:
-    """The columns of the lines that can be read, their ordinals, and what is wrong with others."""
-    problems = LineErrors(lines.where(), EVERY)
-    table = read_lines(type_, lines.select(ordinals), ordinals, problems)
-    if table is not None:
-        return table, ordinals, {}
-    wrong = first_of_each([problems])
-    kept = ordinals[~np.isin(ordinals, np.fromiter(wrong, dtype=np.int64, count=len(wrong)))]
-    if not len(kept):
-        return None, kept, wrong
-    again = LineErrors(lines.where(), EVERY)
-    table = read_lines(type_, lines.select(kept), kept, again)
+def _read_again(type_: EntityType, lines: Lines, ordinals: Numbers) -> pa.Table | None:
+    """The columns of lines without problems; None if there are no lines."""
+    if not len(ordinals):
+        return None
+    table = _read_lines(type_, lines.select(ordinals), ordinals, LineErrors(lines.where(), EVERY))
     if table is None:
         raise AssertionError("a line without problems has one when it is read again")
-    return table, kept, wrong
+    return table
+
+
+def _read_lines(
+    type_: EntityType, lines: list[bytes], ordinals: np.ndarray, problems: LineErrors
+) -> pa.Table | None:
+    """The columns of lines whose type is known, or None if some of them have problems."""
+    table = read_bulk(type_, lines)
+    if table is not None:
+        return table
+    # Mostly one line is wrong: the chunks without it are quick to read again.
+    parts = []
+    for start in range(0, len(lines), CHUNK):
+        some = lines[start : start + CHUNK]
+        part = read_bulk(type_, some) if len(lines) > CHUNK else None
+        if part is None:
+            part = read_exact(type_, some, ordinals[start : start + CHUNK].tolist(), problems)
+        if part is not None:
+            parts.append(part)
+    return None if problems.total else pa.concat_tables(parts)
+
+
+def _are_utf8(sources: Sequence[NdjsonSource]) -> bool:
+    """Whether all of the text is right by itself, so that no line need be looked at for it."""
+    return all(map(_is_utf8, sources))
+
+
+def _is_utf8(source: NdjsonSource) -> bool:
+    if source.data.isascii():
+        return True
+    try:
+        source.data.decode()
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def sift_frames(frames: Mapping[str, object], catalog: Catalog, *, strict: bool) -> CheckedRows:
+    """The rows of frames that can be read, one batch for each type by its key.
+
+    With ``strict`` one ValidationError is raised for all that is wrong.
+    """
+    sifted, wrong = CheckedRows(), Violations()
+    for name, type_, table, is_pandas in read_tables(frames, catalog):
+        told = wrong if strict else None
+        found = sift_table(name, type_, table, is_pandas=is_pandas, told=told)
+        sifted.batches.extend(found.batches)
+        sifted.violations.extend(found.violations)
+    wrong.raise_if_any()
+    return sifted
 
 
 def sift_table(
     name: str,
     type_: EntityType,
     table: pa.Table,
-    embedder: Embedder,
     *,
     numbers: Numbers | None = None,
     is_pandas: bool = False,
+    told: Violations | None = None,
 ) -> CheckedRows:
-    """Sift the rows of a table; what is wrong with all of them is raised.
+    """The rows of a table that can be read; what is wrong with all of them is raised.
 
-    ``numbers`` are what the rows are known by, counted from 0, if not by their position.
+    ``numbers`` are what the rows are known by, counted from 0, if not by their position. With
+    ``told`` nothing is left out: everything that is wrong is added to it.
     """
     rows = np.arange(table.num_rows, dtype=np.int64)
     known = rows if numbers is None else numbers
     violations: list[Violation] = []
     # What can be told of a row depends on its other columns, so it takes more than one look.
     while True:
-        found = Violations(EVERY)
+        found = Violations(EVERY) if told is None else told
         places = NumberedPlaces(name, known[rows])
         some = table if len(rows) == table.num_rows else table.take(pa.array(rows))
         columns = read_frame(type_, name, some, found, places, is_pandas=is_pandas)
         if columns is not None:
-            break
-        if unplaced := found.unplaced():
-            fatal = Violations()
-            fatal.add_all(len(unplaced), unplaced)
-            fatal.raise_if_any()
+            batch = finish(type_, columns, places)
+            return CheckedRows([SiftedBatch(batch, known[rows] + 1)], in_order(violations))
+        if told is not None:
+            return CheckedRows()
+        raise_unplaced(found.kept)
         wrong = _first_of_each_row(found.kept)
         violations += wrong.values()
         rows = np.delete(rows, list(wrong))
         if not len(rows):
             # Not as if there had been none: a table without rows says something, this does not.
             return CheckedRows([], in_order(violations))
-    sifted = sift_rows(finish(type_, columns, places), known[rows] + 1, embedder)
-    return CheckedRows(sifted.batches, in_order([*violations, *sifted.violations]))
 
 
-def sift_rows(batch: TypeBatch, lines: Numbers, embedder: Embedder) -> CheckedRows:
+def sift_values(sifted: CheckedRows, embedder: Embedder) -> CheckedRows:
     """Fill vectors, then leave out the rows whose values break a rule."""
-    batch = replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder))
-    found = Violations(EVERY)
-    check_required(batch.type, batch.rows, found, batch.places)
-    check_values(batch.type, batch.rows, found, batch.places)
-    if not found:
-        return CheckedRows([SiftedBatch(batch, lines)])
-    wrong = _first_of_each_row(found.kept)
-    kept = np.delete(np.arange(batch.rows.num_rows, dtype=np.int64), list(wrong))
-    rest = [SiftedBatch(chosen(batch, kept), lines[kept])] if len(kept) else []
-    return CheckedRows(rest, list(wrong.values()))
+    batches: list[SiftedBatch] = []
+    violations = list(sifted.violations)
+    for one in sifted.batches:
+        batch = replace(one.batch, rows=fill_vectors(one.batch.rows, one.batch.type, embedder))
+        found = Violations(EVERY)
+        check_required(batch.type, batch.rows, found, batch.places)
+        check_values(batch.type, batch.rows, found, batch.places)
+        if not found:
+            batches.append(SiftedBatch(batch, one.lines))
+            continue
+        wrong = _first_of_each_row(found.kept)
+        violations += wrong.values()
+        kept = np.delete(np.arange(batch.rows.num_rows, dtype=np.int64), list(wrong))
+        if len(kept):
+            batches.append(SiftedBatch(chosen(batch, kept), one.lines[kept]))
+    return CheckedRows(batches, in_order(violations))
 
 
 def chosen(batch: TypeBatch, rows: Numbers) -> TypeBatch:

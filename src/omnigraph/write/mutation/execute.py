@@ -25,6 +25,7 @@ from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
 from omnigraph.write.change.change_set import (
     ChangeSet,
     TypeChange,
+    last_of_each_id,
     located_columns,
     no_located,
     without,
@@ -81,7 +82,9 @@ class _Pending:
 
     def put(self, rows: pa.Table, *, fresh: bool) -> None:
         """Rows that are inserted or replaced; the last of one id stays."""
-        self.rows = pa.concat_tables([without(self.rows, rows.column("id")), rows])
+        together = pa.concat_tables([self.rows, rows])
+        kept = last_of_each_id(together)
+        self.rows = together if kept is None else together.take(pa.array(kept))
         marks = pa.array([fresh] * rows.num_rows)
         self.batches.append(TypeBatch(self.type, rows, marks))
 

@@ -1,42 +1,66 @@
-"""Runs: loads that may be repeated and happen once.
+"""Run ids: loads that may be repeated and happen once.
 
-Owns finding the commit of a run by the name its caller gave it, and the claim that there is
-none yet. The name stands in the commit itself, so that the two cannot come apart.
+Owns that a load whose commit the branch has is not done again, and the claim that it still has
+none. What tells a load apart stands in the commit itself, so that the two cannot come apart.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.entries import Commit
 from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.read_set import ReadSet
 
 RUN_ID = "run_id"
 
 
-def find_run(view: BranchState, run_id: str) -> Commit | None:
-    """The commit that a run has made, if the branch shows it."""
-    return find_marked(view, RUN_ID, run_id)
+class Once(Protocol):
+    """What tells a load apart from all others."""
+
+    def find(self, view: BranchState) -> Commit | None:
+        """The commit that shows that it was done, if the branch has one."""
 
 
-def find_marked(view: BranchState, member: str, value: Any) -> Commit | None:
-    """The newest commit whose metadata has this value, if the branch shows one."""
-    commits = commits_of(view)
-    return next((commit for commit in commits if commit.metadata.get(member) == value), None)
+@dataclass(frozen=True, slots=True)
+class RunId:
+    """The name that a caller gave to a load."""
+
+    name: str
+
+    def find(self, view: BranchState) -> Commit | None:
+        """The newest commit of this name."""
+        commits = commits_of(view)
+        return next((one for one in commits if one.metadata.get(RUN_ID) == self.name), None)
+
+
+class RunAlreadyLoaded(Exception):
+    """The branch has the commit of this load."""
+
+    def __init__(self, commit: Commit) -> None:
+        super().__init__(commit.id)
+        self.commit = commit
 
 
 @dataclass(frozen=True, slots=True)
 class RunIdUnused:
-    """The claim that nobody has made the commit of a run: part of a read set."""
+    """The claim that nobody has made the commit of a load: part of a read set."""
 
-    member: str
-    value: Any
+    load: Once
     type_key: str = "commit"
 
     def holds(self, before: Base, after: Base) -> bool:
         """Whether none of the commits since then is it."""
-        return before.head == after.head or (
-            find_marked(after.view, self.member, self.value) is None
-        )
+        return before.head == after.head or self.load.find(after.view) is None
+
+
+def require_first_run(base: Base, reads: ReadSet, loads: Iterable[Once]) -> None:
+    """Stop when the branch has the commit of a load, and depend on that it gets none."""
+    for load in loads:
+        done = load.find(base.view)
+        if done is not None:
+            raise RunAlreadyLoaded(done)
+        reads.claim(RunIdUnused(load))

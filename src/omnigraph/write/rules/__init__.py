@@ -1,1 +1,1 @@
-"""What rows must obey, alone and together, and what is said of those that do not."""
+"""The rules of a schema: what one row must obey by itself, and what rows must obey together."""

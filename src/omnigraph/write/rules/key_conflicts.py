@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from itertools import islice
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import KeyConflict
-from omnigraph.write.change.change_set import TypeChange
-from omnigraph.write.rules.violations import SHOWN, SourceMap
+from omnigraph.write.change.change_set import Rows, TypeChange, repeated_rows
+from omnigraph.write.rules.violations import SHOWN, SourceMap, Violation, report
 
 TWICE, EXISTS = "is there twice in the input for", "exists already in"
 
@@ -32,13 +31,17 @@ class KeyClash:
 
     change: TypeChange
     ids: pa.Array
-    rows: np.ndarray[Any, np.dtype[Any]]
+    rows: Rows
     places: SourceMap
     problem: str
 
-    def text(self, row: int) -> str:
-        """What is said about one of the rows."""
-        return key_text(self.ids[row].as_py(), self.problem, self.change.type.name)
+    def violations(self) -> Iterator[Violation]:
+        """What is said about each of the rows."""
+        for row in self.rows.tolist():
+            id_ = self.ids[row].as_py()
+            text = key_text(id_, self.problem, self.change.type.name)
+            place = self.places.place(row, "id")
+            yield Violation("key_conflict", text, self.change.type_key, "id", id_, place)
 
 
 def check_keys(change: TypeChange) -> None:
@@ -52,7 +55,7 @@ def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
     if change.refuses_repeats:
         for batch in change.batches:
             ids = batch.rows.column("id").combine_chunks()
-            rows = _repeats(ids)
+            rows, _ = repeated_rows(ids)
             if len(rows):
                 yield KeyClash(change, ids, rows, batch.places, TWICE)
     if change.refuses_existing and change.existing.num_rows:
@@ -62,39 +65,17 @@ def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
             yield KeyClash(change, change.ids, rows, change.places, EXISTS)
 
 
-def _repeats(ids: pa.Array) -> np.ndarray[Any, np.dtype[np.int64]]:
-    """The rows whose id an earlier row has."""
-    codes = ids.dictionary_encode().indices.to_numpy(zero_copy_only=False)
-    _, firsts = np.unique(codes, return_index=True)
-    return np.setdiff1d(np.arange(len(codes)), firsts)
-
-
 def _refuse(clash: KeyClash) -> None:
-    conflicts = []
-    lines = []
-    rows = clash.rows
-    for row in rows[:SHOWN].tolist():
-        place = clash.places.place(row, "id")
-        text = clash.text(row)
-        lines.append(text if place is None else f"{place}: {text}")
-        conflicts.append(
-            {
-                "entity_id": clash.ids[row].as_py(),
-                "source": place.source if place else None,
-                "line": place.line if place else None,
-                "column": place.column if place else None,
-            }
-        )
-    if len(rows) > len(lines):
-        lines.append(f"… and {len(rows) - len(lines)} more")
-    if len(rows) > 1:
-        lines.append(f"{len(rows)} ids conflict; nothing was written")
+    total = len(clash.rows)
+    found = list(islice(clash.violations(), SHOWN))
+    summary = f"{total} ids conflict" if total > 1 else None
+    members = ("entity_id", "source", "line", "column")
     raise KeyConflict(
-        "\n".join(lines),
+        report(list(map(str, found)), total, summary),
         details={
             "type_key": clash.change.type_key,
-            "entity_id": conflicts[0]["entity_id"],
-            "total": len(rows),
-            "conflicts": conflicts,
+            "entity_id": found[0].entity_id,
+            "total": total,
+            "conflicts": [{name: one.body()[name] for name in members} for one in found],
         },
     )

@@ -1,38 +1,31 @@
 """Uniqueness: no two rows of a type share a key or a `@unique` tuple.
 
-Owns the three passes: inside one batch of input, over the final image of the
-write, and against the stored rows it does not touch. A row with a null member
-is exempt.
+Owns the rows that repeat a tuple and those that meet one somebody else holds, and the check of
+a change set in three passes: inside one batch of input, over the final image of the write, and
+against the stored rows it does not touch. A row with a null member is exempt.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import NodeType
-from omnigraph.lang.types import Scalar
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
-from omnigraph.write.change.change_set import TypeChange, without
-from omnigraph.write.change.row_ids import canonical_texts
-from omnigraph.write.change.type_batch import EntityType, type_key
+from omnigraph.write.change.change_set import Rows, TypeChange, repeated_rows
+from omnigraph.write.change.row_ids import key_texts, member_texts
+from omnigraph.write.change.type_batch import SPELLED, EntityType, type_key
+from omnigraph.write.publish.read_set import BaseQuery
 from omnigraph.write.rules.evaluation import Evaluation
+from omnigraph.write.rules.key_finder import AT, HOLDER, KeyFinder, StoredKeys
 from omnigraph.write.rules.violations import SourceMap, Violation, Violations
 
-# No property can have such a name.
-_FIRST, _OTHER, _HOLDER = "@first", "@other", "@holder"
 # Lance cannot evaluate an Arrow expression about columns of these types.
 _UNPUSHABLE = (pa.uint32(), pa.uint64())
-
-
-def check_uniqueness(change: TypeChange, trial: Evaluation) -> None:
-    """The key first, then each `@unique`."""
-    for rule in constraints_of(change.type):
-        _check(change, rule, trial)
 
 
 def constraints_of(type_: EntityType) -> list[Constraint]:
@@ -50,90 +43,70 @@ class Constraint:
     members: tuple[str, ...]
     is_key: bool
 
-    def tuples(self, rows: pa.Table) -> pa.Table:
-        """The tuples of rows by member, as texts that are equal only for equal values."""
-        columns = {
-            member: canonical_texts(rows.column(member), self._scalar(member))
-            for member in self.members
-        }
-        return pa.table(columns)
+    def keys(self, rows: pa.Table) -> pa.Array:
+        """The tuples of rows, each as one text; null where a member is."""
+        return key_texts(self.type, self.members, rows)
 
-    def _scalar(self, member: str) -> Scalar:
-        property_ = self.type.properties.get(member)
-        return property_.type.scalar if property_ is not None else Scalar.STRING
+    def texts(self, rows: pa.Table, holders: Sequence[str]) -> list[str]:
+        """What is said about rows whose tuples these others hold."""
+        if not rows.num_rows:
+            return []
+        values = [member_texts(self.type, name, rows).to_pylist() for name in self.members]
+        ids = rows.column("id").to_pylist()
+        return list(map(self._text, zip(*values, strict=True), holders, ids))
 
-    def violation(
-        self, values: Sequence[str], holders: tuple[str, str], places: SourceMap, row: int
-    ) -> Violation:
-        """Two ids hold one tuple; ``row`` is the input row of the second."""
-        return Violation(
-            "unique",
-            self.text(values, holders),
-            type_key=type_key(self.type),
-            property=self.members[0],
-            entity_id=holders[1],
-            place=places.place(row, _spelled(self.members[0])),
-        )
-
-    def text(self, values: Sequence[str], holders: tuple[str, str]) -> str:
-        """What is said about two ids that hold one tuple."""
+    def _text(self, values: Sequence[str], first: str, second: str) -> str:
         several = len(self.members) > 1
         named = f"({', '.join(self.members)})" if several else self.members[0]
         shown = f"({', '.join(values)})" if several else values[0]
-        first, second = holders
         return (
             f"@unique violation on {self.type.name}.{named}: value '{shown}' held by "
             f"'{first}' and '{second}'"
         )
 
 
-def _spelled(member: str) -> str:
-    """How input rows spell a column."""
-    return {"src": "from", "dst": "to"}.get(member, member)
-
-
-def _check(change: TypeChange, rule: Constraint, trial: Evaluation) -> None:
-    violations = trial.violations
-    before = violations.total
-    for batch in change.batches:
-        repeated(rule, batch.rows, batch.places, violations)
-    if violations.total == before and len(change.batches) > 1:
-        repeated(rule, change.rows, change.places, violations)
-    if violations.total == before and not rule.is_key and not change.replaces_all:
-        _stored(rule, change, trial)
-
-
 def repeated(rule: Constraint, rows: pa.Table, places: SourceMap, violations: Violations) -> None:
     """Two of these rows share a tuple."""
     if rows.num_rows < 2:
         return
-    tuples = rule.tuples(rows).append_column(_FIRST, _numbers(rows.num_rows))
-    tuples = tuples.drop_null()
-    grouped = tuples.group_by(list(rule.members), use_threads=False).aggregate(
-        [(_FIRST, "min"), (_FIRST, "count")]
-    )
-    crowded = grouped.filter(pc.greater(grouped.column(f"{_FIRST}_count"), 1))
-    if not crowded.num_rows:
+    again, firsts = repeated_rows(rule.keys(rows))
+    holders = rows.column("id").take(pa.array(firsts[: violations.room]))
+    _report(rule, rows, again, holders, places=places, violations=violations)
+
+
+def held_by_others(
+    rule: Constraint, rows: pa.Table, others: KeyFinder, places: SourceMap, violations: Violations
+) -> None:
+    """One of these rows has a tuple that somebody else holds."""
+    clashes = others.find(rule.keys(rows))
+    at, holders = clashes.column(AT).to_numpy(), clashes.column(HOLDER)
+    _report(rule, rows, at, holders, places=places, violations=violations)
+
+
+def _report(
+    rule: Constraint,
+    rows: pa.Table,
+    wrong: Rows,
+    holders: pa.ChunkedArray,
+    *,
+    places: SourceMap,
+    violations: Violations,
+) -> None:
+    if not len(wrong):
         return
-    count = pc.sum(crowded.column(f"{_FIRST}_count")).as_py() - crowded.num_rows
-    violations.add_all(count, _repetitions(rule, rows, tuples, crowded, places))
-
-
-def _repetitions(
-    rule: Constraint, rows: pa.Table, tuples: pa.Table, crowded: pa.Table, places: SourceMap
-) -> Iterator[Violation]:
-    """Each row that repeats the tuple of an earlier one, in the order of the rows."""
-    members = list(rule.members)
-    firsts = crowded.select([*members, f"{_FIRST}_min"])
-    joined = tuples.rename_columns([*members, _OTHER]).join(firsts, members, join_type="inner")
-    later = joined.filter(pc.greater(joined.column(_OTHER), joined.column(f"{_FIRST}_min")))
-    later = later.sort_by(_OTHER)
-    ids = rows.column("id")
-    for batch in later.to_batches(max_chunksize=128):
-        for found in batch.to_pylist():
-            row, first = found[_OTHER], found[f"{_FIRST}_min"]
-            holders = (ids[first].as_py(), ids[row].as_py())
-            yield rule.violation([found[name] for name in members], holders, places, row)
+    shown = wrong[: violations.room]
+    some = rows.select(list(dict.fromkeys(("id", *rule.members)))).take(pa.array(shown))
+    texts = rule.texts(some, holders.slice(0, len(shown)).to_pylist())
+    member = rule.members[0]
+    key, spelled = type_key(rule.type), SPELLED.get(member, member)
+    ids = some.column("id").to_pylist()
+    violations.add_all(
+        len(wrong),
+        (
+            Violation("unique", text, key, member, id_, places.place(row, spelled))
+            for row, text, id_ in zip(shown.tolist(), texts, ids, strict=True)
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,40 +150,44 @@ class HoldingTuples:
 
     def select(self, rows: pa.Table) -> pa.Table:
         """Of some rows, those whose tuple is one of these."""
-        members = list(self.rule.members)
-        wanted = self.rule.tuples(self.typed).group_by(members).aggregate([])
-        numbered = self.rule.tuples(rows).append_column(_FIRST, _numbers(rows.num_rows))
-        hits = numbered.drop_null().join(wanted, members, join_type="inner").column(_FIRST)
-        return rows.take(hits.combine_chunks().sort())
+        wanted = self.rule.keys(self.typed)
+        return rows.filter(pc.is_in(self.rule.keys(rows), value_set=wanted, skip_nulls=True))
 
 
-def _stored(rule: Constraint, change: TypeChange, trial: Evaluation) -> None:
-    """A stored row that the write leaves alone has the tuple already."""
-    members = list(rule.members)
-    typed = change.rows.select(members).drop_null()
+def stored_tuples(
+    rule: Constraint,
+    rows: pa.Table,
+    ask: Callable[[BaseQuery], pa.Table],
+    *gone: pa.Array | pa.ChunkedArray,
+) -> StoredKeys | None:
+    """The stored rows that may have a tuple of these rows; None if these have none."""
+    typed = rows.select(list(rule.members)).drop_null()
     if not typed.num_rows:
-        return
-    found = trial.ask(change.type_key, HoldingTuples(rule, typed))
-    left = without(without(found, change.ids), change.deleted.column("id"))
-    if not left.num_rows:
-        return
-    written = rule.tuples(change.rows).append_column(_OTHER, _numbers(change.rows.num_rows))
-    stored = rule.tuples(left).append_column(_HOLDER, left.column("id"))
-    clashes = written.drop_null().join(stored, members, join_type="inner").sort_by(_OTHER)
-    ids = change.rows.column("id")
-    trial.violations.add_all(
-        clashes.num_rows,
-        (
-            rule.violation(
-                [clash[name] for name in members],
-                (clash[_HOLDER], ids[clash[_OTHER]].as_py()),
-                change.places,
-                clash[_OTHER],
-            )
-            for clash in clashes.slice(0, trial.violations.room).to_pylist()
-        ),
-    )
+        return None
+    return StoredKeys(ask, lambda _: HoldingTuples(rule, typed), rule.keys, gone)
 
 
-def _numbers(count: int) -> pa.Array:
-    return pa.array(range(count), pa.int64())
+def check_uniqueness(change: TypeChange, trial: Evaluation) -> None:
+    """The key first, then each `@unique`."""
+    for rule in constraints_of(change.type):
+        _check(change, rule, trial)
+
+
+def _check(change: TypeChange, rule: Constraint, trial: Evaluation) -> None:
+    violations = trial.violations
+    before = violations.total
+    for batch in change.batches:
+        repeated(rule, batch.rows, batch.places, violations)
+    if violations.total == before and len(change.batches) > 1:
+        repeated(rule, change.rows, change.places, violations)
+    if violations.total == before and not rule.is_key and not change.replaces_all:
+        # A stored row that the write leaves alone may have the tuple already.
+        stored = stored_tuples(
+            rule,
+            change.rows,
+            lambda question: trial.ask(change.type_key, question),
+            change.ids,
+            change.deleted.column("id"),
+        )
+        if stored is not None:
+            held_by_others(rule, change.rows, stored, change.places, violations)

@@ -6,7 +6,7 @@ and the one error they become. Never decides what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -119,14 +119,21 @@ class Violations:
             },
         )
 
-    def unplaced(self) -> list[Violation]:
-        """Those of the kept ones that no row of the input is to blame for."""
-        return [found for found in self.kept if found.place is None or found.place.row is None]
-
     def _report(self) -> str:
-        if self.total == 1:
-            return str(self.kept[0])
-        lines = [str(violation) for violation in self.kept]
-        if self.total > len(lines):
-            lines.append(f"… and {self.total - len(lines)} more")
-        return "\n".join([*lines, f"{self.total} problems; nothing was written"])
+        several = f"{self.total} problems" if self.total > 1 else None
+        return report(list(map(str, self.kept)), self.total, several)
+
+
+def raise_unplaced(found: Iterable[Violation]) -> None:
+    """One error for what no row of the input is to blame for, if there is any."""
+    unplaced = [one for one in found if one.place is None or one.place.row is None]
+    violations = Violations()
+    violations.add_all(len(unplaced), unplaced)
+    violations.raise_if_any()
+
+
+def report(shown: Sequence[str], total: int, summary: str | None) -> str:
+    """The text of an error about many things: the first, how many more, and what it comes to."""
+    more = [f"… and {total - len(shown)} more"] if total > len(shown) else []
+    end = [] if summary is None else [f"{summary}; nothing was written"]
+    return "\n".join([*shown, *more, *end])

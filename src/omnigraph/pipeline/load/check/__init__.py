@@ -1,1 +1,1 @@
-"""Checking a load on Spark: the rules that look at many rows, as tasks."""
+"""Checking on Spark: the rules about several rows, asked of rows that are staged."""

@@ -10,12 +10,14 @@ from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.pipeline.load.check.key_columns import fragments_of
 from omnigraph.pipeline.load.check.key_index import KeyIndex, open_part
 from omnigraph.pipeline.load.check.violations import SCHEMA
-from omnigraph.write.rules.references import cardinality_text
+from omnigraph.write.rules.cardinality import cardinality_text, miscounted
+from omnigraph.write.rules.endpoints import missing_ends
+from omnigraph.write.rules.key_finder import HeldKeys
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class CardinalityErrors:
     strays: pa.Table
 
 
-def miscounted(
+def wrong_degrees(
     edge: EdgeType,
     sources: KeyIndex,
     stored: Sequence[str],
@@ -41,46 +43,48 @@ def miscounted(
     ``nodes`` are asked which sources will be there at all, where not all will. The fragments
     ``staged`` tell which sources the input names.
     """
-    wrong = []
-    listed = [sources.area.read_table(name) for name in stored]
-    more = (
-        pa.concat_tables(listed).group_by("text").aggregate([("count_all", "sum")])
-        if listed
-        else None
-    )
+    more = _counted(sources, stored)
+    wrong = [_NOBODY]
     for part in sources.parts:
-        keys = open_part(sources.area, part).keys
-        counts = keys.column("count").to_numpy().copy()
-        if more is not None:
-            at = open_part(sources.area, part).index.find(more.column("text").combine_chunks())
-            hit = at >= 0
-            np.add.at(counts, at[hit], more.column("count_all_sum").to_numpy()[hit])
-        bad = counts < edge.min_out
-        if edge.max_out is not None:
-            bad |= counts > edge.max_out
-        found = keys.filter(pa.array(bad)).append_column("edges", pa.array(counts[bad]))
-        if nodes is not None and found.num_rows:
-            texts = found.column("text").combine_chunks()
-            there = np.zeros(len(texts), dtype=bool)
-            for directory in nodes:
-                there |= directory.has(texts)
-            found = found.filter(pa.array(there))
+        one = KeyIndex(sources.area, (part,))
+        # Its keys are one piece: that is how they were written.
+        texts = open_part(sources.area, part).keys.column("text").combine_chunks()
+        found = miscounted(edge, texts, [one, more])
+        names = found.column("src").combine_chunks()
+        found = found.append_column("address", one.find(names).column("address"))
+        if nodes is not None:
+            found = found.filter(pa.array(~missing_ends(names, nodes)))
         wrong.append(found)
     every = pa.concat_tables(wrong)
     if not every.num_rows:
         return None
-    texts = every.column("text").to_pylist()
+    texts = every.column("src").to_pylist()
     said = map(cardinality_text, [edge] * len(texts), texts, every.column("edges").to_pylist())
     every = every.append_column("message", pa.array(said, pa.string()))
-    is_named = pc.is_in(every.column("fragment"), pa.array(sorted(staged), pa.int32()))
-    strays = every.filter(pc.invert(is_named))
+    is_named = np.isin(fragments_of(every.column("address").to_numpy()), list(staged))
+    strays = every.filter(pa.array(~is_named))
     return CardinalityErrors(
-        every.filter(is_named),
+        every.filter(pa.array(is_named)),
         pa.table(
             {
                 "address": pa.array(np.zeros(strays.num_rows, dtype=np.uint64)),
                 "message": strays.column("message"),
-                "entity": strays.column("text"),
+                "entity": strays.column("src"),
             }
         ).cast(SCHEMA),
+    )
+
+
+_NOBODY = pa.schema(
+    [("src", pa.large_string()), ("edges", pa.int64()), ("address", pa.uint64())]
+).empty_table()
+
+
+def _counted(sources: KeyIndex, stored: Sequence[str]) -> HeldKeys:
+    """What tasks have counted of the stored edges, put together."""
+    tables = [sources.area.read_table(name) for name in stored]
+    columns = pa.schema([("text", pa.large_string()), ("count_all", pa.int64())])
+    counted = pa.concat_tables([columns.empty_table(), *tables])
+    return HeldKeys(
+        counted.column("text").combine_chunks(), weights=counted.column("count_all").to_numpy()
     )

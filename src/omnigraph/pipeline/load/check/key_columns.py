@@ -1,48 +1,37 @@
-"""Key columns: the texts that rules compare, read from fragments of a table.
+"""Key columns: what rules compare, read from fragments of a table.
 
-Owns which columns make a key and how it is written as one text. Rows that have been left out
+Owns reading them batch by batch with the address of every row. Rows that have been left out
 are no part of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from omnigraph.lang.types import Scalar
 from omnigraph.storage.tables.fragments import FragmentPart, stream_parts
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
-from omnigraph.write.change.row_ids import canonical_texts, joined_texts
-from omnigraph.write.change.type_batch import EntityType
 
 Rows = npt.NDArray[np.int64]
+Addresses = npt.NDArray[np.uint64]
 _ROW_BITS = np.uint64(32)
-
-
-@dataclass(frozen=True, slots=True)
-class KeyPositions:
-    """Rows of a table by address: the number of the fragment, and the row in it."""
-
-    fragments: npt.NDArray[np.int32]
-    rows: npt.NDArray[np.int32]
 
 
 @dataclass(frozen=True, slots=True)
 class KeySource:
     """Where keys are read: some fragments of a table, without the rows left out of them.
 
-    ``left_out`` has the rows by the number of their fragment. Rows without weight are found
-    and not counted.
+    ``left_out`` has the addresses of those rows in order. Rows without weight are found and not
+    counted.
     """
 
     table: Table
     parts: tuple[FragmentPart, ...]
-    left_out: Mapping[int, Rows] = field(default_factory=dict)
+    left_out: Addresses = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
     weight: int = 1
 
     @property
@@ -53,46 +42,33 @@ class KeySource:
     def each(self) -> Iterator[KeySource]:
         """The same source, fragment by fragment."""
         for part in self.parts:
-            kept = {n: rows for n, rows in self.left_out.items() if n == part.number}
-            yield KeySource(self.table, (part,), kept)
+            own = fragments_of(self.left_out) == part.number
+            yield KeySource(self.table, (part,), self.left_out[own])
 
     def read(self, columns: tuple[str, ...], *, with_row_id: bool = False) -> Iterator[pa.Table]:
         """Columns, batch by batch, with the address of every row."""
         extra = (ROW_ADDRESS, ROW_ID) if with_row_id else (ROW_ADDRESS,)
         for batch in stream_parts(self.table, (*columns, *extra), self.parts):
             table = pa.Table.from_batches([batch])
-            yield table.filter(self._kept(table)) if self.left_out else table
+            if len(self.left_out):
+                table = table.filter(pa.array(~self.leaves_out(table.column(ROW_ADDRESS))))
+            yield table
 
-    def _kept(self, table: pa.Table) -> pa.Array:
-        places = places_of(table.column(ROW_ADDRESS))
-        kept = np.ones(table.num_rows, dtype=bool)
-        for fragment, rows in self.left_out.items():
-            kept &= ~((places.fragments == fragment) & np.isin(places.rows, rows))
-        return pa.array(kept)
-
-
-def places_of(addresses: pa.ChunkedArray) -> KeyPositions:
-    """The fragment and the row that addresses mean."""
-    numbers = addresses.to_numpy().astype(np.uint64)
-    return KeyPositions(
-        (numbers >> _ROW_BITS).astype(np.int32),
-        (numbers & np.uint64(0xFFFFFFFF)).astype(np.int32),
-    )
+    def leaves_out(self, addresses: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+        """Which rows are none of the source's any more."""
+        wanted = addresses.to_numpy().astype(np.uint64)
+        if not len(self.left_out):
+            return np.zeros(len(wanted), dtype=bool)
+        places = np.searchsorted(self.left_out, wanted).clip(max=len(self.left_out) - 1)
+        marks: npt.NDArray[np.bool_] = self.left_out[places] == wanted
+        return marks
 
 
-def key_texts(type_: EntityType, members: tuple[str, ...], rows: pa.Table) -> pa.Array:
-    """The keys of rows as texts, equal only for equal keys; null where a member is null."""
-    return joined_texts([member_texts(type_, member, rows) for member in members])
+def fragments_of(addresses: Addresses) -> npt.NDArray[np.int32]:
+    """The numbers of the fragments that rows lie in."""
+    return (addresses >> _ROW_BITS).astype(np.int32)
 
 
-def member_texts(type_: EntityType, member: str, rows: pa.Table) -> pa.Array:
-    """The values of one member as texts."""
-    property_ = type_.properties.get(member)
-    scalar = property_.type.scalar if property_ is not None else Scalar.STRING
-    return _combined(canonical_texts(rows.column(member), scalar))
-
-
-def _combined(column: pa.ChunkedArray) -> pa.Array:
-    if column.num_chunks == 1:
-        return column.chunk(0)
-    return pc.cast(column, pa.string()).combine_chunks()
+def rows_of(addresses: Addresses) -> Rows:
+    """Which rows of their fragments they are."""
+    return (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)

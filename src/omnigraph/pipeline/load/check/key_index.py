@@ -15,12 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.pipeline.load.check.key_columns import KeySource, key_texts, places_of
+from omnigraph.pipeline.load.check.key_columns import Addresses, KeySource
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.rows.hashing import Hashes, hash_texts
 from omnigraph.rows.text_positions import NOWHERE, TextIndex, index_texts
 from omnigraph.storage.tables.table import ROW_ADDRESS
+from omnigraph.write.change.row_ids import key_texts
 from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.rules.key_finder import Counts, Mask
 
 # A part of so many keys takes about half a gigabyte to make.
 PART_KEYS = 6_000_000
@@ -29,8 +31,7 @@ _TOP = 64
 _SCHEMA = pa.schema(
     [
         ("text", pa.large_string()),
-        ("fragment", pa.int32()),
-        ("row", pa.int32()),
+        ("address", pa.uint64()),
         ("count", pa.int64()),
     ]
 )
@@ -79,24 +80,30 @@ class KeyIndex:
         """How many rows repeat a key."""
         return sum(part.repeated for part in self.parts)
 
-    def has(self, texts: pa.Array) -> npt.NDArray[np.bool_]:
+    def has(self, keys: pa.Array) -> Mask:
         """Whether each text is one of the keys."""
-        known = np.zeros(len(texts), dtype=bool)
+        known = np.zeros(len(keys), dtype=bool)
         for part in self.parts:
-            known |= open_part(self.area, part).index.find(texts) != NOWHERE
+            known |= open_part(self.area, part).index.find(keys) != NOWHERE
         return known
 
-    def find(self, texts: pa.Array) -> pa.Table:
+    def find(self, keys: pa.Array) -> pa.Table:
         """What is known of each text that is one of the keys, and which of the texts it is."""
         found = []
         for part in self.parts:
             opened = open_part(self.area, part)
-            places = opened.index.find(texts)
+            places = opened.index.find(keys)
             at = np.flatnonzero(places != NOWHERE)
             rows = opened.keys.take(pa.array(places[at]))
-            rows = rows.append_column("place", pa.array(places[at]))
             found.append(rows.append_column("at", pa.array(at)))
         return pa.concat_tables(found)
+
+    def count(self, keys: pa.Array) -> Counts:
+        """How many rows have each text as their key, those without weight not counted."""
+        found = self.find(keys)
+        counts = np.zeros(len(keys), dtype=np.int64)
+        counts[found.column("at").to_numpy()] = found.column("count").to_numpy()
+        return counts
 
     def repeats(self) -> pa.Table:
         """The rows that repeat a key: their address, and that of the kept row."""
@@ -155,7 +162,7 @@ def make_part(job: DirectoryJob) -> DirectoryPart:
 
 def _keys(
     job: DirectoryJob,
-) -> tuple[pa.Array, npt.NDArray[np.uint64], npt.NDArray[np.int64]]:
+) -> tuple[pa.Array, Addresses, npt.NDArray[np.int64]]:
     """The keys of this part, the addresses of their rows in order, and what each counts."""
     texts, addresses = [pa.array([], pa.large_string())], [np.empty(0, dtype=np.uint64)]
     weights = [np.empty(0, dtype=np.int64)]
@@ -212,18 +219,10 @@ def _grouped(
 
 
 def _written(
-    job: DirectoryJob, index: TextIndex, addresses: npt.NDArray[np.uint64], groups: _Groups
+    job: DirectoryJob, index: TextIndex, addresses: Addresses, groups: _Groups
 ) -> DirectoryPart:
-    places = places_of(pa.chunked_array([pa.array(addresses[groups.kept])]))
-    keys = pa.table(
-        {
-            "text": index.texts,
-            "fragment": places.fragments,
-            "row": places.rows,
-            "count": groups.counts,
-        },
-        schema=_SCHEMA,
-    ).combine_chunks()
+    columns = {"text": index.texts, "address": addresses[groups.kept], "count": groups.counts}
+    keys = pa.table(columns, schema=_SCHEMA).combine_chunks()
     repeats = None
     if len(groups.others) and job.with_repeats:
         order = np.argsort(groups.others, kind="stable")

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.pipeline.load.check.cardinality import miscounted
+from omnigraph.pipeline.load.check.cardinality import wrong_degrees
 from omnigraph.pipeline.load.check.key_columns import KeySource
 from omnigraph.pipeline.load.check.key_index import (
     DirectoryJob,
@@ -39,14 +39,14 @@ from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.storage.tables.fragments import layout_of
 from omnigraph.storage.tables.table import ROW_ADDRESS
-from omnigraph.write.change.type_batch import EntityType, find_type
+from omnigraph.write.change.type_batch import SPELLED, EntityType, find_type
 from omnigraph.write.load.changes import LoadMode
 from omnigraph.write.publish.base import Base
+from omnigraph.write.rules.endpoints import ends_of
 from omnigraph.write.rules.key_conflicts import EXISTS, TWICE
 from omnigraph.write.rules.uniqueness import Constraint, constraints_of
 
 RunTasks = Callable[[str, Callable[..., object], Sequence[object]], list[object]]
-_SPELLED = {"src": "from", "dst": "to"}
 # The rules of all types come before this one.
 _KEYS = 1 << 20
 
@@ -62,6 +62,11 @@ class CheckRound:
     verdicts: list[RuleViolations]
     matches: Mapping[str, list[str]]
     directories: Mapping[str, KeyIndex]
+
+    @property
+    def is_right(self) -> bool:
+        """Whether nothing is wrong with them."""
+        return not self.verdicts
 
 
 @dataclass(slots=True)
@@ -125,7 +130,7 @@ class SetRules:
         return not replaced and self.base.table(key).table.pin.row_count > 0
 
     def _source(self, key: str, left_out: RejectedRows) -> KeySource:
-        return self.staged[key].source(left_out.rows(key))
+        return self.staged[key].source(left_out.addresses(key))
 
     # -- directories -----------------------------------------------------------------
 
@@ -134,7 +139,7 @@ class SetRules:
         jobs: list[tuple[str, DirectoryJob]] = []
         for key, staged in self.staged.items():
             # Superseded rows count here, as they do among the rows of one batch.
-            source = staged.source(left_out.rows(key, with_superseded=False))
+            source = staged.source(left_out.addresses(key, with_superseded=False))
             is_end = isinstance(staged.type, NodeType) and (
                 staged.type.name in ends or self._replaces
             )
@@ -217,7 +222,7 @@ class SetRules:
         order = self._order()
         found = []
         for key, staged in self.staged.items():
-            source = staged.source(left_out.rows(key, with_superseded=False))
+            source = staged.source(left_out.addresses(key, with_superseded=False))
             for rule in constraints_of(staged.type):
                 tuples = self._ids(key) if rule.is_key else self._tuples(key, rule)
                 if tuples is not None and tuples.repeated:
@@ -256,8 +261,8 @@ class SetRules:
         self, edge: EdgeType, left_out: RejectedRows, order: Mapping[tuple[str, str], int]
     ) -> Iterable[CheckTask]:
         key = f"edge:{edge.name}"
-        for column, end in (("src", edge.source), ("dst", edge.target)):
-            rule = SetRule(order[key, column], "endpoint", key, _SPELLED[column])
+        for column, end in ends_of(edge):
+            rule = SetRule(order[key, column], "endpoint", key, SPELLED[column])
             for part in self._source(key, left_out).each():
                 yield MissingEnds(rule, part, column, end, self._nodes(end), self.shown)
 
@@ -273,10 +278,10 @@ class SetRules:
             key = f"edge:{edge.name}"
             if key in self._touched or not self.base.table(key).table.pin.row_count:
                 continue
-            for column, end in (("src", edge.source), ("dst", edge.target)):
+            for column, end in ends_of(edge):
                 if f"node:{end}" not in self._touched:
                     continue
-                rule = SetRule(order[key, column], "endpoint", key, _SPELLED[column])
+                rule = SetRule(order[key, column], "endpoint", key, SPELLED[column])
                 for part in self._stored(key).each():
                     yield MissingEnds(
                         rule, part, column, end, self._nodes(end), self.shown, strays=True
@@ -313,7 +318,7 @@ class SetRules:
             ]
             stored = [one.table for one in self._ask(degrees) if one.table is not None]
         staged = {part.number for part in self.staged[key].parts}
-        wrong = miscounted(edge, sources, stored, self._nodes_that_stay(edge), staged)
+        wrong = wrong_degrees(edge, sources, stored, self._nodes_that_stay(edge), staged)
         if wrong is None:
             return []
         rule = SetRule(self._order()[key, "@card"], "cardinality", key, "from")
@@ -322,7 +327,7 @@ class SetRules:
             return [RuleViolations(rule, wrong.strays.num_rows, name, strays=True)]
         listed = self.area.write_table("miscounted", wrong.sources)
         # No edge of a source is more to blame than another, superseded ones included.
-        edges = self.staged[key].source(left_out.rows(key, with_superseded=False))
+        edges = self.staged[key].source(left_out.addresses(key, with_superseded=False))
         probes = [EdgesOf(rule, part, sources, listed, self.shown) for part in edges.each()]
         return [one.verdict for one in self._ask(probes) if one.verdict is not None]
 
@@ -381,11 +386,8 @@ class SetRules:
 
 
 def _staged_rows(area: StagingArea, names: Iterable[str]) -> pa.Table:
-    tables = [area.read_table(name).select(["fragment", "row"]) for name in names]
-    places = pa.concat_tables(tables)
-    fragments = places.column("fragment").to_numpy().astype(np.uint64)
-    rows = places.column("row").to_numpy().astype(np.uint64)
-    return pa.table({ROW_ADDRESS: (fragments << np.uint64(32)) | rows})
+    matches = pa.concat_tables(area.read_table(name) for name in names)
+    return pa.table({ROW_ADDRESS: matches.column("staged")})
 
 
 def _by_name(item: tuple[str, StagedType]) -> str:

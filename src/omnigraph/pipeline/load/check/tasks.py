@@ -14,13 +14,13 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.pipeline.load.check.key_columns import KeySource, key_texts, member_texts
+from omnigraph.pipeline.load.check.key_columns import KeySource
 from omnigraph.pipeline.load.check.key_index import KeyIndex
 from omnigraph.pipeline.load.check.violations import RuleViolations, SetRule, by_fragment, verdict
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.rules.endpoints import endpoint_text, missing_ends
 from omnigraph.write.rules.key_conflicts import key_text
-from omnigraph.write.rules.references import endpoint_text
 from omnigraph.write.rules.uniqueness import Constraint
 
 
@@ -63,7 +63,7 @@ class MissingEnds:
         found = []
         area = self.nodes[0].area
         for rows in self.edges.read((self.column,)):
-            lost = ~self._known(rows.column(self.column).combine_chunks())
+            lost = missing_ends(rows.column(self.column).combine_chunks(), self.nodes)
             if lost.any():
                 found.append(rows.filter(pa.array(lost)))
         if not found:
@@ -76,22 +76,13 @@ class MissingEnds:
         table = _table(missing, messages, ids)
         return CheckResult(verdict(area, self.rule, table, self.shown, strays=self.strays))
 
-    def _known(self, ends: pa.Array) -> np.ndarray:
-        known = self.nodes[0].has(ends)
-        for directory in self.nodes[1:]:
-            missed = np.flatnonzero(~known)
-            if len(missed):
-                known[missed] = directory.has(ends.take(pa.array(missed)))
-        return known
-
 
 def _table(rows: pa.Table, messages: Sequence[str], entities: pa.ChunkedArray) -> pa.Table:
     """Verdict rows: the messages of the first ones are enough, the others are only counted."""
     count = rows.num_rows
-    padded = pa.array([*messages, *([None] * (count - len(messages)))], pa.string())
-    named = pa.chunked_array(
-        [*entities.chunks, pa.nulls(count - len(entities), pa.string())], pa.string()
-    )
+    rest = pa.nulls(count - len(messages), pa.string())
+    padded = pa.chunked_array([pa.array(messages, pa.string()), rest])
+    named = pa.chunked_array([*entities.chunks, rest])
     return pa.table({"address": rows.column(ROW_ADDRESS), "message": padded, "entity": named})
 
 
@@ -109,12 +100,7 @@ class StoredMatches:
             hits = self.ids.find(rows.column("id").combine_chunks())
             if hits.num_rows:
                 own = rows.take(hits.column("at"))
-                staged = hits.select(["fragment", "row"])
-                found.append(
-                    own.append_column("fragment", staged.column("fragment")).append_column(
-                        "row", staged.column("row")
-                    )
-                )
+                found.append(own.append_column("staged", hits.column("address")))
         if not found:
             return CheckResult()
         matches = pa.concat_tables(found)
@@ -139,16 +125,17 @@ class StoredClashes:
         members = self.constraint.members
         found = []
         for rows in self.stored.read(tuple(dict.fromkeys(("id", *members)))):
-            keys = key_texts(self.constraint.type, members, rows)
+            keys = self.constraint.keys(rows)
             rows = rows.filter(keys.is_valid())  # noqa: PLW2901 - only these have a tuple
             hits = self.tuples.find(keys.drop_null())
             own = rows.take(hits.column("at"))
             ids = own.column("id").combine_chunks()
-            left = ~_is_left_out(self.staged, _address(hits))
+            staged = hits.column("address")
+            left = ~self.staged.leaves_out(staged)
             if self.written is not None:
                 left &= ~self.written.has(ids)
             if left.any():
-                clash = {ROW_ADDRESS: _address(hits), "holder": own.column("id")}
+                clash = {ROW_ADDRESS: staged, "holder": own.column("id")}
                 found.append(pa.table(clash).filter(pa.array(left)))
         if not found:
             return CheckResult()
@@ -156,7 +143,7 @@ class StoredClashes:
         shown = clashes.slice(0, self.shown)
         rows = rows_at(self.staged, shown.column(ROW_ADDRESS).to_numpy(), ("id", *members))
         holders = shown.column("holder").to_pylist()
-        messages = unique_texts(self.constraint, holders, rows)
+        messages = self.constraint.texts(rows, holders)
         table = _table(clashes, messages, rows.column("id"))
         return CheckResult(verdict(self.tuples.area, self.rule, table, self.shown))
 
@@ -178,16 +165,10 @@ class DuplicateKeys:
         columns = tuple(dict.fromkeys(("id", *self.constraint.members)))
         rows = rows_at(self.staged, shown.column("address").to_numpy(), columns)
         first = rows_at(self.staged, shown.column("kept").to_numpy(), ("id",))
-        messages = unique_texts(self.constraint, first.column("id").to_pylist(), rows)
+        messages = self.constraint.texts(rows, first.column("id").to_pylist())
         named = repeats.rename_columns([ROW_ADDRESS, "kept"])
-        return CheckResult(
-            verdict(
-                self.tuples.area,
-                self.rule,
-                _table(named, messages, rows.column("id")),
-                self.shown,
-            )
-        )
+        table = _table(named, messages, rows.column("id"))
+        return CheckResult(verdict(self.tuples.area, self.rule, table, self.shown))
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +233,7 @@ class EdgesOf:
         """Compare every source."""
         area = self.sources.area
         listed = area.read_table(self.listed)
-        wanted = listed.column("text").combine_chunks().cast(pa.string())
+        wanted = listed.column("src").combine_chunks().cast(pa.string())
         found = []
         for rows in self.edges.read(("id", "src")):
             at = pc.index_in(rows.column("src"), value_set=wanted)
@@ -287,30 +268,3 @@ def rows_at(source: KeySource, addresses: np.ndarray, columns: tuple[str, ...]) 
     own = table.column(ROW_ADDRESS).to_numpy()
     order = np.argsort(own)
     return table.take(pa.array(order[np.searchsorted(own[order], addresses)]))
-
-
-def unique_texts(constraint: Constraint, holders: Sequence[str], rows: pa.Table) -> list[str]:
-    """What is said about rows whose tuples others hold."""
-    if not rows.num_rows:
-        return []
-    texts = [member_texts(constraint.type, name, rows).to_pylist() for name in constraint.members]
-    ids = rows.column("id").to_pylist()
-    return [
-        constraint.text(values, (holder, own))
-        for values, holder, own in zip(zip(*texts, strict=True), holders, ids, strict=True)
-    ]
-
-
-def _is_left_out(source: KeySource, addresses: pa.Array) -> np.ndarray:
-    """Which rows of a source are none of its rows any more."""
-    gone = [
-        (np.uint64(fragment) << np.uint64(32)) | rows.astype(np.uint64)
-        for fragment, rows in source.left_out.items()
-    ]
-    return np.isin(addresses.to_numpy(), np.concatenate([*gone, np.empty(0, dtype=np.uint64)]))
-
-
-def _address(hits: pa.Table) -> pa.Array:
-    fragments = hits.column("fragment").to_numpy().astype(np.uint64)
-    rows = hits.column("row").to_numpy().astype(np.uint64)
-    return pa.array((fragments << np.uint64(32)) | rows)

@@ -6,18 +6,15 @@ first rule it breaks.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.errors import Rule
-from omnigraph.pipeline.load.check.key_columns import Rows, places_of
+from omnigraph.pipeline.load.check.key_columns import Addresses, Rows, fragments_of, rows_of
 from omnigraph.pipeline.load.stage.area import StagingArea
-
-Addresses = npt.NDArray[np.uint64]
 
 SCHEMA = pa.schema([("address", pa.uint64()), ("message", pa.string()), ("entity", pa.string())])
 EVERY = 1 << 62
@@ -100,11 +97,6 @@ class RejectedRows:
             found.append(self.superseded[type_key])
         return np.unique(np.concatenate(found)) if found else np.empty(0, dtype=np.uint64)
 
-    def rows(self, type_key: str, *, with_superseded: bool = True) -> Mapping[int, Rows]:
-        """The same by fragment."""
-        addresses = self.addresses(type_key, with_superseded=with_superseded)
-        return by_fragment(addresses)
-
     def counts(self) -> dict[str, int]:
         """How many rows were rejected, by code."""
         counts: dict[str, int] = {}
@@ -116,10 +108,9 @@ class RejectedRows:
 
 def by_fragment(addresses: Addresses) -> dict[int, Rows]:
     """Rows by the number of their fragment."""
-    places = places_of(pa.chunked_array([pa.array(addresses, pa.uint64())]))
+    fragments, rows = fragments_of(addresses), rows_of(addresses)
     return {
-        int(fragment): np.sort(places.rows[places.fragments == fragment].astype(np.int64))
-        for fragment in np.unique(places.fragments)
+        int(fragment): np.sort(rows[fragments == fragment]) for fragment in np.unique(fragments)
     }
 
 

@@ -20,7 +20,7 @@ from omnigraph.write.change.type_batch import EntityType
 from omnigraph.write.load.columns.frames import find_frame_type
 from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.load.rejects import Reject, rejects_of_lines, rejects_of_rows
-from omnigraph.write.load.sifting import SiftedBatch, in_order, sift_lines, sift_table
+from omnigraph.write.load.sifting import SiftedBatch, in_order, sift_lines, sift_table, sift_values
 from omnigraph.write.rules.violations import Violation
 
 
@@ -55,7 +55,7 @@ def sifted_blocks(split: Split, catalog: Catalog, embedder: Embedder) -> Iterato
 
 def _lines(split: Split, block: LineBlock, catalog: Catalog, embedder: Embedder) -> SiftedBlock:
     source = NdjsonSource(split.file.name, block.data, may_be_marked=False)
-    sifted = sift_lines([source], catalog, embedder)
+    sifted = sift_values(sift_lines([source], catalog), embedder)
 
     def explain(violations: Sequence[Violation]) -> Iterator[Reject]:
         for reject in rejects_of_lines(violations, [source], block.offset):
@@ -68,7 +68,8 @@ def _lines(split: Split, block: LineBlock, catalog: Catalog, embedder: Embedder)
 def _rows(split: Split, block: TableBlock, type_: EntityType, embedder: Embedder) -> SiftedBlock:
     name = split.file.name or ""
     typed = typed_rows(name, type_, block)
-    sifted = sift_table(name, type_, typed.table, embedder, numbers=typed.numbers)
+    sifted = sift_table(name, type_, typed.table, numbers=typed.numbers)
+    sifted = sift_values(sifted, embedder)
     records = block.records
 
     def explain(violations: Sequence[Violation]) -> Iterator[Reject]:

@@ -27,9 +27,9 @@ from omnigraph.pipeline.spark.errors import failures, message_of
 from omnigraph.write.change.row_ids import key_ids
 from omnigraph.write.change.type_batch import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column
-from omnigraph.write.load.columns.frames import FramePlaces, read_frame
+from omnigraph.write.load.columns.frames import read_frame
 from omnigraph.write.load.ndjson.values import ValueTypeError
-from omnigraph.write.rules.violations import Violation, Violations
+from omnigraph.write.rules.violations import NoSource, Violation, Violations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -174,7 +174,7 @@ def misfits(
             kept = kept.with_type(pa.timestamp("us", "UTC"))
         fields.append(kept)
     fields += [pa.field(name, pa.string()) for name in ends]
-    read_frame(type_, label, pa.schema(fields).empty_table(), found, FramePlaces(label))
+    read_frame(type_, label, pa.schema(fields).empty_table(), found, NoSource())
     return found.kept
 
 

@@ -6,13 +6,12 @@ detached and names rows by address; nobody else ever sees it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
-from omnigraph.pipeline.load.check.key_columns import KeySource, Rows
-from omnigraph.pipeline.load.check.violations import Addresses, by_fragment
+from omnigraph.pipeline.load.check.key_columns import Addresses, KeySource, fragments_of, rows_of
 from omnigraph.pipeline.load.stage.messages import StagedRows, StagedTask
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of
@@ -49,23 +48,26 @@ class StagedType:
         """The data files, below the directory of the table."""
         return tuple(name for rows in self.rows for name in rows.written.files)
 
-    def source(self, left_out: Mapping[int, Rows] | None = None) -> KeySource:
+    def source(self, left_out: Addresses | None = None) -> KeySource:
         """Where keys of the staged rows are read."""
-        return KeySource(self.table, self.parts, left_out or {})
+        source = KeySource(self.table, self.parts)
+        return source if left_out is None else replace(source, left_out=left_out)
 
     def origins(self, addresses: Addresses) -> list[tuple[int, int]]:
         """Where rows came from: the split, and which of its accepted rows of the type it is."""
-        found: dict[int, tuple[int, int]] = {}
+        fragments, rows = fragments_of(addresses), rows_of(addresses)
+        found = np.empty((len(addresses), 2), dtype=np.int64)
         by_number = dict(zip((part.number for part in self.parts), self.rows, strict=True))
-        for fragment, wanted in by_fragment(addresses).items():
+        for fragment in np.unique(fragments).tolist():
+            here = fragments == fragment
             runs = by_number[fragment].runs
-            bounds = np.cumsum([run.count for run in runs])
-            for row in wanted.tolist():
-                at = int(np.searchsorted(bounds, row, side="right"))
-                before = int(bounds[at - 1]) if at else 0
-                run = runs[at]
-                found[(fragment << 32) | row] = (run.split, run.first + row - before)
-        return [found[address] for address in addresses.tolist()]
+            ends = np.cumsum([run.count for run in runs])
+            at = np.searchsorted(ends, rows[here], side="right")
+            # From where a row stands in the fragment to where it stood in its split.
+            moved = np.array([run.first + run.count for run in runs]) - ends
+            found[here, 0] = np.array([run.split for run in runs])[at]
+            found[here, 1] = rows[here] + moved[at]
+        return [(split, number) for split, number in found.tolist()]
 
 
 def staged_types(tasks: Iterable[StagedTask], base: Base) -> dict[str, StagedType]:

@@ -1,7 +1,7 @@
 """Frame columns: one column of a frame turned into the column that is stored.
 
 Owns which Arrow types stand for which property types. Gives null for a cell that does
-not fit; MisfitError for a column that cannot fit at all.
+not fit; ValueTypeError for a column that cannot fit at all.
 """
 
 from __future__ import annotations

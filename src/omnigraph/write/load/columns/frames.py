@@ -1,4 +1,4 @@
-"""Frames: tables of Arrow, pandas or Polars decoded into one batch for each type.
+"""Frames: tables of Arrow, pandas or Polars decoded into the columns of a type.
 
 Owns which columns a frame may have and what a missing one means. A missing column is
 an absent property; a null cell is an explicit null. Never imports a frame library.
@@ -6,7 +6,7 @@ an absent property; a null cell is an explicit null. Never imports a frame libra
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,13 +16,13 @@ import pyarrow.compute as pc
 from omnigraph.errors import BadRequest, Rule
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import Catalog, NodeType
-from omnigraph.write.change.type_batch import EntityType, TypeBatch, row_columns, type_key
+from omnigraph.write.change.type_batch import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column, texts
-from omnigraph.write.load.columns.typed_rows import default_of, derived_ids, finish
+from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
 from omnigraph.write.load.ndjson.exact import unknown_property, wrong_id_text
 from omnigraph.write.load.ndjson.values import ValueTypeError
 from omnigraph.write.rules.row_rules import check_required, check_shapes
-from omnigraph.write.rules.violations import SourceLocation, SourceMap, Violation, Violations
+from omnigraph.write.rules.violations import SourceMap, Violation, Violations
 
 _ENDS = {"src": ("from", "src"), "dst": ("to", "dst")}
 
@@ -40,47 +40,26 @@ def read_frame(
     return _Frame(type_, name, table, violations, places, is_pandas=is_pandas).read()
 
 
-class FramePlaces:
-    """Rows of a frame, counted from 1."""
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-
-    def place(self, row: int, member: str | None) -> SourceLocation | None:  # noqa: ARG002 - the protocol
-        """The row; a frame's columns have names, not numbers."""
-        return SourceLocation(self._name, row + 1, row=row)
-
-
-def decode_frames(frames: Mapping[str, object], catalog: Catalog) -> list[TypeBatch]:
-    """The rows of all frames, one batch for each type, in the order of the type keys.
-
-    Raises one ValidationError for all that is wrong.
-    """
-    violations = Violations()
-    batches = []
-    for name, type_, table, is_pandas in read_tables(frames, catalog):
-        places = FramePlaces(name)
-        columns = read_frame(type_, name, table, violations, places, is_pandas=is_pandas)
-        if columns is not None:
-            batches.append((type_, columns, places))
-    violations.raise_if_any()
-    return [finish(type_, columns, places) for type_, columns, places in batches]
-
-
 def read_tables(
     frames: Mapping[str, object], catalog: Catalog
 ) -> Iterator[tuple[str, EntityType, pa.Table, bool]]:
     """The name, type and table of each frame, and whether pandas made it; by type key."""
-    named: dict[str, tuple[EntityType, str, object]] = {}
-    for name, frame in frames.items():
-        type_ = find_frame_type(name, catalog)
-        key = type_key(type_)
-        if key in named:
-            raise BadRequest(f"'{named[key][1]}' and '{name}' are frames of one type; join them")
-        named[key] = (type_, name, frame)
-    for _, (type_, name, frame) in sorted(named.items()):
-        table, is_pandas = as_table(name, frame)
+    types = frame_types(frames, catalog)
+    for name, type_ in sorted(types.items(), key=lambda named: type_key(named[1])):
+        table, is_pandas = as_table(name, frames[name])
         yield name, type_, table, is_pandas
+
+
+def frame_types(names: Iterable[str], catalog: Catalog) -> dict[str, EntityType]:
+    """The types that frames are named after; no two frames are of one type."""
+    types: dict[str, EntityType] = {}
+    for name in names:
+        type_ = find_frame_type(name, catalog)
+        twin = next((other for other, known in types.items() if known == type_), None)
+        if twin is not None:
+            raise BadRequest(f"'{twin}' and '{name}' are frames of one type; join them")
+        types[name] = type_
+    return types
 
 
 def find_frame_type(name: str, catalog: Catalog) -> EntityType:

@@ -1,4 +1,4 @@
-"""Problems: what is wrong with lines, put back into the order of the lines.
+"""Line errors: what is wrong with lines, put back into the order of the lines.
 
 Owns collecting them type by type and joining them into one error. Never decides
 what is wrong.
