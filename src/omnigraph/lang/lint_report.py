@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from omnigraph.lang.diagnostics import Diagnostic
-from omnigraph.lang.query.descriptor import Operation
 
 Severity = Literal["error", "warning", "info"]
 _SEVERITY_ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
@@ -24,7 +23,7 @@ class QueryResult:
     kind: Literal["read", "mutation"]
     diagnostics: tuple[Diagnostic, ...] = ()
     warnings: tuple[str, ...] = ()
-    operation: Operation | None = None
+    operation: dict[str, Any] | None = None
 
     def to_json(self) -> dict[str, Any]:
         """The entry of the report."""
@@ -38,7 +37,7 @@ class QueryResult:
         if self.diagnostics:
             entry["error"] = self.diagnostics[0].summary
         if self.operation is not None:
-            entry["operation"] = self.operation.to_json()
+            entry["operation"] = self.operation
         return entry
 
 

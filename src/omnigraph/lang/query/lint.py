@@ -60,7 +60,7 @@ def _query_result(
         "read" if is_read else "mutation",
         diagnostics,
         warnings,
-        compiled.operation if compiled is not None else None,
+        compiled.operation.to_json() if compiled is not None else None,
     )
 
 

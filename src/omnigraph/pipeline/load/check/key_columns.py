@@ -16,12 +16,12 @@ import pyarrow.compute as pc
 
 from omnigraph.lang.types import Scalar
 from omnigraph.storage.tables.fragments import FragmentPart, stream_parts
+from omnigraph.storage.tables.row_address import fragments_of, rows_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.write.change.row_ids import canonical_texts, joined_texts
 from omnigraph.write.change.type_batch import EntityType
 
 Rows = npt.NDArray[np.int64]
-_ROW_BITS = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,10 +74,7 @@ class KeySource:
 def places_of(addresses: pa.ChunkedArray) -> KeyPositions:
     """The fragment and the row that addresses mean."""
     numbers = addresses.to_numpy().astype(np.uint64)
-    return KeyPositions(
-        (numbers >> _ROW_BITS).astype(np.int32),
-        (numbers & np.uint64(0xFFFFFFFF)).astype(np.int32),
-    )
+    return KeyPositions(fragments_of(numbers).astype(np.int32), rows_of(numbers).astype(np.int32))
 
 
 def key_texts(type_: EntityType, members: tuple[str, ...], rows: pa.Table) -> pa.Array:

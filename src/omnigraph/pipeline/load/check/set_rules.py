@@ -38,6 +38,7 @@ from omnigraph.pipeline.load.check.violations import RejectedRows, RuleViolation
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.storage.tables.fragments import layout_of
+from omnigraph.storage.tables.row_address import row_addresses
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.write.change.type_batch import EntityType, find_type
 from omnigraph.write.load.changes import LoadMode
@@ -383,9 +384,8 @@ class SetRules:
 def _staged_rows(area: StagingArea, names: Iterable[str]) -> pa.Table:
     tables = [area.read_table(name).select(["fragment", "row"]) for name in names]
     places = pa.concat_tables(tables)
-    fragments = places.column("fragment").to_numpy().astype(np.uint64)
-    rows = places.column("row").to_numpy().astype(np.uint64)
-    return pa.table({ROW_ADDRESS: (fragments << np.uint64(32)) | rows})
+    fragments, rows = (places.column(name).to_numpy() for name in ("fragment", "row"))
+    return pa.table({ROW_ADDRESS: row_addresses(fragments, rows)})
 
 
 def _by_name(item: tuple[str, StagedType]) -> str:

@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.pipeline.load.check.key_columns import KeySource, key_texts, member_texts
 from omnigraph.pipeline.load.check.key_index import KeyIndex
 from omnigraph.pipeline.load.check.violations import RuleViolations, SetRule, by_fragment, verdict
+from omnigraph.storage.tables.row_address import row_addresses
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.write.change.type_batch import EntityType
 from omnigraph.write.rules.key_conflicts import key_text
@@ -303,14 +304,10 @@ def unique_texts(constraint: Constraint, holders: Sequence[str], rows: pa.Table)
 
 def _is_left_out(source: KeySource, addresses: pa.Array) -> np.ndarray:
     """Which rows of a source are none of its rows any more."""
-    gone = [
-        (np.uint64(fragment) << np.uint64(32)) | rows.astype(np.uint64)
-        for fragment, rows in source.left_out.items()
-    ]
+    gone = [row_addresses(fragment, rows) for fragment, rows in source.left_out.items()]
     return np.isin(addresses.to_numpy(), np.concatenate([*gone, np.empty(0, dtype=np.uint64)]))
 
 
 def _address(hits: pa.Table) -> pa.Array:
-    fragments = hits.column("fragment").to_numpy().astype(np.uint64)
-    rows = hits.column("row").to_numpy().astype(np.uint64)
-    return pa.array((fragments << np.uint64(32)) | rows)
+    fragments, rows = (hits.column(name).to_numpy() for name in ("fragment", "row"))
+    return pa.array(row_addresses(fragments, rows))

@@ -17,6 +17,7 @@ from omnigraph.pipeline.load.stage.messages import StagedRows, StagedTask
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of
 from omnigraph.storage.tables.reachable_files import files_of_version
+from omnigraph.storage.tables.row_address import row_addresses
 from omnigraph.storage.tables.table import Table
 from omnigraph.storage.tables.write_rows import WrittenRows, insert_fragments
 from omnigraph.write.change.type_batch import EntityType, find_type
@@ -60,11 +61,12 @@ class StagedType:
         for fragment, wanted in by_fragment(addresses).items():
             runs = by_number[fragment].runs
             bounds = np.cumsum([run.count for run in runs])
-            for row in wanted.tolist():
+            of_fragment = row_addresses(fragment, wanted).tolist()
+            for address, row in zip(of_fragment, wanted.tolist(), strict=True):
                 at = int(np.searchsorted(bounds, row, side="right"))
                 before = int(bounds[at - 1]) if at else 0
                 run = runs[at]
-                found[(fragment << 32) | row] = (run.split, run.first + row - before)
+                found[address] = (run.split, run.first + row - before)
         return [found[address] for address in addresses.tolist()]
 
 

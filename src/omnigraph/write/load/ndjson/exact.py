@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Rule
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.schema.catalog import NodeType, PropertyDef
+from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType, PropertyDef
 from omnigraph.lang.schema.keys import keyed_node_id
 from omnigraph.lang.types import Scalar
 from omnigraph.write.change.type_batch import EntityType, row_columns, type_key
@@ -37,7 +37,6 @@ PHYSICAL = frozenset(
         "_row_last_updated_at_version",
     }
 )
-STRUCTURAL = {"src": "from", "dst": "to"}
 _ABSENT = object()
 
 
@@ -45,8 +44,8 @@ def unknown_property(type_: EntityType, name: str) -> str:
     """What is said about a name that is no property of a type."""
     if name in PHYSICAL:
         return f"'{name}' is reserved physical state"
-    if name in STRUCTURAL and not isinstance(type_, NodeType):
-        return f'\'{name}\' is reserved structural state; give "{STRUCTURAL[name]}" beside "data"'
+    if name in ENDPOINTS and not isinstance(type_, NodeType):
+        return f'\'{name}\' is reserved structural state; give "{ENDPOINTS[name]}" beside "data"'
     said = f"unknown property '{name}' for {type_.name}"
     hint = name_hint(name, type_.properties)
     return f"{said}; {hint}" if hint else said
