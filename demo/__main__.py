@@ -20,7 +20,10 @@ import omnigraph as og
 from demo.branching import show_branches
 from demo.searching import show_search
 from demo.telling import HERE, check, run, say
-from omnigraph import lang
+from omnigraph.lang.query.compile import compile_query
+from omnigraph.lang.query.plan_text import render_plan
+from omnigraph.lang.schema.compile import compile_schema
+from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.write.recovery.intents import LIFETIME, microseconds, microseconds_now
 from omnigraph.write.recovery.sweep import MARGIN, sweep
 
@@ -88,20 +91,20 @@ def main() -> None:
 
 def show_plan(name: str) -> None:
     """Compile one query of the library and print its plan."""
-    catalog = lang.compile_schema((HERE / "library.pg").read_text(encoding="utf-8")).catalog
+    catalog = compile_schema((HERE / "library.pg").read_text(encoding="utf-8")).catalog
     queries = (HERE / "library.gq").read_text(encoding="utf-8")
-    compiled = lang.compile_query(queries, catalog, name)
+    compiled = compile_query(queries, catalog, name)
     print(f"query {name}")
-    print("".join(f"    {line}\n" for line in lang.render_plan(compiled.plan).splitlines()))
+    print("".join(f"    {line}\n" for line in render_plan(compiled.plan).splitlines()))
 
 
 def show_migration() -> None:
     """Plan the way from one schema to the next and print its steps."""
-    accepted = lang.compile_schema((HERE / "library.pg").read_text(encoding="utf-8")).ir
-    desired = lang.compile_schema(
+    accepted = compile_schema((HERE / "library.pg").read_text(encoding="utf-8")).ir
+    desired = compile_schema(
         (HERE / "library-next.pg").read_text(encoding="utf-8"), accepted=accepted
     ).ir
-    plan = lang.plan_migration(accepted, desired)
+    plan = plan_migration(accepted, desired)
     print(f"supported: {plan.supported}")
     for step in plan.to_json()["steps"]:
         kind = step.pop("kind")

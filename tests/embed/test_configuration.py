@@ -7,10 +7,9 @@ import pickle
 import numpy as np
 import pytest
 
-from omnigraph.embed.configuration import EmbedderConfig
+from omnigraph.embed.configuration import EmbedderConfig, Patience
 from omnigraph.embed.local import MODEL
 from omnigraph.embed.providers import embedder_of
-from omnigraph.embed.retry import RetryPolicy
 from omnigraph.errors import EmbeddingError
 
 
@@ -52,7 +51,7 @@ def test_nothing_said_is_local() -> None:
                 "OMNIGRAPH_EMBED_RETRY_ATTEMPTS": "5",
                 "OMNIGRAPH_EMBED_RETRY_BACKOFF_MS": "",
             },
-            EmbedderConfig("gemini", patience=RetryPolicy(1, 0, 5, 200)),
+            EmbedderConfig("gemini", patience=Patience(1, 0, 5, 200)),
         ),
         # What nobody needs is not looked at, and keys stay where they are.
         (

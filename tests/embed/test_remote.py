@@ -13,12 +13,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from omnigraph.embed import connection, retry
-from omnigraph.embed.configuration import EmbedderConfig
+from omnigraph.embed import connection, endpoint
+from omnigraph.embed.configuration import EmbedderConfig, Patience
 from omnigraph.embed.protocol import Role
 from omnigraph.embed.providers import embedder_of
 from omnigraph.embed.remote import CONCURRENCY
-from omnigraph.embed.retry import RetryPolicy
 from omnigraph.errors import EmbeddingError
 from tests.embed.vector_server import (
     KEY,
@@ -31,7 +30,7 @@ from tests.embed.vector_server import (
     vectors_of,
 )
 
-HASTY = RetryPolicy(timeout_ms=5000, deadline_ms=0, attempts=4, backoff_ms=0)
+HASTY = Patience(timeout_ms=5000, deadline_ms=0, attempts=4, backoff_ms=0)
 GEMINI = "https://generativelanguage.googleapis.com/v1beta"
 PROVIDERS = ["openai-compatible", "openai", "gemini"]
 
@@ -256,8 +255,8 @@ class Clock:
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0
         self.slept: list[float] = []
-        monkeypatch.setattr(retry, "monotonic", lambda: self.now)
-        monkeypatch.setattr(retry, "sleep", self.sleep)
+        monkeypatch.setattr(endpoint, "monotonic", lambda: self.now)
+        monkeypatch.setattr(endpoint, "sleep", self.sleep)
 
     def sleep(self, seconds: float) -> None:
         self.slept.append(seconds)
@@ -267,7 +266,7 @@ class Clock:
 def test_pauses_double(server: VectorServer, monkeypatch: pytest.MonkeyPatch) -> None:
     clock = Clock(monkeypatch)
     server.respond = lambda _: error(500, "no")
-    refused(config(server, patience=RetryPolicy()))
+    refused(config(server, patience=Patience()))
     assert clock.slept == [0.2, 0.4, 0.8]
 
 
@@ -276,7 +275,7 @@ def test_a_wish_for_a_longer_pause_is_granted(
 ) -> None:
     clock = Clock(monkeypatch)
     server.next = [error(429, "wait", retry_after="7"), error(429, "wait", retry_after="0")]
-    embed(config(server, patience=RetryPolicy()), ["a"])
+    embed(config(server, patience=Patience()), ["a"])
     assert clock.slept == [7, 0.4]
 
 
@@ -284,10 +283,10 @@ def test_a_wish_may_be_a_moment(server: VectorServer, monkeypatch: pytest.Monkey
     clock = Clock(monkeypatch)
     past, future = "Wed, 21 Oct 2015 07:28:00 GMT", "Wed, 21 Oct 2990 07:28:00 GMT"
     server.next = [error(429, "wait", retry_after=past), error(503, "wait", retry_after="soon")]
-    embed(config(server, patience=RetryPolicy()), ["a"])
+    embed(config(server, patience=Patience()), ["a"])
     assert clock.slept == [0.2, 0.4]
     server.next = [error(429, "wait", retry_after=future)]
-    assert refused(config(server, patience=RetryPolicy())).kind == "unavailable"
+    assert refused(config(server, patience=Patience())).kind == "unavailable"
 
 
 def test_nobody_waits_beyond_the_deadline(
@@ -295,7 +294,7 @@ def test_nobody_waits_beyond_the_deadline(
 ) -> None:
     clock = Clock(monkeypatch)
     server.respond = lambda _: error(429, "wait", retry_after="25")
-    found = refused(config(server, patience=RetryPolicy()))
+    found = refused(config(server, patience=Patience()))
     assert clock.slept == [25, 25]
     assert "for 25 s" in str(found)
     assert "tried 3 times" in str(found)
@@ -306,13 +305,13 @@ def test_without_a_deadline_one_waits(
 ) -> None:
     clock = Clock(monkeypatch)
     server.respond = lambda _: error(429, "wait", retry_after="3600")
-    refused(config(server, patience=RetryPolicy(deadline_ms=0)))
+    refused(config(server, patience=Patience(deadline_ms=0)))
     assert clock.slept == [3600] * 3
 
 
 def test_a_server_that_does_not_answer(server: VectorServer) -> None:
     server.respond = lambda _: Answer(hangs=True)
-    hasty = RetryPolicy(timeout_ms=50, deadline_ms=0, attempts=2, backoff_ms=0)
+    hasty = Patience(timeout_ms=50, deadline_ms=0, attempts=2, backoff_ms=0)
     found = refused(config(server, patience=hasty))
     assert found.kind == "unavailable"
     assert "no answer within 0.05 s; tried 2 times" in str(found)
@@ -321,7 +320,7 @@ def test_a_server_that_does_not_answer(server: VectorServer) -> None:
 
 def test_the_deadline_shortens_an_attempt(server: VectorServer) -> None:
     server.respond = lambda _: Answer(hangs=True)
-    hasty = RetryPolicy(timeout_ms=30_000, deadline_ms=60, attempts=4, backoff_ms=1000)
+    hasty = Patience(timeout_ms=30_000, deadline_ms=60, attempts=4, backoff_ms=1000)
     found = refused(config(server, patience=hasty))
     assert "tried once" in str(found)
 
@@ -574,8 +573,8 @@ def test_the_key_is_not_shown(server: VectorServer, caplog: pytest.LogCaptureFix
     embedder = embedder_of(described)
     embedder.embed(["a"], 4)
     shown = f"{described!r} {described} {embedder!r} {embedder._made!r}"
-    endpoint = embedder._made.inner.endpoint()  # type: ignore[union-attr]
-    assert KEY not in f"{shown} {endpoint!r}"
+    asked = embedder._made.inner.endpoint()  # type: ignore[union-attr]
+    assert KEY not in f"{shown} {asked!r}"
     assert caplog.text
     assert KEY not in caplog.text
     assert pickle.loads(pickle.dumps(described)) == described  # noqa: S301 - our own bytes

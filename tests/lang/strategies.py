@@ -11,6 +11,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 from omnigraph.lang.query import syntax as gq
+from omnigraph.lang.query import terms
 from omnigraph.lang.schema.syntax import tree as pg
 from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
 from tests.lang.drawing import (
@@ -136,46 +137,48 @@ schemas = st.builds(pg.Schema, several(_declarations, most=4))
 
 # -- expressions -------------------------------------------------------------------
 
-_gq_names = st.builds(gq.Name, idents)
-_system_names = st.builds(gq.Name, st.sampled_from(gq.SYSTEM_PROPERTIES))
+_gq_names = st.builds(terms.Name, idents)
+_system_names = st.builds(terms.Name, st.sampled_from(terms.SYSTEM_PROPERTIES))
 _columns = st.one_of(_gq_names, _gq_names, _system_names)
 # Names of parameters are kept apart: a parameter before `contains` or `in` starts a filter.
-_variables = st.builds(gq.Variable, idents.filter(lambda name: not name.startswith("p")))
-_parameters = st.builds(gq.Variable, st.sampled_from(("p", "p_1", "param", "pIn")))
+_variables = st.builds(terms.Variable, idents.filter(lambda name: not name.startswith("p")))
+_parameters = st.builds(terms.Variable, st.sampled_from(("p", "p_1", "param", "pIn")))
 _scalars = opaque(
     st.one_of(
-        st.builds(gq.Literal, st.just("string"), texts),
-        st.builds(gq.Literal, st.just("integer"), integers),
-        st.builds(gq.Literal, st.just("float"), floats),
-        st.builds(gq.Literal, st.just("bool"), st.booleans()),
-        st.builds(gq.Literal, st.sampled_from(("date", "datetime")), texts),
+        st.builds(terms.Literal, st.just("string"), texts),
+        st.builds(terms.Literal, st.just("integer"), integers),
+        st.builds(terms.Literal, st.just("float"), floats),
+        st.builds(terms.Literal, st.just("bool"), st.booleans()),
+        st.builds(terms.Literal, st.sampled_from(("date", "datetime")), texts),
     )
 )
-_lists = st.builds(gq.ListLiteral, several(_scalars))
-_nulls = st.just(gq.Literal("null", None))
-_values = opaque(either(_scalars, _lists, _variables, _parameters, st.builds(gq.Now)))
-_accesses = opaque(st.builds(gq.Access, st.one_of(_variables, _parameters), _columns))
-_aliases = st.builds(gq.Alias, but(idents, "true", "false"))
+_lists = st.builds(terms.ListLiteral, several(_scalars))
+_nulls = st.just(terms.Literal("null", None))
+_values = opaque(either(_scalars, _lists, _variables, _parameters, st.builds(terms.Now)))
+_accesses = opaque(st.builds(terms.Access, st.one_of(_variables, _parameters), _columns))
+_aliases = st.builds(terms.Alias, but(idents, "true", "false"))
 
 
 def _calls(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return st.one_of(
-        st.builds(gq.Nearest, _accesses, inner),
-        st.builds(gq.TextCall, st.sampled_from(("search", "match_text")), inner, inner),
-        st.builds(gq.TextCall, st.just("fuzzy"), inner, inner, maybe(inner)),
-        st.builds(gq.Bm25, inner, inner),
-        st.builds(gq.Rrf, inner, inner, maybe(inner)),
-        st.builds(gq.Aggregate, st.sampled_from(gq.AGGREGATES), inner),
+        st.builds(terms.Nearest, _accesses, inner),
+        st.builds(terms.TextCall, st.sampled_from(("search", "match_text")), inner, inner),
+        st.builds(terms.TextCall, st.just("fuzzy"), inner, inner, maybe(inner)),
+        st.builds(terms.Bm25, inner, inner),
+        st.builds(terms.Rrf, inner, inner, maybe(inner)),
+        st.builds(terms.Aggregate, st.sampled_from(terms.AGGREGATES), inner),
     )
 
 
 _atoms_of_expressions = either(_values, _accesses, _aliases)
 _expressions = opaque(st.recursive(_atoms_of_expressions, _calls, max_leaves=4))
 _text_calls = st.one_of(
-    st.builds(gq.TextCall, st.sampled_from(("search", "match_text")), _expressions, _expressions),
-    st.builds(gq.TextCall, st.just("fuzzy"), _expressions, _expressions, maybe(_expressions)),
+    st.builds(
+        terms.TextCall, st.sampled_from(("search", "match_text")), _expressions, _expressions
+    ),
+    st.builds(terms.TextCall, st.just("fuzzy"), _expressions, _expressions, maybe(_expressions)),
 )
-_not_variables = _expressions.filter(lambda expr: not isinstance(expr, gq.Variable))
+_not_variables = _expressions.filter(lambda expr: not isinstance(expr, terms.Variable))
 
 
 # -- clauses -----------------------------------------------------------------------
@@ -183,12 +186,12 @@ _not_variables = _expressions.filter(lambda expr: not isinstance(expr, gq.Variab
 _WORD_OPS = ("contains", "starts_with")
 
 
-def _starts_with_variable(expr: gq.Expr) -> bool:
-    return isinstance(expr, gq.Variable | gq.Access)
+def _starts_with_variable(expr: terms.Expr) -> bool:
+    return isinstance(expr, terms.Variable | terms.Access)
 
 
 _hops = st.builds(gq.HopRange, naturals, maybe(naturals))
-_edge_words = st.builds(gq.Name, but(idents, "not"))
+_edge_words = st.builds(terms.Name, but(idents, "not"))
 _traversals = st.one_of(
     st.builds(gq.Traversal, _variables, _edge_words, st.one_of(_variables, _parameters)),
     st.builds(gq.Traversal, _variables, _edge_words, _variables, hops=_hops),
@@ -211,7 +214,7 @@ _traversals = st.one_of(
     ),
 )
 _filters = st.one_of(
-    st.builds(gq.Filter, _expressions, st.sampled_from(gq.COMPARISONS), _expressions),
+    st.builds(gq.Filter, _expressions, st.sampled_from(terms.COMPARISONS), _expressions),
     st.builds(gq.Filter, _not_variables, st.sampled_from(_WORD_OPS), _expressions),
     st.builds(gq.Filter, _parameters, st.sampled_from(_WORD_OPS), _expressions),
     st.builds(
@@ -231,7 +234,7 @@ _simple_clauses = opaque(
         st.builds(
             gq.Binding,
             st.one_of(_variables, _parameters),
-            st.builds(gq.Name, type_names),
+            st.builds(terms.Name, type_names),
             several(_matches),
         ),
         _traversals,
@@ -255,7 +258,7 @@ def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             st.just("count"),
             st.none(),
             block,
-            st.sampled_from(gq.COMPARISONS),
+            st.sampled_from(terms.COMPARISONS),
             _values,
         ),
         st.builds(
@@ -263,7 +266,7 @@ def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             st.sampled_from(("sum", "avg", "min", "max")),
             _accesses,
             block,
-            st.sampled_from(gq.COMPARISONS),
+            st.sampled_from(terms.COMPARISONS),
             _values,
         ),
     )
@@ -275,16 +278,16 @@ _clauses = opaque(st.recursive(_simple_clauses, _nested, max_leaves=5))
 # -- queries -----------------------------------------------------------------------
 
 _counts = st.one_of(
-    st.builds(gq.Literal, st.just("integer"), naturals), st.one_of(_variables, _parameters)
+    st.builds(terms.Literal, st.just("integer"), naturals), st.one_of(_variables, _parameters)
 )
 _projections = st.builds(gq.Projection, _expressions, maybe(_gq_names))
 _orderings = st.one_of(
     st.builds(
         gq.Ordering,
-        _expressions.filter(lambda expr: not isinstance(expr, gq.Nearest)),
+        _expressions.filter(lambda expr: not isinstance(expr, terms.Nearest)),
         st.booleans(),
     ),
-    st.builds(gq.Ordering, st.builds(gq.Nearest, _accesses, _expressions)),
+    st.builds(gq.Ordering, st.builds(terms.Nearest, _accesses, _expressions)),
 )
 _windows = st.one_of(
     st.just((None, None)), st.tuples(_counts, st.none()), st.tuples(_counts, _counts)
@@ -304,20 +307,20 @@ _reads = opaque(
 _assignments = several(st.builds(gq.Assignment, _gq_names, either(_values, _nulls)))
 _where = several(
     either(
-        st.builds(gq.Compare, _columns, st.sampled_from((*gq.COMPARISONS, *_WORD_OPS)), _values),
+        st.builds(gq.Compare, _columns, st.sampled_from((*terms.COMPARISONS, *_WORD_OPS)), _values),
         st.builds(gq.IsNull, _columns, st.booleans()),
         st.builds(gq.IsIn, _columns, either(_lists, _variables)),
     ),
     least=1,
 )
-_targets = st.builds(gq.Name, type_names)
+_targets = st.builds(terms.Name, type_names)
 _statements = either(
     st.builds(gq.Insert, _targets, _assignments),
     st.builds(gq.Update, _targets, _assignments, _where),
     st.builds(gq.Delete, _targets, _where),
 )
 _bodies = either(_reads, st.builds(gq.Mutation, several(_statements, least=1)))
-_unknown_types = st.builds(gq.Name, but(type_names, *BASE_NAMES, "Vector"))
+_unknown_types = st.builds(terms.Name, but(type_names, *BASE_NAMES, "Vector"))
 # All parameter names are declared, for a filter on a parameter reads differently without.
 _params = st.tuples(
     *(

@@ -27,7 +27,7 @@ from omnigraph.lang.schema.compile import (
     compile_schema,
     shape_of_source,
 )
-from omnigraph.lang.schema.ir.encoding import compact
+from omnigraph.lang.schema.ir.document import compact
 from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.schema.ir.ir import IRInterface, IRNode, SchemaIR
 from omnigraph.lang.schema.ir.reader import ir_from_json

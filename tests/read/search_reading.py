@@ -14,6 +14,7 @@ from typing import Any
 
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import terms
 from omnigraph.lang.query.parser import parse_queries
 from omnigraph.lang.source import Source
 from tests.read import search_model as model
@@ -244,7 +245,7 @@ def _reading(text: str, params: Mapping[str, Any], schema: Schema) -> Reading:
     columns = []
     for shown in read.projections:
         alias = None if shown.alias is None else shown.alias.text
-        if isinstance(shown.expr, ast.Nearest | ast.Bm25 | ast.Rrf):
+        if isinstance(shown.expr, terms.Nearest | terms.Bm25 | terms.Rrf):
             assert alias is not None
             scores[alias] = made.ranking(shown.expr)
             columns.append(Column(Lit(None), alias))
@@ -252,7 +253,7 @@ def _reading(text: str, params: Mapping[str, Any], schema: Schema) -> Reading:
             columns.append(Column(made.shown(shown.expr), alias))
     ranking = None
     ordering = read.ordering
-    if ordering and isinstance(ordering[0].expr, ast.Nearest | ast.Bm25 | ast.Rrf):
+    if ordering and isinstance(ordering[0].expr, terms.Nearest | terms.Bm25 | terms.Rrf):
         ranking, ordering = made.ranking(ordering[0].expr), ordering[1:]
     order = tuple((made.key(found.expr), found.descending) for found in ordering)
     return Reading(
@@ -311,52 +312,52 @@ class _Conversion:
     def clauses(self, clauses: Iterable[ast.Clause]) -> tuple[Clause, ...]:
         return tuple(map(self.clause, clauses))
 
-    def ranking(self, call: ast.Expr) -> Ranking:
+    def ranking(self, call: terms.Expr) -> Ranking:
         match call:
-            case ast.Rrf(primary, secondary, k):
+            case terms.Rrf(primary, secondary, k):
                 smoothing = 60 if k is None else self.constant_of(k)
                 return Fusion(self.arm(primary), self.arm(secondary), smoothing)
         return self.arm(call)
 
-    def arm(self, call: ast.Expr) -> Arm:
-        assert isinstance(call, ast.Nearest | ast.Bm25)
+    def arm(self, call: terms.Expr) -> Arm:
+        assert isinstance(call, terms.Nearest | terms.Bm25)
         prop = self.prop(call.subject)
-        kind = "nearest" if isinstance(call, ast.Nearest) else "bm25"
+        kind = "nearest" if isinstance(call, terms.Nearest) else "bm25"
         return Arm(kind, prop.var, prop.name, self.constant_of(call.query))
 
-    def key(self, expr: ast.Expr) -> Prop | str:
-        return expr.name if isinstance(expr, ast.Alias) else self.prop(expr)
+    def key(self, expr: terms.Expr) -> Prop | str:
+        return expr.name if isinstance(expr, terms.Alias) else self.prop(expr)
 
-    def prop(self, expr: ast.Expr) -> Prop:
-        assert isinstance(expr, ast.Access)
+    def prop(self, expr: terms.Expr) -> Prop:
+        assert isinstance(expr, terms.Access)
         return Prop(expr.variable.name, expr.property.text)
 
-    def shown(self, expr: ast.Expr) -> Expr | Agg:
-        assert not isinstance(expr, ast.Aggregate)
+    def shown(self, expr: terms.Expr) -> Expr | Agg:
+        assert not isinstance(expr, terms.Aggregate)
         return self.expr(expr)
 
-    def expr(self, expr: ast.Expr) -> Expr:
+    def expr(self, expr: terms.Expr) -> Expr:
         match expr:
-            case ast.Access():
+            case terms.Access():
                 return self.prop(expr)
-            case ast.Variable(name) if name not in self.params:
+            case terms.Variable(name) if name not in self.params:
                 return Var(name)
-            case ast.Literal() | ast.ListLiteral() | ast.Variable():
+            case terms.Literal() | terms.ListLiteral() | terms.Variable():
                 return self.value(expr)
         raise AssertionError(f"not in these tests: {expr}")
 
-    def value(self, value: ast.Value) -> Lit | Param:
+    def value(self, value: terms.Value) -> Lit | Param:
         return (
-            Param(value.name) if isinstance(value, ast.Variable) else Lit(self.constant_of(value))
+            Param(value.name) if isinstance(value, terms.Variable) else Lit(self.constant_of(value))
         )
 
-    def constant_of(self, expr: ast.Expr) -> Any:
+    def constant_of(self, expr: terms.Expr) -> Any:
         match expr:
-            case ast.Literal(_, value):
+            case terms.Literal(_, value):
                 return value
-            case ast.ListLiteral(items):
+            case terms.ListLiteral(items):
                 return tuple(item.value for item in items)
-            case ast.Variable(name):
+            case terms.Variable(name):
                 return self.constant(self.params[name])
         raise AssertionError(f"no constant: {expr}")
 

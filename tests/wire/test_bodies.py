@@ -24,7 +24,7 @@ from omnigraph.history.diff import TypeStats
 from omnigraph.history.feed import FeedPage
 from omnigraph.history.merge.results import MergedRowCounts, MergeResult
 from omnigraph.lang.query.lint import lint_queries
-from omnigraph.lang.schema.lint import lint_schema
+from omnigraph.lang.schema.compile import lint_schema
 from omnigraph.lang.source import Source
 from omnigraph.maintain.reports import (
     CleanupReport,

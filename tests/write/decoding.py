@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from omnigraph.errors import ValidationError
-from omnigraph.lang import compile_schema
+from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.write.change.type_batch import TypeBatch, row_schema, type_key
 from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.load.sifting import sift_lines

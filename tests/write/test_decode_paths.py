@@ -7,8 +7,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from omnigraph.lang import compile_schema
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.write.load.columns import cells
 from omnigraph.write.load.ndjson.envelopes import group_by_type
 from omnigraph.write.load.ndjson.exact import read_exact

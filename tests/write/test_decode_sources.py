@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import BadRequest, ValidationError
-from omnigraph.lang import compile_schema
+from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.write.change.type_batch import TypeBatch
 from omnigraph.write.load.read_input import read_sources
 from omnigraph.write.rules.violations import SourceLocation

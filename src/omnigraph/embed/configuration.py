@@ -11,8 +11,6 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from omnigraph.embed.retry import RetryPolicy
-
 LOCAL = "local"
 MOCK = "mock"
 OPENAI_COMPATIBLE = "openai-compatible"
@@ -20,6 +18,16 @@ OPENAI = "openai"
 GEMINI = "gemini"
 
 _DAY_MS = 86_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """The limits of one call with all its attempts; a ``deadline_ms`` of 0 is none."""
+
+    timeout_ms: int = 30_000
+    deadline_ms: int = 60_000
+    attempts: int = 4
+    backoff_ms: int = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +44,7 @@ class EmbedderConfig:
     cache: str | None = None
     base_url: str | None = None
     api_key: str | None = field(default=None, repr=False)
-    patience: RetryPolicy = field(default_factory=RetryPolicy)
+    patience: Patience = field(default_factory=Patience)
     problem: str | None = None
 
     @classmethod
@@ -71,9 +79,9 @@ def _key(provider: str, environ: Mapping[str, str]) -> str | None:
     return key
 
 
-def _patience(environ: Mapping[str, str]) -> tuple[RetryPolicy, str | None]:
+def _patience(environ: Mapping[str, str]) -> tuple[Patience, str | None]:
     """How long to wait, and what is wrong with the first number that is wrong."""
-    usual = RetryPolicy()
+    usual = Patience()
     written = {
         "timeout_ms": (environ.get("OMNIGRAPH_EMBED_TIMEOUT_MS", ""), 1, _DAY_MS),
         "deadline_ms": (environ.get("OMNIGRAPH_EMBED_DEADLINE_MS", ""), 0, _DAY_MS),

@@ -1,23 +1,29 @@
 """An endpoint of a remote provider: asked with patience, and its refusals told to a person.
 
-Owns the retries, and which failure is which. Must never let the key out: neither in a
-message nor in the cause of an error.
+Owns the retries, and which failure is which, wrong settings included. Must never let the
+key out: neither in a message nor in the cause of an error.
 """
 
 from __future__ import annotations
 
+import math
 import re
-from collections.abc import Mapping
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from time import monotonic, sleep
+from typing import Any, Self
+from urllib.parse import urlsplit
 
 import msgspec
 
+from omnigraph.embed.configuration import EmbedderConfig, Patience
 from omnigraph.embed.connection import NoReply, Reply, post
-from omnigraph.embed.retry import RetryPolicy
+from omnigraph.embed.protocol import Role
+from omnigraph.embed.request_formats import RequestFormat
 from omnigraph.errors import EmbeddingError, EmbeddingKind
 
 _SHOWN = 240
+_KEY = re.compile(r"[\x21-\x7e]+")
 _TOO_LONG = re.compile(
     r"context.length|batch size|too (long|large|many tokens)|token.limit"
     r"|maximum.{0,40}(token|length|size)"
@@ -33,101 +39,144 @@ _NO_MODEL = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a model is asked for vectors.
+    """Where a model is asked for vectors; the ``secret`` is never shown."""
 
-    ``key_variable`` is where a person has the key from. ``secret`` is never shown, and neither
-    are the headers, one of which is it.
-    """
-
-    provider: str
+    format: RequestFormat
     model: str
-    url: str
-    key_variable: str
-    patience: RetryPolicy
-    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+    base_url: str
+    patience: Patience
     secret: str | None = field(default=None, repr=False)
 
-    def ask(self, body: bytes) -> bytes:
-        """The body of a good answer; anything else is an error, after some attempts if they help.
+    @classmethod
+    def of(cls, format_: RequestFormat, config: EmbedderConfig) -> Self:
+        """The endpoint of a configuration; refuses settings that cannot work."""
+        key, written = config.api_key, config.base_url
+        found = cls(
+            format_,
+            config.model or format_.model,
+            (written or format_.base_url).rstrip("/"),
+            config.patience,
+            key,
+        )
+        if key is None and not (written and format_.takes_other_servers):
+            raise found.error(f"needs an API key: set {found.key_variables}", "configuration")
+        if key is not None and not _KEY.fullmatch(key):
+            raise found.error(
+                "cannot be sent the API key, which has blanks or other odd characters in it: "
+                f"check {found.key_variables}",
+                "configuration",
+            )
+        if written is not None:
+            found._check_address(written)
+        return found
 
-        No failure is the cause of the error: it would carry the request.
+    @property
+    def url(self) -> str:
+        """The address that vectors are asked at."""
+        return self.format.url(self.base_url, self.model)
+
+    @property
+    def key_variables(self) -> str:
+        """Where a person has the key from."""
+        return " or ".join(self.format.key_variables)
+
+    def _check_address(self, written: str) -> None:
+        try:
+            parts = urlsplit(written)
+            is_plain = bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        except ValueError:
+            is_plain = False
+        if not is_plain or parts.scheme not in ("http", "https"):
+            raise self.error(
+                "has no such address: set OMNIGRAPH_EMBED_BASE_URL to an http(s) URL",
+                "configuration",
+            )
+        if parts.username is not None or parts.query or parts.fragment:
+            # Not shown: what stands there is a password or a key, most likely.
+            raise self.error(
+                "takes its key from a variable of its own: leave everything but the host and the "
+                "path out of OMNIGRAPH_EMBED_BASE_URL",
+                "configuration",
+            )
+
+    def ask(self, texts: Sequence[str], dimension: int, role: Role) -> bytes:
+        """The answer with the vectors of some texts.
+
+        Anything else is an error, after some attempts if they help. No failure is its cause: it
+        would carry the request.
         """
-        tries = self.patience.begin()
-        while True:
-            found = post(self.url, self.headers, body, tries.attempt())
+        body = self.format.body(self.model, texts, dimension, role)
+        headers = {} if self.secret is None else self.format.headers(self.secret)
+        limits, most = self.patience, max(1, self.patience.attempts)
+        ends = monotonic() + limits.deadline_ms / 1000 if limits.deadline_ms else math.inf
+        for made in range(1, most + 1):
+            timeout = max(min(limits.timeout_ms / 1000, ends - monotonic()), 0.001)
+            found = post(self.url, headers, body, timeout)
             if isinstance(found, Reply) and found.status == 200:
                 return found.body
-            may_pass = isinstance(found, NoReply) or found.status == 429 or found.status >= 500
-            asked = None if isinstance(found, NoReply) else found.retry_after
-            if not (may_pass and tries.wait(asked)):
+            pause = limits.backoff_ms / 1000 * 2 ** (made - 1)
+            if isinstance(found, Reply):
+                if found.status != 429 and found.status < 500:
+                    break
+                # The other side may want to be left alone for longer.
+                pause = max(pause, found.retry_after or 0.0)
+            # A pause that would end after the deadline is not begun.
+            if made == most or monotonic() + pause >= ends:
                 break
+            sleep(pause)
+        times = "tried once" if made == 1 else f"tried {made} times"
         if isinstance(found, NoReply):
-            reason = self.hide(found.reason)
             raise self.error(
-                f"cannot be reached at {self.url} ({reason}; {_times(tries.made)}): check "
+                f"cannot be reached at {self.url} ({self.hide(found.reason)}; {times}): check "
                 "OMNIGRAPH_EMBED_BASE_URL and the network, or try again later",
                 "unavailable",
-                attempts=tries.made,
+                attempts=made,
             )
-        raise self._refusal(found, tries.made)
+        what, kind = self._refusal(found, times)
+        attempts = {"attempts": made} if kind == "unavailable" else {}
+        raise self.error(what, kind, status=found.status, **attempts)
 
-    def _refusal(self, reply: Reply, made: int) -> EmbeddingError:
-        status = reply.status
-        said = self._said(reply.body)
-        if status == 429:
+    def _refusal(self, reply: Reply, times: str) -> tuple[str, EmbeddingKind]:
+        """What a bad answer means, and its kind."""
+        message = _message(reply.body)
+        said = f": {self.hide(message)}" if message else ""
+        status = f"status {reply.status}{said}"
+        is_complaint = reply.status in (400, 422)
+        if reply.status == 429:
             waits = "" if reply.retry_after is None else f", for {reply.retry_after:.0f} s"
-            return self.error(
-                f"takes no more requests{waits} (status 429{said}; {_times(made)}): try again "
-                "later, and set OMNIGRAPH_EMBED_CACHE to keep what is done",
-                "unavailable",
-                status=status,
-                attempts=made,
-            )
-        if status >= 500:
-            return self.error(
-                f"fails (status {status}{said}; {_times(made)}): try again later",
-                "unavailable",
-                status=status,
-                attempts=made,
-            )
-        if status in (401, 403):
+            return (
+                f"takes no more requests{waits} ({status}; {times}): try again later, and set "
+                "OMNIGRAPH_EMBED_CACHE to keep what is done"
+            ), "unavailable"
+        if reply.status >= 500:
+            return f"fails ({status}; {times}): try again later", "unavailable"
+        if reply.status in (401, 403):
             # What was said is not repeated: some say the key.
-            return self.error(
-                f"does not accept the API key (status {status}): check {self.key_variable}",
-                "refused",
-                status=status,
-            )
-        if status == 413 or (status in (400, 422) and _is_too_long(said)):
-            return self.error(
-                f"finds a text too long for its model '{self.model}' (status {status}{said}): "
-                "shorten the text, or give the vector",
-                "text_too_long",
-                status=status,
-            )
-        if status == 404 or (status in (400, 422) and _NO_MODEL.search(said)):
-            return self.error(
-                f"has no model '{self.model}' at {self.url} (status {status}{said}): check "
-                "OMNIGRAPH_EMBED_MODEL and OMNIGRAPH_EMBED_BASE_URL",
-                "model",
-                status=status,
-            )
-        if status < 400:
-            return self.error(
-                f"answers at {self.url} with status {status}, not with vectors: set "
-                "OMNIGRAPH_EMBED_BASE_URL to the address of its API",
-                "bad_answer",
-                status=status,
-            )
-        return self.error(f"refuses the request (status {status}{said})", "refused", status=status)
+            problem = f"does not accept the API key (status {reply.status})"
+            return f"{problem}: check {self.key_variables}", "refused"
+        if reply.status == 413 or (is_complaint and _is_too_long(said)):
+            problem = f"finds a text too long for its model '{self.model}' ({status})"
+            return f"{problem}: shorten the text, or give the vector", "text_too_long"
+        if reply.status == 404 or (is_complaint and _NO_MODEL.search(said)):
+            return (
+                f"has no model '{self.model}' at {self.url} ({status}): check "
+                "OMNIGRAPH_EMBED_MODEL and OMNIGRAPH_EMBED_BASE_URL"
+            ), "model"
+        if reply.status < 400:
+            return (
+                f"answers at {self.url} with status {reply.status}, not with vectors: set "
+                "OMNIGRAPH_EMBED_BASE_URL to the address of its API"
+            ), "bad_answer"
+        return f"refuses the request ({status})", "refused"
 
     def error(
         self, what: str, kind: EmbeddingKind, position: int | None = None, **details: Any
     ) -> EmbeddingError:
         """An error that begins with the provider."""
         return EmbeddingError(
-            f"the embedding provider '{self.provider}' {what}",
+            f"the embedding provider '{self.format.provider}' {what}",
             kind=kind,
-            details={"provider": self.provider, "model": self.model, **details},
+            details={"provider": self.format.provider, "model": self.model, **details},
             position=position,
         )
 
@@ -137,11 +186,6 @@ class Endpoint:
             text = text.replace(self.secret, "***")
         text = " ".join(text.split())
         return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}…"
-
-    def _said(self, body: bytes) -> str:
-        """What the provider says about an error, to stand behind a status."""
-        said = _message(body)
-        return f": {self.hide(said)}" if said else ""
 
 
 def _message(body: bytes) -> str:
@@ -160,7 +204,3 @@ def _message(body: bytes) -> str:
 def _is_too_long(said: str) -> bool:
     # A number of dimensions can be too large as well, and that is no matter of the text.
     return _TOO_LONG.search(said) is not None and "dimension" not in said.lower()
-
-
-def _times(made: int) -> str:
-    return "tried once" if made == 1 else f"tried {made} times"

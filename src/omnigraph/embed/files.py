@@ -6,7 +6,6 @@ whole or not at all. Never opens a graph.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import BinaryIO, Literal
@@ -18,6 +17,7 @@ from omnigraph.embed.records import Record, Selector
 from omnigraph.embed.seeds import EmbedFiles, EmbedSpec, TypeSpec
 from omnigraph.errors import BadRequest, EmbeddingError
 from omnigraph.lang.diagnostics import name_hint
+from omnigraph.storage.objects.files import replaced_file
 
 Mode = Literal["fill_missing", "reembed_selected", "reembed_all", "clean"]
 
@@ -104,20 +104,14 @@ def embed_file(
     summary = FileSummary(
         str(files.input), str(files.output), 0, 0, 0, 0, mode, files.spec.dimension, embedder.model
     )
-    draft = files.output.with_name(f"{files.output.name}.tmp")
     try:
         files.output.parent.mkdir(parents=True, exist_ok=True)
-        with files.input.open("rb") as source, draft.open("wb") as to:
+        with files.input.open("rb") as source, replaced_file(files.output) as to:
             _Run(files, choice, embedder, summary).copy(source, to)
-            to.flush()
-            os.fsync(to.fileno())
-        draft.replace(files.output)
     except OSError as error:
         raise BadRequest(
             f"cannot embed {files.input} into {files.output}: {error.strerror or error}"
         ) from error
-    finally:
-        draft.unlink(missing_ok=True)
     return summary
 
 

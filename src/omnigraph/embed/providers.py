@@ -11,29 +11,19 @@ from dataclasses import dataclass
 from functools import partial
 
 from omnigraph.embed.cache import CachingEmbedder, Memory, embed_new
-from omnigraph.embed.configuration import (
-    GEMINI,
-    LOCAL,
-    MOCK,
-    OPENAI,
-    OPENAI_COMPATIBLE,
-    EmbedderConfig,
-)
-from omnigraph.embed.gemini import GEMINI_SHAPE
+from omnigraph.embed.configuration import LOCAL, MOCK, EmbedderConfig
 from omnigraph.embed.local import LocalEmbedder
 from omnigraph.embed.mock import MockEmbedder
-from omnigraph.embed.openai import OPENAI_COMPATIBLE_SHAPE, OPENAI_SHAPE
 from omnigraph.embed.protocol import Embedder, Role, Texts, Vectors
 from omnigraph.embed.remote import RemoteEmbedder
+from omnigraph.embed.request_formats import FORMATS
 from omnigraph.embed.store import VectorStore
 from omnigraph.errors import EmbeddingError
 
 PROVIDERS: Mapping[str, Callable[[EmbedderConfig], Embedder]] = {
     LOCAL: LocalEmbedder.of,
     MOCK: MockEmbedder.of,
-    OPENAI_COMPATIBLE: partial(RemoteEmbedder, OPENAI_COMPATIBLE_SHAPE),
-    OPENAI: partial(RemoteEmbedder, OPENAI_SHAPE),
-    GEMINI: partial(RemoteEmbedder, GEMINI_SHAPE),
+    **{format_.provider: partial(RemoteEmbedder, format_) for format_ in FORMATS},
 }
 
 

@@ -1,18 +1,15 @@
 """Remote providers: many texts asked for in a few requests at a time, the answers checked.
 
 Owns cutting texts into requests and what an answer has to be. What is sent is the
-business of a shape, and how it gets there that of an endpoint.
+business of a format, and how it gets there that of an endpoint.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator
 from concurrent.futures import FIRST_EXCEPTION, Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from threading import Event
-from typing import Protocol
-from urllib.parse import urlsplit
 
 import msgspec
 import numpy as np
@@ -22,139 +19,50 @@ import pyarrow.compute as pc
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.endpoint import Endpoint
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array, unit_rows
+from omnigraph.embed.request_formats import RequestFormat
 from omnigraph.errors import EmbeddingError
 
 CONCURRENCY = 8
 # A token is a byte at least, and no known server takes fewer tokens in one request.
 MAX_REQUEST_BYTES = 256 << 10
-_KEY = re.compile(r"[\x21-\x7e]+")
-
-
-class RequestFormat(Protocol):
-    """What a kind of server understands, and what it is when nothing is set."""
-
-    @property
-    def provider(self) -> str:
-        """The name it is configured by."""
-
-    @property
-    def base_url(self) -> str:
-        """Where it is."""
-
-    @property
-    def model(self) -> str:
-        """The model that is used."""
-
-    @property
-    def key_variables(self) -> tuple[str, ...]:
-        """Where the key is taken from, the first one first."""
-
-    @property
-    def takes_other_servers(self) -> bool:
-        """Whether it may be a server of one's own, which may ask for no key."""
-
-    @property
-    def at_once(self) -> int:
-        """How many texts go into one request."""
-
-    def url(self, base_url: str, model: str) -> str:
-        """The address that vectors are asked at."""
-
-    def headers(self, key: str) -> Mapping[str, str]:
-        """What proves who asks."""
-
-    def body(self, model: str, texts: Sequence[str], dimension: int, role: Role) -> bytes:
-        """A request for the vectors of some texts."""
-
-    def vectors(self, answer: bytes) -> list[list[float]]:
-        """The vectors of an answer in the order of the texts; raises ValueError if none."""
 
 
 @dataclass(frozen=True, slots=True)
 class RemoteEmbedder:
     """Asks a server."""
 
-    shape: RequestFormat
+    format: RequestFormat
     config: EmbedderConfig
 
     @property
     def provider(self) -> str:
-        """That of the shape."""
-        return self.shape.provider
+        """That of the format."""
+        return self.format.provider
 
     @property
     def model(self) -> str:
         """The model it uses."""
-        return self.config.model or self.shape.model
+        return self.config.model or self.format.model
 
     def embed(self, texts: Texts, dimension: int, role: Role = "document") -> Vectors:
         """Any dimension that the model makes."""
-        asked = text_array(texts)
-        call = _Call(self, self.endpoint(), asked, dimension, role)
+        call = _Call(self, text_array(texts), dimension, role)
         call.run()
         return call.vectors
 
     def endpoint(self) -> Endpoint:
         """Where it asks; refuses settings that cannot work, before anything is sent."""
-        variables = " or ".join(self.shape.key_variables)
-        key, base_url = self.config.api_key, self.config.base_url
-        if key is None and not (base_url and self.shape.takes_other_servers):
-            raise self._wrong(f"needs an API key: set {variables}")
-        if key is not None and not _KEY.fullmatch(key):
-            raise self._wrong(
-                f"cannot be sent the API key, which has blanks or other odd characters in it: "
-                f"check {variables}"
-            )
-        return Endpoint(
-            self.provider,
-            self.model,
-            self.shape.url(self._base_url(), self.model),
-            variables,
-            self.config.patience,
-            {} if key is None else self.shape.headers(key),
-            key,
-        )
-
-    def _base_url(self) -> str:
-        written = self.config.base_url
-        if written is None:
-            return self.shape.base_url
-        try:
-            parts = urlsplit(written)
-            is_plain = bool(parts.hostname) and (parts.port is None or parts.port > 0)
-        except ValueError:
-            is_plain = False
-        if not is_plain or parts.scheme not in ("http", "https"):
-            raise self._wrong("has no such address: set OMNIGRAPH_EMBED_BASE_URL to an http(s) URL")
-        if parts.username is not None or parts.query or parts.fragment:
-            # Not shown: what stands there is a password or a key, most likely.
-            raise self._wrong(
-                "takes its key from a variable of its own: leave everything but the host and the "
-                "path out of OMNIGRAPH_EMBED_BASE_URL"
-            )
-        return written.rstrip("/")
-
-    def _wrong(self, what: str) -> EmbeddingError:
-        return EmbeddingError(
-            f"the embedding provider '{self.provider}' {what}",
-            kind="configuration",
-            details={"provider": self.provider, "model": self.model},
-        )
+        return Endpoint.of(self.format, self.config)
 
 
 class _Call:
     """The texts of one call, in requests that fill in their vectors."""
 
     def __init__(
-        self,
-        embedder: RemoteEmbedder,
-        endpoint: Endpoint,
-        texts: pa.Array,
-        dimension: int,
-        role: Role,
+        self, embedder: RemoteEmbedder, texts: pa.Array, dimension: int, role: Role
     ) -> None:
         self._embedder = embedder
-        self._endpoint = endpoint
+        self._endpoint = embedder.endpoint()
         self._texts = texts
         self._dimension = dimension
         self._role = role
@@ -189,7 +97,7 @@ class _Call:
 
     def _requests(self) -> Iterator[tuple[int, int]]:
         """Ranges of texts that are few and short enough together; a long text is alone."""
-        at_once = self._embedder.shape.at_once
+        at_once = self._embedder.format.at_once
         sizes = pc.binary_length(self._texts).to_numpy(zero_copy_only=False)
         ends = np.cumsum(sizes, dtype=np.int64)
         first = 0
@@ -202,10 +110,8 @@ class _Call:
 
     def _ask(self, first: int, last: int) -> None:
         texts = self._texts.slice(first, last - first)
-        shape, model = self._embedder.shape, self._embedder.model
-        body = shape.body(model, texts.to_pylist(), self._dimension, self._role)
         try:
-            answer = self._endpoint.ask(body)
+            answer = self._endpoint.ask(texts.to_pylist(), self._dimension, self._role)
         except EmbeddingError as error:
             if error.kind != "text_too_long":
                 raise
@@ -222,7 +128,7 @@ class _Call:
 
     def _keep(self, answer: bytes, texts: pa.Array, first: int) -> None:
         try:
-            found = self._embedder.shape.vectors(answer)
+            found = self._embedder.format.vectors(answer)
         except (ValueError, msgspec.DecodeError, RecursionError) as error:
             raise self._bad(answer, self._endpoint.hide(str(error))) from None
         if len(found) != len(texts):

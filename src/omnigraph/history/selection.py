@@ -13,10 +13,11 @@ from typing import TypeVar
 
 import msgspec
 
-from omnigraph.errors import BadRequest, NotFound
+from omnigraph.errors import BadRequest
 from omnigraph.history.changes import KINDS, OPS, Op
 from omnigraph.history.compared import type_id
 from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.schema.catalog import unknown_type
 from omnigraph.manifest.entries import EntityKind
 from omnigraph.manifest.snapshot import Snapshot
 
@@ -91,6 +92,5 @@ def _types(names: list[str], snapshots: Iterable[Snapshot]) -> frozenset[str]:
             known.setdefault(shown.table.type_name, set()).add(type_id(snapshot, shown.identity))
     for name in names:
         if name not in known:
-            hint = did_you_mean(name, known) or f"the types are {', '.join(sorted(known))}"
-            raise NotFound(f"there is no type {name}: {hint}", details={"type_name": name})
+            raise unknown_type(name, known)
     return frozenset(found for name in names for found in known[name])

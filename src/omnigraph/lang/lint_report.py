@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.lang.diagnostics import Diagnostic
-from omnigraph.lang.query.descriptor import Operation
+from omnigraph.lang.operation import Operation
 
 Severity = Literal["error", "warning", "info"]
 _SEVERITY_ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}

@@ -40,6 +40,7 @@ INTEGER_RANGE: dict[Scalar, tuple[int, int]] = {
 }
 
 MAX_VECTOR_DIMENSION = 2**31 - 1
+MAX_CARDINALITY = 2**32 - 1
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import shape_of_source
 from omnigraph.lang.schema.ir.catalog_build import catalog_from_ir
 from omnigraph.lang.schema.ir.reader import ir_from_json
-from omnigraph.lang.schema.ir.state import SchemaState, check_state
+from omnigraph.lang.schema.ir.state import SchemaState, check_state, sealed
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
 
@@ -30,4 +30,4 @@ def catalog_of(contract: SchemaContract) -> Catalog:
 
 def state_of(contract: SchemaContract) -> SchemaState:
     """The hashes and the identity domain of an entry, as its state file records them."""
-    return SchemaState(contract.shape_hash, contract.ir_hash, contract.identity_domain)
+    return sealed(contract.shape_hash, contract.ir_hash, contract.identity_domain)

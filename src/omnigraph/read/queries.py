@@ -7,10 +7,10 @@ one catalog from beginning to end.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 
 from omnigraph.lang.query.compile import CompiledQuery, compile_query
 from omnigraph.lang.query.params import coerce_params
+from omnigraph.lang.query.values import statement_time
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.execute.budget import Budget
@@ -58,13 +58,12 @@ class Query:
         trace: Trace | None = None,
     ) -> ReadContext:
         """Everything its steps may ask for."""
-        moment = datetime.now(UTC)
         return ReadContext(
             root,
             snapshot,
             catalog,
             coerce_params(compiled.params, self.params),
-            moment.replace(microsecond=moment.microsecond // 1000 * 1000),
+            statement_time(),
             self.budget,
             self.expansion,
             trace or Trace(),

@@ -18,12 +18,24 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.query import plan
+from omnigraph.lang.predicates import (
+    CompareOp,
+    Comparison,
+    Constant,
+    Contains,
+    Either,
+    InList,
+    IsNull,
+    Predicate,
+    Property,
+    Scalarish,
+    StartsWith,
+)
 from omnigraph.lang.temporal import epoch_days, epoch_millis
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
 
-ValueOf = Callable[[plan.Scalarish], plan.Constant]
+ValueOf = Callable[[Scalarish], Constant]
 """Gives the value of a literal, a parameter or the present moment."""
 
 STRUCTURAL = {"@id": "id", "@src": "src", "@dst": "dst"}
@@ -79,43 +91,39 @@ class RowFilter:
         return self.narrow(rows if expression is None else rows.filter(expression))
 
 
-def can_filter(predicate: plan.Predicate) -> bool:
+def can_filter(predicate: Predicate) -> bool:
     """Whether a predicate compares columns of one row with values, so that a scan may decide it."""
     match predicate:
-        case plan.IsNull(operand, _):
-            return isinstance(operand, plan.Property)
-        case plan.InList(operand, _):
-            return isinstance(operand, plan.Property)
-        case (
-            plan.Comparison(left, _, right)
-            | plan.Contains(left, right)
-            | plan.StartsWith(left, right)
-        ):
-            return isinstance(left, plan.Property) and not isinstance(right, plan.Property)
-        case plan.Either(groups):
+        case IsNull(operand, _):
+            return isinstance(operand, Property)
+        case InList(operand, _):
+            return isinstance(operand, Property)
+        case Comparison(left, _, right) | Contains(left, right) | StartsWith(left, right):
+            return isinstance(left, Property) and not isinstance(right, Property)
+        case Either(groups):
             members = [member for group in groups for member in group]
             return all(can_filter(member) and _is_pushable(member) for member in members)
     return False
 
 
-def _is_pushable(predicate: plan.Predicate) -> bool:
+def _is_pushable(predicate: Predicate) -> bool:
     """Whether storage itself can decide a predicate about one column."""
     match predicate:
-        case plan.IsNull(plan.Property() as left, _):
+        case IsNull(Property() as left, _):
             opaque = left.type.is_vector or left.type.is_blob
             return not opaque and left.type.scalar not in _UNPUSHABLE
-        case plan.Contains(left, _) if left.type.is_list:
+        case Contains(left, _) if left.type.is_list:
             return False
-        case plan.Comparison(left, _, _) | plan.InList(left, _):
+        case Comparison(left, _, _) | InList(left, _):
             return left.type.scalar not in _UNPUSHABLE
-        case plan.Contains() | plan.StartsWith():
+        case Contains() | StartsWith():
             return True
-        case plan.Either():
+        case Either():
             return True
     return False
 
 
-def row_filter(predicates: Iterable[plan.Predicate], value_of: ValueOf) -> RowFilter:
+def row_filter(predicates: Iterable[Predicate], value_of: ValueOf) -> RowFilter:
     """The filter of predicates that all speak of one row, one side being a column of it."""
     pushed: list[pc.Expression] = []
     kept: list[pc.Expression] = []
@@ -142,7 +150,7 @@ def row_filter(predicates: Iterable[plan.Predicate], value_of: ValueOf) -> RowFi
     )
 
 
-def column_name(property_: plan.Property) -> str:
+def column_name(property_: Property) -> str:
     """The stored column of a property; `@id` and the like are structural ones."""
     return STRUCTURAL.get(property_.name, property_.name)
 
@@ -154,37 +162,37 @@ def among(column: str, values: pa.Array | pa.ChunkedArray | Sequence[str]) -> pc
     return pc.field(column).isin(values)
 
 
-def _columns(predicate: plan.Predicate) -> list[str]:
+def _columns(predicate: Predicate) -> list[str]:
     match predicate:
-        case plan.IsNull(plan.Property() as column, _) | plan.InList(plan.Property() as column, _):
+        case IsNull(Property() as column, _) | InList(Property() as column, _):
             return [column_name(column)]
         case (
-            plan.Comparison(plan.Property() as column, _, _)
-            | plan.Contains(plan.Property() as column, _)
-            | plan.StartsWith(plan.Property() as column, _)
+            Comparison(Property() as column, _, _)
+            | Contains(Property() as column, _)
+            | StartsWith(Property() as column, _)
         ):
             return [column_name(column)]
-        case plan.Either(groups):
+        case Either(groups):
             return [name for group in groups for member in group for name in _columns(member)]
     raise AssertionError(f"no filter for {predicate}")
 
 
-def _condition(predicate: plan.Predicate, value_of: ValueOf) -> pc.Expression | Membership:
+def _condition(predicate: Predicate, value_of: ValueOf) -> pc.Expression | Membership:
     match predicate:
-        case plan.IsNull(plan.Property() as column, negated):
+        case IsNull(Property() as column, negated):
             tested = pc.field(column_name(column)).is_null()
             return ~tested if negated else tested
-        case plan.InList(plan.Property() as column, choices):
+        case InList(Property() as column, choices):
             return _in_list(column, value_of(choices))
-        case plan.Comparison(plan.Property() as column, op, value):
+        case Comparison(Property() as column, op, value):
             return _comparison(column, op, value_of(value))
-        case plan.Contains(plan.Property() as column, value):
+        case Contains(Property() as column, value):
             return _contains(column, value_of(value))
-        case plan.StartsWith(plan.Property() as column, value):
+        case StartsWith(Property() as column, value):
             prefix = value_of(value)
             field = pc.field(column_name(column))
             return _NEVER if prefix is None else pc.starts_with(field, prefix)
-        case plan.Either(groups):
+        case Either(groups):
             return reduce(
                 or_,
                 (
@@ -195,7 +203,7 @@ def _condition(predicate: plan.Predicate, value_of: ValueOf) -> pc.Expression | 
     raise AssertionError(f"no filter for {predicate}")
 
 
-def _contains(column: plan.Property, value: plan.Constant) -> pc.Expression | Membership:
+def _contains(column: Property, value: Constant) -> pc.Expression | Membership:
     if value is None:
         return _NEVER
     if column.type.is_list:
@@ -205,7 +213,7 @@ def _contains(column: plan.Property, value: plan.Constant) -> pc.Expression | Me
     return pc.match_substring(pc.field(column_name(column)), value)
 
 
-def _in_list(column: plan.Property, choices: plan.Constant) -> pc.Expression:
+def _in_list(column: Property, choices: Constant) -> pc.Expression:
     if not isinstance(choices, tuple):
         return _NEVER  # a null list
     fitting = [choice for choice in choices if _fits(choice, column.type.scalar)]
@@ -226,7 +234,7 @@ def _fits(value: Any, scalar: Scalar) -> bool:
     return bool(low <= value <= high and value == math.floor(value))
 
 
-def _comparison(column: plan.Property, op: plan.CompareOp, value: Any) -> pc.Expression:
+def _comparison(column: Property, op: CompareOp, value: Any) -> pc.Expression:
     field = pc.field(column_name(column))
     if value is None:
         return _NEVER
@@ -238,7 +246,7 @@ def _comparison(column: plan.Property, op: plan.CompareOp, value: Any) -> pc.Exp
 
 
 def _integer_comparison(
-    field: pc.Expression, scalar: Scalar, op: plan.CompareOp, value: float
+    field: pc.Expression, scalar: Scalar, op: CompareOp, value: float
 ) -> pc.Expression:
     """By numeric value: a bound between two integers is moved to the next one that decides."""
     whole = math.floor(value)
@@ -263,7 +271,7 @@ def _nearest(value: int, scalar: Scalar) -> float:
 
 
 def _between_floats(
-    field: pc.Expression, scalar: Scalar, op: plan.CompareOp, value: int
+    field: pc.Expression, scalar: Scalar, op: CompareOp, value: int
 ) -> pc.Expression:
     """An integer that lies between two floats: the nearest one decides for its side."""
     if op in ("=", "!="):
@@ -276,7 +284,7 @@ def _between_floats(
     return field >= bound if above else field > bound
 
 
-def _compare(field: pc.Expression, op: plan.CompareOp, value: pa.Scalar) -> pc.Expression:
+def _compare(field: pc.Expression, op: CompareOp, value: pa.Scalar) -> pc.Expression:
     match op:
         case "=":
             return field == value

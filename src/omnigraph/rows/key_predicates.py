@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.lang.query import plan
+from omnigraph.lang.predicates import Comparison, InList, Predicate, Property
 from omnigraph.lang.types import INTEGERS, Scalar
 from omnigraph.rows.filters import STRUCTURAL, ValueOf
 
@@ -22,11 +22,11 @@ class KeyPredicate:
 
     column: str
     texts: pa.Array
-    predicate: plan.Predicate
+    predicate: Predicate
 
 
 def anchor(
-    key: tuple[str, ...], predicates: Iterable[plan.Predicate], value_of: ValueOf
+    key: tuple[str, ...], predicates: Iterable[Predicate], value_of: ValueOf
 ) -> KeyPredicate | None:
     """The first predicate that names rows by a text, if there is one.
 
@@ -44,22 +44,18 @@ def anchor(
     return None
 
 
-def _named(
-    predicate: plan.Predicate, value_of: ValueOf
-) -> tuple[plan.Property, tuple[object, ...]] | None:
+def _named(predicate: Predicate, value_of: ValueOf) -> tuple[Property, tuple[object, ...]] | None:
     match predicate:
-        case plan.Comparison(plan.Property() as column, "=", value) if not isinstance(
-            value, plan.Property
-        ):
+        case Comparison(Property() as column, "=", value) if not isinstance(value, Property):
             chosen = value_of(value)
             return column, () if chosen is None else (chosen,)
-        case plan.InList(plan.Property() as column, choices):
+        case InList(Property() as column, choices):
             several = value_of(choices)
             return column, several if isinstance(several, tuple) else ()
     return None
 
 
-def _texts(column: plan.Property, values: tuple[object, ...]) -> list[str] | None:
+def _texts(column: Property, values: tuple[object, ...]) -> list[str] | None:
     """How ids spell values of a column; None where that is not plain."""
     if column.type.scalar is Scalar.STRING:
         return [str(value) for value in values]

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.compile import compile_query
-from omnigraph.lang.query.values import Values
+from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.lang.schema.catalog import Catalog, NodeType
 from omnigraph.manifest.entries import Commit
 from omnigraph.rows.filters import RowFilter, row_filter
@@ -216,7 +215,7 @@ def _equal(before: pa.ChunkedArray, after: pa.ChunkedArray) -> Marks:
 
 
 def _find_node(name: str, catalog: Catalog) -> NodeType:
-    node = catalog.nodes.get(name.removeprefix("node:"))
+    node, _ = catalog.named(name)
     if node is None:
         hint = name_hint(name, catalog.nodes)
         raise BadRequest(f"there is no node type '{name}'" + (f"; {hint}" if hint else ""))
@@ -245,6 +244,5 @@ def _row_filter(where: str | None, node: NodeType, catalog: Catalog) -> RowFilte
     text = f"query where() {{\n    delete {node.name} where\n{where}\n}}"
     match compile_query(text, catalog, path="<where>").require_mutation().statements:
         case (plan.DeleteNodes(node.name, predicates, _),):
-            moment = datetime.now(UTC)
-            return row_filter(predicates, Values({}, moment).of)
+            return row_filter(predicates, Values({}, statement_time()).of)
     raise BadRequest("`where` is one condition, such as `year > 1999 and title is not null`")

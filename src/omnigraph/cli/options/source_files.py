@@ -6,12 +6,11 @@ names the file; a file is replaced whole or not at all.
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 
 from omnigraph.errors import BadRequest
 from omnigraph.lang.source import Source
+from omnigraph.storage.objects.files import replaced_file
 
 
 def read_source(path: Path) -> Source:
@@ -29,15 +28,5 @@ def read_source(path: Path) -> Source:
 def replace_text(path: Path, text: str) -> None:
     """Replace a file's content, keeping its permissions; links are followed."""
     target = path.resolve()
-    with NamedTemporaryFile(
-        "wb", dir=target.parent, prefix=f".{target.name}.", delete=False
-    ) as scratch:
-        try:
-            scratch.write(text.encode())
-            scratch.flush()
-            os.fsync(scratch.fileno())
-            Path(scratch.name).chmod(target.stat().st_mode & 0o7777)
-            Path(scratch.name).replace(target)
-        except BaseException:
-            Path(scratch.name).unlink(missing_ok=True)
-            raise
+    with replaced_file(target, mode=target.stat().st_mode & 0o7777) as file:
+        file.write(text.encode())

@@ -15,8 +15,9 @@ import pyarrow as pa
 from omnigraph.errors import MergeConflict
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.history.merge.resolution import Resolution, Side
+from omnigraph.lang.schema.catalog import ENDPOINTS
 from omnigraph.read.output.json_text import json_text
-from omnigraph.write.change.type_batch import SPELLED, EntityType
+from omnigraph.write.change.type_batch import EntityType
 
 _TEXTS = {
     "divergent_insert": "divergent insert for id '{id}'",
@@ -82,7 +83,7 @@ def property_conflicts(
     sides: Sequence[pa.ChunkedArray],
 ) -> list[MergeConflict]:
     """Conflicts about one property that both sides changed, as base, source and target have it."""
-    shown = SPELLED.get(name, name)
+    shown = ENDPOINTS.get(name, name)
     values = [json_values(column) for column in sides]
     return [
         MergeConflict(
@@ -105,7 +106,7 @@ def rule_conflict(
 ) -> MergeConflict:
     """A merged row that breaks a rule of the schema."""
     return MergeConflict(
-        kind, type_.kind, type_.name, entity_id, message, SPELLED.get(property_ or "", property_)
+        kind, type_.kind, type_.name, entity_id, message, ENDPOINTS.get(property_ or "", property_)
     )
 
 
@@ -120,7 +121,7 @@ def _rows(rows: pa.Table | None, count: int) -> list[Any]:
         return [None] * count
     names = [name for name in rows.column_names if name not in ("id", *LOCATION)]
     columns = [json_values(rows.column(name)) for name in names]
-    labels = [SPELLED.get(name, name) for name in names]
+    labels = [ENDPOINTS.get(name, name) for name in names]
     if not names:
         return [{} for _ in range(count)]
     return [dict(zip(labels, values, strict=True)) for values in zip(*columns, strict=True)]

@@ -79,16 +79,10 @@ def _kind(name: str) -> str:
 
 def _entity(name: str, catalog: Catalog) -> tuple[str, str]:
     """`Person:ann`, or `node:Person:ann` where a node and an edge type share a name."""
-    first, _, rest = name.partition(":")
-    if first in ("node", "edge") and ":" in rest:
-        type_name, _, id_ = rest.partition(":")
-        known = catalog.nodes if first == "node" else catalog.edges
-        if type_name in known:
-            return f"{first}:{type_name}", id_
-    if first in catalog.nodes:
-        return f"node:{first}", rest
-    if first in catalog.edges:
-        return f"edge:{first}", rest
-    names = {*catalog.nodes, *catalog.edges}
-    hint = did_you_mean(first, names) or f"the types are {', '.join(sorted(names))}"
-    raise BadRequest(f"there is no type {first} to resolve conflicts of: {hint}")
+    type_name, _, id_ = name.partition(":")
+    if type_name in ("node", "edge") and ":" in id_:
+        bare, _, rest = id_.partition(":")
+        if any(catalog.named(f"{type_name}:{bare}")):
+            type_name, id_ = f"{type_name}:{bare}", rest
+    found = catalog.find(type_name)
+    return f"{found.kind}:{found.name}", id_

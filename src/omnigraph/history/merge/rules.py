@@ -18,11 +18,10 @@ from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import rule_conflict
 from omnigraph.history.merge.delta import MergeDelta
 from omnigraph.history.merge.resolution import Side
-from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import without
-from omnigraph.write.change.type_batch import SPELLED
 from omnigraph.write.rules.cardinality import cardinality_text, miscounted
 from omnigraph.write.rules.endpoints import endpoint_text, ends_of, missing_ends
 from omnigraph.write.rules.key_finder import AT, HOLDER, Counts, HeldKeys, Mask
@@ -59,7 +58,7 @@ class Orphan:
             self.edge_id,
             f"{endpoint_text(self.column, self.node_id, self.node_type)}: the {self.deleted_by} "
             "deleted it",
-            SPELLED[self.column],
+            ENDPOINTS[self.column],
             # What was deleted was there.
             self.node_id,
             holds["source"],

@@ -13,6 +13,7 @@ from typing import TypeVar, cast
 from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import terms
 from omnigraph.lang.query.expressions import (
     parse_aggregate,
     parse_expr,
@@ -95,7 +96,7 @@ def parse_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
     elif token.kind is Kind.IDENT:
         if following.text == "{":
             return _parse_block_clause(cursor, params)
-        if token.text in ast.AGGREGATES and following.text == "(":
+        if token.text in terms.AGGREGATES and following.text == "(":
             aggregate = parse_aggregate(cursor)
             if cursor.at("{"):
                 return _parse_counted(cursor, aggregate, params)
@@ -108,7 +109,7 @@ def parse_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
 
 def _parse_block_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
     word = cursor.token
-    if word.text in ast.AGGREGATES:
+    if word.text in terms.AGGREGATES:
         return _parse_counted(cursor, None, params)
     if word.text not in BLOCK_WORDS:
         cursor.fail_expected("a clause", known=(*BLOCK_WORDS, "count"))
@@ -140,7 +141,7 @@ def _parse_any(cursor: Cursor, start: int, params: frozenset[str]) -> ast.AnyOf:
 
 
 def _parse_counted(
-    cursor: Cursor, aggregate: ast.Aggregate | None, params: frozenset[str]
+    cursor: Cursor, aggregate: terms.Aggregate | None, params: frozenset[str]
 ) -> ast.Counted:
     if aggregate is None:
         word = cursor.advance()
@@ -155,17 +156,17 @@ def _parse_counted(
         name, start = aggregate.name, aggregate.span.start
         if aggregate.name == "count":
             cursor.fail(aggregate.span, "`count` of a block takes no argument: `count { … }`")
-        if not isinstance(aggregate.argument, ast.Access):
+        if not isinstance(aggregate.argument, terms.Access):
             cursor.fail(aggregate.argument.span, "expected `$variable.property`")
         argument = aggregate.argument
     clauses = parse_block(cursor, params)
     op = cursor.token.text
-    if op not in ast.COMPARISONS:
+    if op not in terms.COMPARISONS:
         cursor.fail_expected("a comparison of the block's value, such as `> 2`")
     cursor.advance()
     value = parse_value(cursor)
     return ast.Counted(
-        cast("ast.AggregateName", name),
+        cast("terms.AggregateName", name),
         argument,
         clauses,
         op,
@@ -181,7 +182,7 @@ def _parse_binding(cursor: Cursor) -> ast.Binding:
     variable = parse_variable(cursor)
     cursor.expect(":")
     token = cursor.expect_kind(Kind.TYPE, "a node type (they start with an upper-case letter)")
-    type_name = ast.Name(token.text, token.span)
+    type_name = terms.Name(token.text, token.span)
     matches: list[ast.PropertyMatch] = []
     if cursor.accept("{"):
         while True:
@@ -237,7 +238,7 @@ def _parse_traversal(cursor: Cursor) -> ast.Traversal:
     return ast.Traversal(left, edge, right, edge_variable, undirected, hops, span)
 
 
-def _parse_edge_word(cursor: Cursor) -> ast.Name:
+def _parse_edge_word(cursor: Cursor) -> terms.Name:
     token = cursor.token
     if token.kind is Kind.TYPE:
         after = cursor.peek()
@@ -257,7 +258,7 @@ def _parse_edge_word(cursor: Cursor) -> ast.Name:
     if token.text == "not":
         cursor.fail(token.span, "`not` cannot name an edge", hint="write `not { … }` to negate")
     token = cursor.expect_kind(Kind.IDENT, "an edge")
-    return ast.Name(token.text, token.span)
+    return terms.Name(token.text, token.span)
 
 
 def _parse_hops(cursor: Cursor) -> ast.HopRange:
@@ -276,7 +277,7 @@ def _parse_hops(cursor: Cursor) -> ast.HopRange:
 # -- filters ---------------------------------------------------------------------
 
 
-def _parse_filter(cursor: Cursor, left: ast.Expr) -> ast.Clause:
+def _parse_filter(cursor: Cursor, left: terms.Expr) -> ast.Clause:
     start = left.span.start
     op = cursor.token.text
     if op == "is":
@@ -294,15 +295,15 @@ def _parse_filter(cursor: Cursor, left: ast.Expr) -> ast.Clause:
             else cursor.fail_expected("a list or a list parameter")
         )
         return ast.Membership(left, choices, cursor.span_from(start))
-    if (op in ast.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
+    if (op in terms.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
         cursor.advance()
         right = parse_expr(cursor)
-        return ast.Filter(left, cast("ast.FilterOp", op), right, cursor.span_from(start))
-    if isinstance(left, ast.TextCall):
+        return ast.Filter(left, cast("terms.FilterOp", op), right, cursor.span_from(start))
+    if isinstance(left, terms.TextCall):
         return ast.TextPredicate(left, left.span)
-    if isinstance(left, ast.Alias):
+    if isinstance(left, terms.Alias):
         hint = _STRAY_WORDS.get(left.name) or did_you_mean(left.name, BLOCK_WORDS)
         cursor.fail(left.span, f"`{left.name}` does not begin a clause", hint=hint)
-    if isinstance(left, ast.Variable):
+    if isinstance(left, terms.Variable):
         cursor.fail_expected("an edge or an operator after the variable", known=_FILTER_WORDS)
     cursor.fail_expected("an operator", known=_FILTER_WORDS)

@@ -18,12 +18,14 @@ from omnigraph.lang.diagnostics import (
     did_you_mean,
     nearest_name,
 )
+from omnigraph.lang.operation import Operation
 from omnigraph.lang.query import plan as plans
 from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import terms
 from omnigraph.lang.query.check.mutations import check_mutation
 from omnigraph.lang.query.check.reads import check_read
 from omnigraph.lang.query.check.scope import Checker
-from omnigraph.lang.query.descriptor import Operation, describe_operation
+from omnigraph.lang.query.descriptor import describe_operation
 from omnigraph.lang.query.lower import lower_read
 from omnigraph.lang.query.parser import parse_queries
 from omnigraph.lang.schema.catalog import Catalog
@@ -145,7 +147,7 @@ def _declare_params(reporter: Reporter, query: ast.Query) -> dict[str, ValueType
             message = f"parameter name ${param.name} is reserved"
         elif param.name in params:
             message = f"parameter ${param.name} is declared twice"
-        elif isinstance(param.type, ast.Name):
+        elif isinstance(param.type, terms.Name):
             span = param.type.span
             message = f"unknown parameter type {param.type.text}"
             hint = did_you_mean(param.type.text.strip("[]?"), [*BASE_NAMES, "Vector"])

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from omnigraph.lang.operation import Operation, ResultField, Touched
 from omnigraph.lang.query import plan
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.types import Scalar, ValueType
@@ -27,34 +28,6 @@ _KINDS = {
     Scalar.BLOB: "blob",
     Scalar.VECTOR: "vector",
 }
-
-
-@dataclass(frozen=True, slots=True, order=True)
-class Touched:
-    """A type that an operation reads or writes; nodes sort before edges."""
-
-    is_edge: bool
-    type_name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ResultField:
-    """One result column as a client sees it."""
-
-    name: str
-    kind: str
-    nullable: bool
-    item_kind: str | None = None
-    vector_dim: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Operation:
-    """Result columns, and the types read and written, sorted and without repetition."""
-
-    result: tuple[ResultField, ...]
-    reads: tuple[Touched, ...]
-    writes: tuple[Touched, ...]
 
 
 def describe_operation(what: plan.Plan, catalog: Catalog) -> Operation:

@@ -12,15 +12,15 @@ from typing import cast
 
 from omnigraph.lang.cursor import Cursor, shorten
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import terms
 from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import Kind, Token
 
 MAX_INTEGER = 2**63 - 1
-SYSTEM_WORDS = tuple(name.removeprefix("@") for name in ast.SYSTEM_PROPERTIES)
+SYSTEM_WORDS = tuple(name.removeprefix("@") for name in terms.SYSTEM_PROPERTIES)
 
 
-def parse_expr(cursor: Cursor) -> ast.Expr:
+def parse_expr(cursor: Cursor) -> terms.Expr:
     """Any expression."""
     token = cursor.token
     if token.kind is Kind.VARIABLE:
@@ -31,11 +31,11 @@ def parse_expr(cursor: Cursor) -> ast.Expr:
             return parse_call(cursor)
         if token.text not in ("true", "false"):
             cursor.advance()
-            return ast.Alias(token.text, token.span)
+            return terms.Alias(token.text, token.span)
     return parse_literal(cursor, "an expression")
 
 
-def parse_value(cursor: Cursor, *, null_allowed: bool = False) -> ast.Value:
+def parse_value(cursor: Cursor, *, null_allowed: bool = False) -> terms.Value:
     """What may be assigned or compared with a property: a literal, a variable or `now()`."""
     token = cursor.token
     if token.kind is Kind.VARIABLE:
@@ -51,50 +51,50 @@ def parse_value(cursor: Cursor, *, null_allowed: bool = False) -> ast.Value:
                     hint="test for it with `is null`",
                 )
             cursor.advance()
-            return ast.Literal("null", None, token.span)
+            return terms.Literal("null", None, token.span)
     return parse_literal(cursor, "a value")
 
 
-def parse_variable(cursor: Cursor, noun: str = "a variable") -> ast.Variable:
+def parse_variable(cursor: Cursor, noun: str = "a variable") -> terms.Variable:
     """`$name`."""
     token = cursor.expect_kind(Kind.VARIABLE, noun)
-    return ast.Variable(token.text[1:], token.span)
+    return terms.Variable(token.text[1:], token.span)
 
 
-def parse_access(cursor: Cursor, variable: ast.Variable) -> ast.Access:
+def parse_access(cursor: Cursor, variable: terms.Variable) -> terms.Access:
     """`.property` or `.@id` after a variable."""
     cursor.expect(".")
     name = parse_property_name(cursor)
-    return ast.Access(variable, name, variable.span.to(name.span))
+    return terms.Access(variable, name, variable.span.to(name.span))
 
 
-def parse_property_name(cursor: Cursor, noun: str = "a property name") -> ast.Name:
+def parse_property_name(cursor: Cursor, noun: str = "a property name") -> terms.Name:
     """A property, or one of the structural columns behind an `@`."""
     if not cursor.at("@"):
         token = cursor.expect_kind(Kind.IDENT, noun)
-        return ast.Name(token.text, token.span)
+        return terms.Name(token.text, token.span)
     sign = cursor.advance()
     word = cursor.token
     if word.text not in SYSTEM_WORDS:
         cursor.fail_expected("`@id`, `@src` or `@dst`", known=SYSTEM_WORDS)
     cursor.advance()
-    return ast.Name(f"@{word.text}", Span(sign.start, word.end))
+    return terms.Name(f"@{word.text}", Span(sign.start, word.end))
 
 
 # -- literals --------------------------------------------------------------------
 
 
-def parse_literal(cursor: Cursor, noun: str = "a literal") -> ast.Literal | ast.ListLiteral:
+def parse_literal(cursor: Cursor, noun: str = "a literal") -> terms.Literal | terms.ListLiteral:
     """A scalar literal or a list of them."""
     if cursor.at("["):
         return parse_list(cursor)
     return _parse_scalar(cursor, noun)
 
 
-def parse_list(cursor: Cursor) -> ast.ListLiteral:
+def parse_list(cursor: Cursor) -> terms.ListLiteral:
     """`[a, b, …]`, possibly empty."""
     start = cursor.expect("[").start
-    items: list[ast.Literal] = []
+    items: list[terms.Literal] = []
     while not cursor.at("]"):
         if items:
             cursor.expect(",", instead="`,` or `]`")
@@ -102,14 +102,14 @@ def parse_list(cursor: Cursor) -> ast.ListLiteral:
             cursor.fail(cursor.token.span, "list literals do not nest")
         items.append(_parse_scalar(cursor, "a literal"))
     cursor.expect("]")
-    return ast.ListLiteral(tuple(items), cursor.span_from(start))
+    return terms.ListLiteral(tuple(items), cursor.span_from(start))
 
 
-def _parse_scalar(cursor: Cursor, noun: str) -> ast.Literal:
+def _parse_scalar(cursor: Cursor, noun: str) -> terms.Literal:
     token = cursor.token
     if token.kind is Kind.STRING:
         cursor.advance()
-        return ast.Literal("string", cursor.decode(token), token.span)
+        return terms.Literal("string", cursor.decode(token), token.span)
     if token.kind in (Kind.INTEGER, Kind.FLOAT):
         cursor.advance()
         return _number(cursor, token, negative=False, start=token.start)
@@ -122,19 +122,19 @@ def _parse_scalar(cursor: Cursor, noun: str) -> ast.Literal:
     if token.kind is Kind.IDENT:
         if token.text in ("true", "false"):
             cursor.advance()
-            return ast.Literal("bool", token.text == "true", token.span)
+            return terms.Literal("bool", token.text == "true", token.span)
         if token.text in ("date", "datetime") and cursor.peek().text == "(":
             return _parse_temporal(cursor)
     cursor.fail_expected(noun)
 
 
-def parse_integer(cursor: Cursor, noun: str) -> ast.Literal:
+def parse_integer(cursor: Cursor, noun: str) -> terms.Literal:
     """A bare non-negative integer."""
     token = cursor.expect_kind(Kind.INTEGER, noun)
     return _number(cursor, token, negative=False, start=token.start)
 
 
-def _number(cursor: Cursor, token: Token, *, negative: bool, start: int) -> ast.Literal:
+def _number(cursor: Cursor, token: Token, *, negative: bool, start: int) -> terms.Literal:
     span = Span(start, token.end)
     if cursor.token.start == token.end and cursor.token.kind in (Kind.IDENT, Kind.TYPE):
         cursor.fail(
@@ -147,28 +147,28 @@ def _number(cursor: Cursor, token: Token, *, negative: bool, start: int) -> ast.
         number = sign * float(token.text)
         if not isfinite(number):
             cursor.report(span, "this number is too large for a 64-bit float")
-        return ast.Literal("float", number, span)
+        return terms.Literal("float", number, span)
     # Longer digit strings cannot fit, and converting them would cost quadratic time.
     value = int(token.text) if len(token.text) <= 40 else MAX_INTEGER + 2
     if value > MAX_INTEGER + negative:
         cursor.report(span, "this integer does not fit 64 bits")
         value = MAX_INTEGER
-    return ast.Literal("integer", sign * value, span)
+    return terms.Literal("integer", sign * value, span)
 
 
-def _parse_temporal(cursor: Cursor) -> ast.Literal:
+def _parse_temporal(cursor: Cursor) -> terms.Literal:
     word = cursor.advance()
     cursor.expect("(")
     text = cursor.string(f"the text of a {word.text}, in quotes")
     cursor.expect(")")
     span = cursor.span_from(word.start)
-    return ast.Literal("date" if word.text == "date" else "datetime", text, span)
+    return terms.Literal("date" if word.text == "date" else "datetime", text, span)
 
 
 # -- calls -----------------------------------------------------------------------
 
 
-def parse_call(cursor: Cursor) -> ast.Expr:
+def parse_call(cursor: Cursor) -> terms.Expr:
     """`name(…)` for any function of the language."""
     word = cursor.token
     parse = _CALLS.get(word.text)
@@ -182,24 +182,24 @@ def parse_call(cursor: Cursor) -> ast.Expr:
         return parse(cursor)
 
 
-def _parse_now(cursor: Cursor) -> ast.Now:
+def _parse_now(cursor: Cursor) -> terms.Now:
     start = cursor.advance().start
     cursor.expect("(")
     cursor.expect(")")
-    return ast.Now(cursor.span_from(start))
+    return terms.Now(cursor.span_from(start))
 
 
-def _parse_nearest(cursor: Cursor) -> ast.Nearest:
+def _parse_nearest(cursor: Cursor) -> terms.Nearest:
     start = cursor.advance().start
     cursor.expect("(")
     subject = parse_access(cursor, parse_variable(cursor, "`$variable.property`"))
     cursor.expect(",")
     query = parse_expr(cursor)
     cursor.expect(")")
-    return ast.Nearest(subject, query, cursor.span_from(start))
+    return terms.Nearest(subject, query, cursor.span_from(start))
 
 
-def _parse_text_call(cursor: Cursor) -> ast.TextCall:
+def _parse_text_call(cursor: Cursor) -> terms.TextCall:
     word = cursor.advance()
     cursor.expect("(")
     subject = parse_expr(cursor)
@@ -207,21 +207,21 @@ def _parse_text_call(cursor: Cursor) -> ast.TextCall:
     query = parse_expr(cursor)
     edits = parse_expr(cursor) if word.text == "fuzzy" and cursor.accept(",") else None
     cursor.expect(")")
-    name = cast("ast.TextCallName", word.text)
-    return ast.TextCall(name, subject, query, edits, cursor.span_from(word.start))
+    name = cast("terms.TextCallName", word.text)
+    return terms.TextCall(name, subject, query, edits, cursor.span_from(word.start))
 
 
-def _parse_bm25(cursor: Cursor) -> ast.Bm25:
+def _parse_bm25(cursor: Cursor) -> terms.Bm25:
     start = cursor.advance().start
     cursor.expect("(")
     subject = parse_expr(cursor)
     cursor.expect(",")
     query = parse_expr(cursor)
     cursor.expect(")")
-    return ast.Bm25(subject, query, cursor.span_from(start))
+    return terms.Bm25(subject, query, cursor.span_from(start))
 
 
-def _parse_rrf(cursor: Cursor) -> ast.Rrf:
+def _parse_rrf(cursor: Cursor) -> terms.Rrf:
     start = cursor.advance().start
     cursor.expect("(")
     primary = parse_expr(cursor)
@@ -229,26 +229,26 @@ def _parse_rrf(cursor: Cursor) -> ast.Rrf:
     secondary = parse_expr(cursor)
     k = parse_expr(cursor) if cursor.accept(",") else None
     cursor.expect(")")
-    return ast.Rrf(primary, secondary, k, cursor.span_from(start))
+    return terms.Rrf(primary, secondary, k, cursor.span_from(start))
 
 
-def parse_aggregate(cursor: Cursor) -> ast.Aggregate:
+def parse_aggregate(cursor: Cursor) -> terms.Aggregate:
     """`count(x)` and its kin."""
     word = cursor.advance()
     cursor.expect("(")
     argument = parse_expr(cursor)
     cursor.expect(")")
-    name = cast("ast.AggregateName", word.text)
-    return ast.Aggregate(name, argument, cursor.span_from(word.start))
+    name = cast("terms.AggregateName", word.text)
+    return terms.Aggregate(name, argument, cursor.span_from(word.start))
 
 
-_CALLS: dict[str, Callable[[Cursor], ast.Expr]] = {
+_CALLS: dict[str, Callable[[Cursor], terms.Expr]] = {
     "now": _parse_now,
     "nearest": _parse_nearest,
     "bm25": _parse_bm25,
     "rrf": _parse_rrf,
     "date": _parse_temporal,
     "datetime": _parse_temporal,
-    **dict.fromkeys(ast.TEXT_CALLS, _parse_text_call),
-    **dict.fromkeys(ast.AGGREGATES, parse_aggregate),
+    **dict.fromkeys(terms.TEXT_CALLS, _parse_text_call),
+    **dict.fromkeys(terms.AGGREGATES, parse_aggregate),
 }

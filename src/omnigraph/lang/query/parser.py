@@ -12,6 +12,7 @@ from omnigraph.lang.collector import collection_paused
 from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import terms
 from omnigraph.lang.query.clauses import WORD_OPERATORS, at_query, parse_block, parse_items
 from omnigraph.lang.query.expressions import (
     parse_expr,
@@ -61,7 +62,7 @@ def _skip_to_query(cursor: Cursor, start: int) -> None:
 def _parse_query(cursor: Cursor) -> ast.Query:
     start = cursor.keyword("query").start
     token = cursor.expect_kind(Kind.IDENT, "the query's name")
-    name = ast.Name(token.text, token.span)
+    name = terms.Name(token.text, token.span)
     params = _parse_params(cursor)
     description, instruction = _parse_notes(cursor)
     cursor.expect("{")
@@ -80,7 +81,7 @@ def _parse_params(cursor: Cursor) -> tuple[ast.Param, ...]:
         if params:
             cursor.expect(",", instead="`,` or `)`")
         variable = parse_variable(cursor, "a parameter")
-        if variable.name == ast.ANONYMOUS:
+        if variable.name == terms.ANONYMOUS:
             cursor.report(variable.span, "a parameter needs a name: `$_` is anonymous")
         cursor.expect(":")
         type_ = _parse_param_type(cursor)
@@ -89,7 +90,7 @@ def _parse_params(cursor: Cursor) -> tuple[ast.Param, ...]:
     return tuple(params)
 
 
-def _parse_param_type(cursor: Cursor) -> ValueType | ast.Name:
+def _parse_param_type(cursor: Cursor) -> ValueType | terms.Name:
     is_list = cursor.accept("[")
     if cursor.token.kind is not Kind.TYPE:
         cursor.fail_expected("a parameter type", known=(*BASE_NAMES, "Vector"))
@@ -101,7 +102,7 @@ def _parse_param_type(cursor: Cursor) -> ValueType | ast.Name:
     nullable = cursor.accept("?")
     if not known:
         spelt = f"[{token.text}]" if is_list else token.text
-        return ast.Name(f"{spelt}?" if nullable else spelt, token.span)
+        return terms.Name(f"{spelt}?" if nullable else spelt, token.span)
     return ValueType(Scalar(token.text), nullable, is_list, dimension)
 
 
@@ -189,7 +190,7 @@ def _parse_projection(cursor: Cursor) -> ast.Projection:
     if cursor.at("as"):
         cursor.advance()
         token = cursor.expect_kind(Kind.IDENT, "an alias")
-        alias = ast.Name(token.text, token.span)
+        alias = terms.Name(token.text, token.span)
     span = cursor.span_from(expr.span.start)
     cursor.accept(",")
     return ast.Projection(expr, alias, span)
@@ -208,7 +209,7 @@ def _parse_order_key(cursor: Cursor) -> ast.Ordering:
     expr = parse_expr(cursor)
     descending = False
     if cursor.at("asc") or cursor.at("desc"):
-        if isinstance(expr, ast.Nearest):
+        if isinstance(expr, terms.Nearest):
             cursor.report(
                 cursor.token.span,
                 "`nearest` takes no direction: the nearest always come first",
@@ -266,7 +267,7 @@ def _parse_statement(cursor: Cursor) -> ast.Statement:
         cursor.fail_expected("`insert`, `update`, `delete` or `}`", known=_STATEMENTS)
     cursor.advance()
     token = cursor.expect_kind(Kind.TYPE)
-    type_name = ast.Name(token.text, token.span)
+    type_name = terms.Name(token.text, token.span)
     if word.text == "insert":
         return ast.Insert(type_name, _parse_assignments(cursor), cursor.span_from(word.start))
     if word.text == "delete":
@@ -289,7 +290,7 @@ def _parse_assignment(cursor: Cursor) -> ast.Assignment:
     cursor.expect(":")
     value = parse_value(cursor, null_allowed=True)
     cursor.accept(",")
-    return ast.Assignment(ast.Name(token.text, token.span), value)
+    return ast.Assignment(terms.Name(token.text, token.span), value)
 
 
 def _parse_where(cursor: Cursor) -> tuple[ast.Atom, ...]:
@@ -313,7 +314,7 @@ def _parse_atom(cursor: Cursor) -> ast.Atom:
         if cursor.token.kind is Kind.VARIABLE:
             return ast.IsIn(name, parse_variable(cursor))
         return ast.IsIn(name, parse_list(cursor))
-    if (op in ast.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
+    if (op in terms.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
         cursor.advance()
-        return ast.Compare(name, cast("ast.FilterOp", op), parse_value(cursor))
+        return ast.Compare(name, cast("terms.FilterOp", op), parse_value(cursor))
     cursor.fail_expected("an operator", known=(*WORD_OPERATORS, "is", "in"))

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from omnigraph.lang.literals import decimal, quote
 from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import terms
 
 Simple = (
     ast.Binding | ast.Traversal | ast.Filter | ast.NullTest | ast.Membership | ast.TextPredicate
@@ -17,30 +18,30 @@ Simple = (
 """A clause without clauses inside."""
 
 
-def spell(expr: ast.Expr) -> str:
+def spell(expr: terms.Expr) -> str:
     """The canonical text of an expression."""
     match expr:
-        case ast.Literal():
+        case terms.Literal():
             return _spell_literal(expr)
-        case ast.ListLiteral(items):
+        case terms.ListLiteral(items):
             return f"[{', '.join(map(_spell_literal, items))}]"
-        case ast.Variable(name):
+        case terms.Variable(name):
             return f"${name}"
-        case ast.Now():
+        case terms.Now():
             return "now()"
-        case ast.Access(variable, property_):
+        case terms.Access(variable, property_):
             return f"${variable.name}.{property_.text}"
-        case ast.Alias(name):
+        case terms.Alias(name):
             return name
-        case ast.Nearest(subject, query):
+        case terms.Nearest(subject, query):
             return _spell_call("nearest", subject, query)
-        case ast.TextCall(name, subject, query, edits):
+        case terms.TextCall(name, subject, query, edits):
             return _spell_call(name, subject, query, edits)
-        case ast.Bm25(subject, query):
+        case terms.Bm25(subject, query):
             return _spell_call("bm25", subject, query)
-        case ast.Rrf(primary, secondary, k):
+        case terms.Rrf(primary, secondary, k):
             return _spell_call("rrf", primary, secondary, k)
-        case ast.Aggregate(name, argument):
+        case terms.Aggregate(name, argument):
             return _spell_call(name, argument)
 
 
@@ -86,7 +87,7 @@ def spell_where(atoms: Iterable[ast.Atom]) -> str:
 
 def spell_param(param: ast.Param) -> str:
     """`$name: Type`."""
-    type_ = param.type.text if isinstance(param.type, ast.Name) else str(param.type)
+    type_ = param.type.text if isinstance(param.type, terms.Name) else str(param.type)
     return f"${param.name}: {type_}"
 
 
@@ -96,12 +97,12 @@ def spell_braced(items: Iterable[str]) -> str:
     return f"{{ {inside} }}" if inside else "{}"
 
 
-def _spell_call(name: str, *arguments: ast.Expr | None) -> str:
+def _spell_call(name: str, *arguments: terms.Expr | None) -> str:
     written = (spell(argument) for argument in arguments if argument is not None)
     return f"{name}({', '.join(written)})"
 
 
-def _spell_literal(literal: ast.Literal) -> str:
+def _spell_literal(literal: terms.Literal) -> str:
     match literal.value:
         case None:
             return "null"

@@ -1,16 +1,23 @@
 """The values of one run: what its literals, its parameters and `now()` stand for.
 
-Owns the look-up. One moment holds for a whole run, wherever it is read.
+Owns the look-up and the clock of a statement. One moment holds for a whole run,
+wherever it is read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime
 
-from omnigraph.lang.query import plan
+from omnigraph.lang.predicates import Const, Constant, Now, ParamRef, Property, Scalarish
 from omnigraph.lang.query.params import ParamValue, require
+
+
+def statement_time() -> datetime:
+    """The moment of a run that begins now, to the millisecond that is stored."""
+    moment = datetime.now(UTC)
+    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,14 +27,14 @@ class Values:
     params: Mapping[str, ParamValue]
     now: datetime
 
-    def of(self, value: plan.Scalarish) -> plan.Constant:
+    def of(self, value: Scalarish) -> Constant:
         """What an operand that is the same for every row stands for."""
         match value:
-            case plan.Const(constant, _):
+            case Const(constant, _):
                 return constant
-            case plan.ParamRef(name, _):
+            case ParamRef(name, _):
                 return require(self.params, name)
-            case plan.Now():
+            case Now():
                 return self.now
-            case plan.Property():
+            case Property():
                 raise AssertionError("a property has a value for each row, not one")

@@ -6,14 +6,19 @@ so it knows stable ids. Never parses and never changes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
+from omnigraph.errors import NotFound
+from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.types import ValueType
 
 EntityKind = Literal["node", "edge"]
+
+ENDPOINTS: Mapping[str, str] = {"src": "from", "dst": "to"}
+"""The columns of an edge's ends, and what rows and statements call them."""
 Scalar = str | int | float | bool
 
 
@@ -116,6 +121,13 @@ class EdgeType:
         return self.min_out > 0 or self.max_out is not None
 
 
+def unknown_type(name: str, known: Iterable[str]) -> NotFound:
+    """What is said of a name that no type has: the nearest one, else all of them."""
+    names = sorted(set(known))
+    hint = did_you_mean(name.rpartition(":")[2], names) or f"the types are {', '.join(names)}"
+    return NotFound(f"there is no type {name}: {hint}", details={"type_name": name})
+
+
 @dataclass(frozen=True)
 class Catalog:
     """All types of one schema; ``schema_hash`` identifies it for caches."""
@@ -124,6 +136,21 @@ class Catalog:
     nodes: Mapping[str, NodeType] = field(default_factory=dict)
     edges: Mapping[str, EdgeType] = field(default_factory=dict)
     interfaces: tuple[str, ...] = ()
+
+    def named(self, name: str) -> tuple[NodeType | None, EdgeType | None]:
+        """What `Person`, `node:Person` or `edge:Knows` may mean; an edge in any case."""
+        kind, _, bare = name.rpartition(":")
+        node = self.nodes.get(bare) if kind in ("", "node") else None
+        edge = self.find_edge(bare) if kind in ("", "edge") else None
+        return node, edge
+
+    def find(self, name: str) -> NodeType | EdgeType:
+        """A type by its name; of a node and an edge type of one name the node type."""
+        node, edge = self.named(name)
+        found = node or edge
+        if found is None:
+            raise unknown_type(name, (*self.nodes, *self.edges))
+        return found
 
     @cached_property
     def _edges_folded(self) -> dict[str, EdgeType]:

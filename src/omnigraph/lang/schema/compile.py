@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.lang.diagnostics import Diagnostic, Reporter
+from omnigraph.lang.lint_report import Finding, LintReport
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.check.whole_schema import check_schema
 from omnigraph.lang.schema.ir.catalog_build import catalog_from_ir
@@ -50,7 +51,7 @@ def compile_schema(
     shape = build_shape(syntax)
     if domain is None:
         domain = PLACEHOLDER_DOMAIN if accepted is None else accepted.schema_identity_domain
-    resolution = resolve(shape, accepted, domain=domain, reporter=reporter)
+    resolution = resolve(shape, syntax, accepted, domain=domain, reporter=reporter)
     catalog = catalog_from_ir(resolution.ir)
     return CompiledSchema(source, syntax, shape, resolution.ir, catalog, resolution.reports)
 
@@ -70,6 +71,14 @@ def check_schema_source(source: Source | str) -> tuple[Diagnostic, ...]:
     reporter = Reporter(source)
     _checked(source, reporter)
     return reporter.diagnostics
+
+
+def lint_schema(source: Source) -> tuple[Catalog | None, LintReport]:
+    """The catalog of a sound schema, and the report in any case."""
+    diagnostics = check_schema_source(source)
+    findings = tuple(Finding("error", found.stable_code, found.summary) for found in diagnostics)
+    catalog = compile_schema(source).catalog if not diagnostics else None
+    return catalog, LintReport((), findings, diagnostics)
 
 
 def _checked(source: Source, reporter: Reporter, *, stored: bool = False) -> Schema:

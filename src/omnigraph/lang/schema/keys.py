@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from omnigraph.errors import ValidationError
 from omnigraph.lang.schema.catalog import NodeType
-from omnigraph.lang.schema.ir.encoding import compact
+from omnigraph.lang.schema.ir.document import compact
 from omnigraph.lang.temporal import epoch_days, epoch_millis
 from omnigraph.lang.types import FLOATS, INTEGERS, Scalar
 

@@ -6,14 +6,13 @@ Never touches a directory that has something in it.
 
 from __future__ import annotations
 
-import io
 import os
 import shutil
 from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Self, cast
+from typing import BinaryIO, Self
 from uuid import uuid4
 
 from omnigraph.errors import BadRequest
@@ -21,10 +20,8 @@ from omnigraph.pipeline.input.input_files import children, find
 from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
+from omnigraph.storage.objects.files import bucket_store, new_object, replaced_file, sync_directory
 from omnigraph.storage.objects.location import Location
-
-if TYPE_CHECKING:
-    from obstore.store import S3Config, S3Store
 
 MARKER = "_SUCCESS"
 
@@ -83,7 +80,7 @@ class ExportDirectory:
             with draft.joinpath(MARKER).open("xb") as marker:
                 os.fsync(marker.fileno())
             draft.rename(target)
-            _sync(target.parent)
+            sync_directory(target.parent)
 
     def _require_empty(self) -> None:
         found = children(self.target.uri, lambda name: name != self.draft.path.rpartition("/")[2])
@@ -110,15 +107,6 @@ def _remove_others(directory: Path, names: Collection[str]) -> None:
             path.unlink()
 
 
-def _sync(directory: Path) -> None:
-    """Make a new name itself last."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
-
-
 # -- in tasks ----------------------------------------------------------------------
 
 
@@ -137,7 +125,7 @@ def move(wanted: Move) -> None:
     meter.count("copy")
     with storage_errors(f"moving {wanted.source}"):
         try:
-            obstore.rename(_store(wanted.source), wanted.source.prefix, wanted.target.prefix)
+            obstore.rename(bucket_store(wanted.source), wanted.source.prefix, wanted.target.prefix)
         except FileNotFoundError:
             if find(wanted.target.uri) is None:
                 raise
@@ -146,60 +134,13 @@ def move(wanted: Move) -> None:
 @contextmanager
 def open_sink(location: Location) -> Iterator[BinaryIO]:
     """A new file at a place, which has it when the block ends well and not before."""
-    opened = _local_sink if location.is_local else _object_sink
-    with storage_errors(f"writing {location}"), opened(location) as sink:
+    with storage_errors(f"writing {location}"), _opened(location) as sink:
         yield sink
 
 
-@contextmanager
-def _local_sink(location: Location) -> Iterator[BinaryIO]:
+def _opened(location: Location) -> AbstractContextManager[BinaryIO]:
+    if not location.is_local:
+        return new_object(location)
     place = Path(location.path)
     place.parent.mkdir(parents=True, exist_ok=True)
-    # Two attempts of one task may be at work; hidden, should one of them be killed.
-    draft = place.with_name(f".{place.name}.{uuid4().hex}.tmp")
-    try:
-        with draft.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        draft.replace(place)
-    finally:
-        draft.unlink(missing_ok=True)
-
-
-@contextmanager
-def _object_sink(location: Location) -> Iterator[BinaryIO]:
-    import obstore
-
-    meter.count("put")
-    writer = obstore.open_writer(_store(location), location.prefix)
-    yield cast("BinaryIO", _ObjectSink(writer))
-    # Not on an error: what is not closed never becomes an object.
-    writer.close()
-
-
-class _ObjectSink(io.RawIOBase):
-    """An object in the making as a file; closing this does not finish the object."""
-
-    def __init__(self, writer: Any) -> None:
-        super().__init__()
-        self._writer = writer
-        self._at = 0
-
-    def writable(self) -> bool:
-        return True
-
-    def tell(self) -> int:
-        return self._at
-
-    def write(self, data: Any, /) -> int:
-        size = memoryview(data).nbytes
-        self._writer.write(data)
-        self._at += size
-        return size
-
-
-def _store(location: Location) -> S3Store:
-    from obstore.store import S3Store
-
-    return S3Store(location.bucket, config=cast("S3Config", location.storage_options))
+    return replaced_file(place)

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.catalogs import catalog_of
@@ -80,7 +80,7 @@ def select(
 
     Without names, all columns but blobs: they can be larger than everything else together.
     """
-    type_ = _find_type(catalog_of(shown.schema), type_name)
+    type_ = catalog_of(shown.schema).find(type_name)
     found = shown.table(type_.kind, type_.name)
     table = Table(root.join(found.table.path), found.pin)
     every = columns_of(type_, table)
@@ -100,17 +100,6 @@ def columns_of(type_: NodeType | EdgeType, table: Table) -> tuple[SourceColumn, 
         *(SourceColumn(name, _TEXT) for name in structural),
         *(SourceColumn(name, property_.type, name in stored) for name, property_ in properties),
     )
-
-
-def _find_type(catalog: Catalog, name: str) -> NodeType | EdgeType:
-    kind, _, bare = name.rpartition(":")
-    node = catalog.nodes.get(bare) if kind in ("", "node") else None
-    edge = catalog.edges.get(bare) if kind in ("", "edge") else None
-    found = node or edge
-    if found is None:
-        hint = name_hint(bare, {*catalog.nodes, *catalog.edges})
-        raise NotFound(f"there is no type {name}" + (f": {hint}" if hint else ""))
-    return found
 
 
 def _named(

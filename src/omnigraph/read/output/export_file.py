@@ -1,22 +1,18 @@
 """Writing an export to a file: all of it or nothing, and what was written.
 
-Owns the temporary file beside the wanted one and the report. Never leaves a
-half-written file under the name that was asked for.
+Owns which file is replaced and the report. Never leaves a half-written file under
+the name that was asked for.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import BinaryIO
-from uuid import uuid4
 
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import EntityKind
 from omnigraph.read.output.export import Export
+from omnigraph.storage.objects.files import replaced_file
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +37,14 @@ def write_export(export: Export, path: str | Path) -> ExportReport:
     for type_, _ in export.tables:
         counts[type_.kind][type_.name] = 0
     size = 0
-    with _replacing(target) as file:
-        for chunk in export.chunks():
-            file.write(chunk.data)
-            counts[chunk.kind][chunk.type_name] += chunk.rows
-            size += len(chunk.data)
+    try:
+        with replaced_file(target) as file:
+            for chunk in export.chunks():
+                file.write(chunk.data)
+                counts[chunk.kind][chunk.type_name] += chunk.rows
+                size += len(chunk.data)
+    except OSError as error:
+        raise BadRequest(f"cannot write {target}: {error.strerror or error}") from error
     return ExportReport(str(path), counts["node"], counts["edge"], size)
 
 
@@ -57,29 +56,3 @@ def _target(path: str | Path) -> Path:
     if target.exists() and not target.is_file():
         raise BadRequest(f"cannot export to {path}: it is there and not a file")
     return target
-
-
-@contextmanager
-def _replacing(target: Path) -> Iterator[BinaryIO]:
-    """A new file that takes the target's place at the end, or vanishes on any error."""
-    temporary = target.with_name(f".{target.name}.{uuid4().hex}.tmp")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(target)
-        _sync_directory(target.parent)
-    except OSError as error:
-        raise BadRequest(f"cannot write {target}: {error.strerror or error}") from error
-    finally:
-        temporary.unlink(missing_ok=True)
-
-
-def _sync_directory(directory: Path) -> None:
-    """Make the new name itself last."""
-    descriptor = os.open(directory, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)

@@ -1,1 +1,1 @@
-"""Tables: Lance datasets at pinned versions, their detached commits, and what those are made of."""
+"""Lance tables: rows at pinned versions, and how they are written."""

@@ -25,6 +25,7 @@ from omnigraph.rows.hashing import hash_texts
 from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.row_address import whole_fragment
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
 from omnigraph.storage.tables.write_rows import WrittenRows
 
@@ -329,7 +330,7 @@ def _made(table: Table, column: str, base: FragmentMap) -> FragmentMap:
             )
             hashes += [hash_texts(batch.column(column)) for batch in scanner.to_batches()]
         addresses = [
-            _addresses(fragment.fragment_id, fragment.physical_rows) for fragment in missing
+            whole_fragment(fragment.fragment_id, fragment.physical_rows) for fragment in missing
         ]
     return base.extended(
         np.concatenate(hashes),
@@ -344,13 +345,8 @@ def _addressed(
     """The hashes of whole fragments, each with the address of its row."""
     if not parts:
         return np.empty(0, dtype=np.uint64), np.empty(0, dtype=np.uint64)
-    addresses = [_addresses(number, len(hashes)) for hashes, number in parts]
+    addresses = [whole_fragment(number, len(hashes)) for hashes, number in parts]
     return np.concatenate([hashes for hashes, _ in parts]), np.concatenate(addresses)
-
-
-def _addresses(fragment: int, rows: int) -> npt.NDArray[np.uint64]:
-    """Where the rows of a fragment stand."""
-    return np.arange(rows, dtype=np.uint64) + np.uint64(fragment << 32)
 
 
 def _file_id(fragment: lance.LanceFragment) -> FileId:

@@ -22,6 +22,7 @@ from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of, stream_parts
 from omnigraph.storage.tables.handles import open_pin
+from omnigraph.storage.tables.row_address import row_addresses, rows_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 
 Offsets = npt.NDArray[np.uint32]
@@ -51,7 +52,7 @@ def rows_only_in(
         if len(lost) * DENSE > part.rows:
             yield from _picked(one, columns, part, lost, with_blobs=with_blobs)
         else:
-            sparse.append(lost.astype(np.uint64) + np.uint64(part.number << 32))
+            sparse.append(row_addresses(part.number, lost))
     if sparse and set(columns) - set(PLACE) == {"id"}:
         yield from _named(one, other, np.concatenate(sparse), columns)
     elif sparse:
@@ -145,7 +146,7 @@ def _picked(
     with_blobs: bool,
 ) -> Iterator[pa.RecordBatch]:
     read = tuple(dict.fromkeys([*columns, ROW_ADDRESS]))
-    wanted = offsets.astype(np.uint64) + np.uint64(part.number << 32)
+    wanted = row_addresses(part.number, offsets)
     for batch in stream_parts(table, read, [part], with_blobs=with_blobs):
         mask = np.isin(batch.column(ROW_ADDRESS).to_numpy(), wanted)
         if mask.any():
@@ -198,5 +199,5 @@ def _missing(table: Table, part: FragmentPart, physical: int) -> Offsets:
     """The same where many rows are deleted: those that a scan of addresses leaves out."""
     gone = np.ones(physical, dtype=bool)
     for batch in stream_parts(table, (ROW_ADDRESS,), [part]):
-        gone[batch.column(ROW_ADDRESS).to_numpy() & np.uint64(0xFFFFFFFF)] = False
+        gone[rows_of(batch.column(ROW_ADDRESS).to_numpy())] = False
     return np.flatnonzero(gone).astype(np.uint32)

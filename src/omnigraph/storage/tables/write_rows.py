@@ -20,6 +20,7 @@ import pyarrow as pa
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.detached import Stamp, commit_detached
+from omnigraph.storage.tables.row_address import fragments_of, rows_of
 from omnigraph.storage.tables.table import BLOB, FORMAT, ROW_ADDRESS, ROW_ID, Table, TablePin
 
 if TYPE_CHECKING:
@@ -293,8 +294,7 @@ def _without(
     if not len(addresses):
         return removed, updated
     dataset = table.dataset()
-    owners = (addresses >> np.uint64(32)).astype(np.int64)
-    offsets = (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)
+    owners, offsets = fragments_of(addresses), rows_of(addresses)
     with storage_errors(f"deleting rows of {table.location}"):
         for owner in np.unique(owners).tolist():
             fragment = dataset.get_fragment(owner)

@@ -16,8 +16,6 @@ from omnigraph.storage.tables.columns import plain_blobs, table_columns
 from omnigraph.write.rules.violations import NoSource, SourceMap
 
 EntityType = NodeType | EdgeType
-SPELLED: Mapping[str, str] = {"src": "from", "dst": "to"}
-"""How people spell the ends of edges."""
 
 
 def type_key(type_: EntityType) -> str:

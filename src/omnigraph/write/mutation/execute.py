@@ -19,7 +19,7 @@ from omnigraph.embed.protocol import Embedder
 from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.values import Values
-from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType, NodeType
 from omnigraph.rows.filters import row_filter
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
 from omnigraph.write.change.change_set import (
@@ -143,8 +143,8 @@ class _Run:
 
     def _insert_edge(self, edge: EdgeType, statement: plan.InsertEdge) -> None:
         row = self._new_row(edge, statement.assignments)
-        ends = {"src": ("from", statement.source), "dst": ("to", statement.target)}
-        for column, (spelled, value) in ends.items():
+        ends = zip(ENDPOINTS.items(), (statement.source, statement.target), strict=True)
+        for (column, spelled), value in ends:
             end = self.values.of(value)
             if end is None:
                 raise ValidationError(f"endpoint '{spelled}' is null", rule="required")

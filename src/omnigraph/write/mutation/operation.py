@@ -7,7 +7,6 @@ are the work of others.
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from typing import Any
 
 from omnigraph.embed.cache import Memory
@@ -15,7 +14,7 @@ from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.providers import ConfiguredEmbedder, embedder_of
 from omnigraph.lang.query.compile import CompiledQuery, compile_query
 from omnigraph.lang.query.params import coerce_params
-from omnigraph.lang.query.values import Values
+from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.write.change.change_set import ChangeSet
 from omnigraph.write.change.results import MutationResult
@@ -42,7 +41,7 @@ class Mutation:
         catalog = txn.base.catalog
         self.compiled = compile_query(self.source, catalog, self.name, path=self.path)
         plan = self.compiled.require_mutation()
-        values = Values(coerce_params(self.compiled.params, self.params), _now())
+        values = Values(coerce_params(self.compiled.params, self.params), statement_time())
         # When it is overtaken and prepared again, no text is paid for again.
         embedder = embedder_of(self.embedding, self._vectors)
         self.done = run_mutation(plan, values, txn.base, txn.reads, embedder)
@@ -77,9 +76,3 @@ def note_embedding(noted: dict[str, Any], embedder: ConfiguredEmbedder) -> None:
         noted.pop("embedding", None)
     else:
         noted["embedding"] = embedder.used
-
-
-def _now() -> datetime:
-    """The moment of a run, to the millisecond that is stored."""
-    moment = datetime.now(UTC)
-    return moment.replace(microsecond=moment.microsecond // 1000 * 1000)

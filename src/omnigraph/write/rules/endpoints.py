@@ -11,9 +11,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType
 from omnigraph.write.change.change_set import TypeChange, without
-from omnigraph.write.change.type_batch import SPELLED, type_key
+from omnigraph.write.change.type_batch import type_key
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_finder import HeldKeys, KeyFinder, Mask, StoredKeys
 from omnigraph.write.rules.violations import Violation
@@ -61,9 +61,9 @@ def _check_written(change: TypeChange, column: str, end: str, trial: Evaluation)
                 "endpoint",
                 endpoint_text(column, ends[row].as_py(), end),
                 type_key=change.type_key,
-                property=SPELLED[column],
+                property=ENDPOINTS[column],
                 entity_id=change.rows.column("id")[row].as_py(),
-                place=change.places.place(row, SPELLED[column]),
+                place=change.places.place(row, ENDPOINTS[column]),
             )
             for row in rows[: trial.violations.room].tolist()
         ),
@@ -104,7 +104,7 @@ def _check_orphans(edge: EdgeType, column: str, end: str, trial: Evaluation) -> 
                 "endpoint",
                 endpoint_text(column, orphan[column], end),
                 type_key=key,
-                property=SPELLED[column],
+                property=ENDPOINTS[column],
                 entity_id=orphan["id"],
             )
             for orphan in ordered.to_pylist()

@@ -13,12 +13,12 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import Rows, TypeChange, repeated_rows
 from omnigraph.write.change.row_ids import key_texts, member_texts
-from omnigraph.write.change.type_batch import SPELLED, EntityType, type_key
+from omnigraph.write.change.type_batch import EntityType, type_key
 from omnigraph.write.publish.read_set import BaseQuery
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_finder import AT, HOLDER, KeyFinder, StoredKeys
@@ -98,7 +98,7 @@ def _report(
     some = rows.select(list(dict.fromkeys(("id", *rule.members)))).take(pa.array(shown))
     texts = rule.texts(some, holders.slice(0, len(shown)).to_pylist())
     member = rule.members[0]
-    key, spelled = type_key(rule.type), SPELLED.get(member, member)
+    key, spelled = type_key(rule.type), ENDPOINTS.get(member, member)
     ids = some.column("id").to_pylist()
     violations.add_all(
         len(wrong),

@@ -18,7 +18,7 @@ from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
-from omnigraph.lang.schema.lint import lint_schema
+from omnigraph.lang.schema.compile import lint_schema
 from omnigraph.wire.reports import LintBody, SchemaSourceBody
 
 _FILE = click.Path(path_type=Path)

@@ -6,7 +6,7 @@ Owns the rules T2 and T3 for them and turns each into a predicate.
 from __future__ import annotations
 
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.operands import resolve_variable
 from omnigraph.lang.query.check.scope import NodeBinding, Scope
@@ -36,9 +36,9 @@ def check_matches(
     return predicates
 
 
-def _property_type(scope: Scope, node_type: str, name: ast.Name) -> ValueType | None:
+def _property_type(scope: Scope, node_type: str, name: terms.Name) -> ValueType | None:
     checker = scope.checker
-    if name.text == ast.ID:
+    if name.text == terms.ID:
         return plan.TEXT
     properties = checker.catalog.nodes[node_type].properties
     definition = properties.get(name.text)
@@ -64,12 +64,12 @@ def _value(scope: Scope, condition: ast.PropertyMatch, type_: ValueType) -> plan
     name, value = condition.property.text, condition.value
     wanted = type_.element() if type_.is_list else type_
     match value:
-        case ast.Now():
+        case terms.Now():
             if wanted.scalar is Scalar.DATETIME:
                 return plan.Now()
             checker.error(value.span, f"`now()` is a DateTime, `{name}` is {wanted}", "T7")
             return None
-        case ast.Variable():
+        case terms.Variable():
             operand = resolve_variable(scope, value)
             if operand is None:
                 return None
@@ -82,7 +82,7 @@ def _value(scope: Scope, condition: ast.PropertyMatch, type_: ValueType) -> plan
                 )
                 return None
             return operand
-        case ast.ListLiteral() if type_.is_list:
+        case terms.ListLiteral() if type_.is_list:
             checker.error(
                 value.span, f"`{name}` is matched by one element it contains, not by a list", "T3"
             )

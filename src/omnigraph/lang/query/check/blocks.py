@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.bindings import check_matches
 from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
@@ -74,7 +74,7 @@ def _declare(scope: Scope, binding: ast.Binding) -> resolved.NodeVariable | None
     node_type = checker.catalog.nodes.get(binding.type_name.text)
     if node_type is None:
         _report_unknown_type(scope, binding.type_name)
-    if variable.name == ast.ANONYMOUS:
+    if variable.name == terms.ANONYMOUS:
         if node_type is None:
             return None
         name = checker.fresh_name()
@@ -111,7 +111,7 @@ def _may_rebind(scope: Scope, bound: Bound, binding: ast.Binding) -> bool:
     return bound.type is not None
 
 
-def _report_unknown_type(scope: Scope, name: ast.Name) -> None:
+def _report_unknown_type(scope: Scope, name: terms.Name) -> None:
     catalog = scope.checker.catalog
     if name.text in catalog.interfaces:
         message, hint = f"{name.text} is an interface; only node types can be bound", None
@@ -210,7 +210,7 @@ def _counted_test(scope: Scope, clause: ast.Counted) -> resolved.AggregateTest |
     return resolved.AggregateTest(block, uses, clause.aggregate, argument, clause.op, value)
 
 
-def aggregate_type(function: ast.AggregateName, argument: ValueType) -> ValueType | None:
+def aggregate_type(function: terms.AggregateName, argument: ValueType) -> ValueType | None:
     """The type of an aggregate of a scalar, or None when there is no such aggregate (T8)."""
     if function == "count":
         return plan.COUNT_TYPE

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from omnigraph.lang.query import plan
+from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.blocks import aggregate_type
 from omnigraph.lang.query.check.operands import resolve_operand
 from omnigraph.lang.query.check.scope import Scope
 from omnigraph.lang.query.check.search import resolve_ranking
 
-_SCORE_NAMES = {ast.Nearest: "nearest", ast.Bm25: "bm25", ast.Rrf: "rrf"}
+_SCORE_NAMES = {terms.Nearest: "nearest", terms.Bm25: "bm25", terms.Rrf: "rrf"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class CheckedColumns:
 
 def check_columns(scope: Scope, projections: tuple[ast.Projection, ...]) -> CheckedColumns:
     """Resolve every projection."""
-    aggregated = any(isinstance(item.expr, ast.Aggregate) for item in projections)
+    aggregated = any(isinstance(item.expr, terms.Aggregate) for item in projections)
     columns: list[plan.Column] = []
     names: set[str] = set()
     for item in projections:
@@ -55,27 +55,27 @@ def check_columns(scope: Scope, projections: tuple[ast.Projection, ...]) -> Chec
     return CheckedColumns(tuple(columns), aggregated, len(columns) == len(projections))
 
 
-def default_name(expr: ast.Expr) -> str:
+def default_name(expr: terms.Expr) -> str:
     """What a column without an alias is called."""
     match expr:
-        case ast.Access(variable, name):
+        case terms.Access(variable, name):
             return f"{variable.name}.{name.text}"
-        case ast.Variable(name) | ast.Alias(name):
+        case terms.Variable(name) | terms.Alias(name):
             return name
-        case ast.Aggregate(_, argument):
+        case terms.Aggregate(_, argument):
             return default_name(argument)
-        case ast.Now():
+        case terms.Now():
             return "now"
-        case ast.TextCall(name):
+        case terms.TextCall(name):
             return name
-        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+        case terms.Nearest() | terms.Bm25() | terms.Rrf():
             return _SCORE_NAMES[type(expr)]
         case _:
             return "literal"
 
 
-def _check_group_key(scope: Scope, expr: ast.Expr) -> None:
-    if not isinstance(expr, ast.Access | ast.Variable):
+def _check_group_key(scope: Scope, expr: terms.Expr) -> None:
+    if not isinstance(expr, terms.Access | terms.Variable):
         scope.checker.error(
             expr.span,
             "beside an aggregate, a column is a property or a variable to group by",
@@ -83,20 +83,20 @@ def _check_group_key(scope: Scope, expr: ast.Expr) -> None:
         )
 
 
-def _output(scope: Scope, expr: ast.Expr) -> plan.Output | None:
+def _output(scope: Scope, expr: terms.Expr) -> plan.Output | None:
     match expr:
-        case ast.Aggregate():
+        case terms.Aggregate():
             return _aggregate(scope, expr)
-        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+        case terms.Nearest() | terms.Bm25() | terms.Rrf():
             ranking = resolve_ranking(scope, expr)
             return plan.Score(ranking) if ranking is not None else None
-        case ast.Alias(name):
+        case terms.Alias(name):
             hint = f"did you mean `${name}`?" if name in scope.names() else None
             scope.checker.error(
                 expr.span, f"`{name}` is no value; a column cannot refer to another", hint=hint
             )
             return None
-        case ast.TextCall():
+        case terms.TextCall():
             scope.checker.error(
                 expr.span, f"`{expr.name}` is a clause of `match`; it has no value to return"
             )
@@ -105,7 +105,7 @@ def _output(scope: Scope, expr: ast.Expr) -> plan.Output | None:
             return _readable(scope, expr)
 
 
-def _readable(scope: Scope, expr: ast.Expr) -> plan.Scalarish | plan.NodeRef | None:
+def _readable(scope: Scope, expr: terms.Expr) -> plan.Scalarish | plan.NodeRef | None:
     """A value that may leave the query: anything but a Blob."""
     value = resolve_operand(scope, expr)
     if value is not None and not isinstance(value, plan.NodeRef) and value.type.is_blob:
@@ -116,14 +116,16 @@ def _readable(scope: Scope, expr: ast.Expr) -> plan.Scalarish | plan.NodeRef | N
     return value
 
 
-def _aggregate(scope: Scope, expr: ast.Aggregate) -> plan.Aggregate | None:
+def _aggregate(scope: Scope, expr: terms.Aggregate) -> plan.Aggregate | None:
     argument_expr = expr.argument
-    if isinstance(argument_expr, ast.Aggregate | ast.Nearest | ast.Bm25 | ast.Rrf | ast.TextCall):
+    if isinstance(
+        argument_expr, terms.Aggregate | terms.Nearest | terms.Bm25 | terms.Rrf | terms.TextCall
+    ):
         scope.checker.error(
             argument_expr.span, f"`{expr.name}` aggregates a property, variable or literal", "T8"
         )
         return None
-    if isinstance(argument_expr, ast.Alias):
+    if isinstance(argument_expr, terms.Alias):
         known = argument_expr.name in scope.names()
         hint = f"did you mean `${argument_expr.name}`?" if known else None
         scope.checker.error(argument_expr.span, "an aggregate cannot refer to a column", hint=hint)

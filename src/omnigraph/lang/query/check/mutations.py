@@ -1,20 +1,23 @@
 """Checking mutations: insert, update, delete.
 
-Owns the rules T10 to T14, what may be assigned, what a where clause may say,
-and the rule that one query either adds and changes or removes.
+Owns the rules T10 to T14, T3 and T7 for assigned values, what a where clause may say,
+and the rule that one query either adds and changes or removes. Integers become floats
+where the property is a float; nothing else is converted.
 """
 
 from __future__ import annotations
 
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.query import plan
+from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query import syntax as ast
-from omnigraph.lang.query.check.assignments import check_assignments
+from omnigraph.lang.query.check.predicates import comparison, membership
 from omnigraph.lang.query.check.scope import Checker
-from omnigraph.lang.query.check.where import check_where
-from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.query.check.values import constant, fit_literal
+from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType, NodeType
+from omnigraph.lang.types import FLOATS, INTEGERS, Scalar, ValueType, compatible
 
-ENDPOINTS = ("from", "to")
+_ENDS = tuple(ENDPOINTS.values())
+_EDGE_COLUMNS = {"from": terms.SRC, "to": terms.DST, terms.SRC: terms.SRC, terms.DST: terms.DST}
 
 
 def check_mutation(checker: Checker, mutation: ast.Mutation) -> tuple[plan.Statement, ...]:
@@ -66,7 +69,7 @@ def _target(checker: Checker, statement: ast.Statement) -> NodeType | EdgeType |
             mentioned |= {assignment.property.text for assignment in statement.assignments}
         if not isinstance(statement, ast.Insert):
             mentioned |= {atom.property.text for atom in statement.where}
-        return edge if mentioned & {*ENDPOINTS, ast.SRC, ast.DST} else node
+        return edge if mentioned & {*_ENDS, terms.SRC, terms.DST} else node
     found = node or edge
     if found is None:
         hint = name_hint(name.text, [*catalog.nodes, *catalog.edges])
@@ -79,8 +82,8 @@ def _target(checker: Checker, statement: ast.Statement) -> NodeType | EdgeType |
 def _insert(
     checker: Checker, statement: ast.Insert, type_: NodeType | EdgeType
 ) -> plan.InsertNode | plan.InsertEdge | None:
-    endpoints = ENDPOINTS if isinstance(type_, EdgeType) else ()
-    assigned = check_assignments(checker, statement, type_, endpoints)
+    endpoints = _ENDS if isinstance(type_, EdgeType) else ()
+    assigned = _assignments(checker, statement, type_, endpoints)
     _check_complete(checker, statement, type_, endpoints)
     properties = tuple(item for item in assigned if item.property not in endpoints)
     if isinstance(type_, NodeType):
@@ -119,7 +122,7 @@ def _update(
 ) -> plan.UpdateNodes | plan.UpdateEdges:
     if isinstance(type_, EdgeType):
         for assignment in statement.assignments:
-            if assignment.property.text in ENDPOINTS:
+            if assignment.property.text in _ENDS:
                 checker.error(
                     assignment.property.span,
                     "endpoints are immutable: delete and insert",
@@ -133,9 +136,9 @@ def _update(
                     name.span,
                     f"cannot update @key property '{name.text}' — delete and re-insert instead",
                 )
-    endpoints = ENDPOINTS if isinstance(type_, EdgeType) else ()
-    assigned = check_assignments(checker, statement, type_, endpoints)
-    where = check_where(checker, statement.where, type_)
+    endpoints = _ENDS if isinstance(type_, EdgeType) else ()
+    assigned = _assignments(checker, statement, type_, endpoints)
+    where = _where(checker, statement.where, type_)
     if isinstance(type_, EdgeType):
         return plan.UpdateEdges(type_.name, assigned, where)
     return plan.UpdateNodes(type_.name, assigned, where)
@@ -144,8 +147,183 @@ def _update(
 def _delete(
     checker: Checker, statement: ast.Delete, type_: NodeType | EdgeType
 ) -> plan.DeleteNodes | plan.DeleteEdges:
-    where = check_where(checker, statement.where, type_)
+    where = _where(checker, statement.where, type_)
     if isinstance(type_, EdgeType):
         return plan.DeleteEdges(type_.name, where)
     cascades = tuple(edge.name for edge in checker.catalog.incident_edges(type_.name))
     return plan.DeleteNodes(type_.name, where, cascades)
+
+
+# -- assigned values -------------------------------------------------------------
+
+
+def _assignments(
+    checker: Checker,
+    statement: ast.Insert | ast.Update,
+    type_: NodeType | EdgeType,
+    endpoints: tuple[str, ...],
+) -> tuple[plan.Assignment, ...]:
+    """The assignments that are sound; ``endpoints`` may be assigned like Strings."""
+    if not statement.assignments:
+        checker.error(statement.type_name.span, "nothing is assigned", "T10")
+    seen: set[str] = set()
+    sound: list[plan.Assignment] = []
+    for assignment in statement.assignments:
+        name = assignment.property
+        if name.text in seen:
+            checker.error(name.span, f"`{name.text}` is assigned twice", "T13")
+            continue
+        seen.add(name.text)
+        target = _assigned_type(checker, name, type_, endpoints)
+        if target is None:
+            continue
+        value = _assigned_value(checker, name.text, assignment.value, target)
+        if value is not None:
+            sound.append(plan.Assignment(name.text, value))
+    return tuple(sound)
+
+
+def _assigned_type(
+    checker: Checker, name: terms.Name, type_: NodeType | EdgeType, endpoints: tuple[str, ...]
+) -> ValueType | None:
+    if name.text in endpoints:
+        return plan.TEXT
+    definition = type_.properties.get(name.text)
+    if definition is None:
+        _report_missing(checker, name, type_, endpoints)
+        return None
+    return definition.type
+
+
+def _report_missing(
+    checker: Checker, name: terms.Name, type_: NodeType | EdgeType, extra: tuple[str, ...]
+) -> None:
+    """Report a property that a mutation names and the type does not have."""
+    hint = name_hint(name.text, [*type_.properties, *extra])
+    if name.text == "id":
+        hint = "the id is `@id`, and only `where` may name it"
+    checker.error(
+        name.span,
+        f"{type_.kind} type {type_.name} has no property `{name.text}`",
+        "T11",
+        hint=hint,
+    )
+
+
+def _declared_param(checker: Checker, variable: terms.Variable) -> plan.ParamRef | None:
+    """A parameter used as a value of a mutation (T14 when it is not declared)."""
+    if variable.name not in checker.params:
+        checker.error(
+            variable.span,
+            f"${variable.name} is not a declared parameter",
+            "T14",
+            hint=name_hint(variable.name, checker.params, prefix="$"),
+        )
+        return None
+    type_ = checker.params[variable.name]
+    return plan.ParamRef(variable.name, type_) if type_ is not None else None
+
+
+def _assigned_value(
+    checker: Checker, name: str, value: terms.Value, target: ValueType
+) -> plan.Scalarish | None:
+    match value:
+        case terms.Now():
+            if target.scalar is Scalar.DATETIME and not target.is_list:
+                return plan.Now()
+            checker.error(value.span, f"`now()` is a DateTime, `{name}` is {target}", "T7")
+            return None
+        case terms.Variable():
+            param = _declared_param(checker, value)
+            if param is None or _storable(param.type, target):
+                return param
+            checker.error(value.span, f"`{name}` is {target}, ${value.name} is {param.type}", "T7")
+            return None
+        case _:
+            return fit_literal(checker, value, target, f"`{name}`", storing=True)
+
+
+def _storable(source: ValueType, target: ValueType) -> bool:
+    """Whether every value of the parameter type can be stored in the property."""
+    if target.is_blob:
+        return source.scalar in (Scalar.BLOB, Scalar.STRING) and not source.is_list
+    if source.scalar in FLOATS and target.scalar in INTEGERS:
+        return False
+    return compatible(source, target)
+
+
+# -- where clauses ---------------------------------------------------------------
+
+
+def _where(
+    checker: Checker, atoms: tuple[ast.Atom, ...], type_: NodeType | EdgeType
+) -> tuple[plan.Predicate, ...]:
+    """The conditions that are sound, all of which must hold."""
+    predicates: list[plan.Predicate] = []
+    for atom in atoms:
+        column = _column(checker, atom.property, type_, presence=isinstance(atom, ast.IsNull))
+        if column is None:
+            continue
+        predicate = _predicate(checker, atom, column)
+        if predicate is not None:
+            predicates.append(predicate)
+    return tuple(predicates)
+
+
+def _column(
+    checker: Checker, name: terms.Name, type_: NodeType | EdgeType, *, presence: bool
+) -> plan.Property | None:
+    """The column a condition looks at; a Blob only where its ``presence`` is all it asks."""
+    if name.text == terms.ID:
+        return plan.Property(plan.ROW, terms.ID, plan.TEXT)
+    if isinstance(type_, EdgeType) and name.text in _EDGE_COLUMNS:
+        return plan.Property(plan.ROW, _EDGE_COLUMNS[name.text], plan.TEXT)
+    definition = type_.properties.get(name.text)
+    if definition is None:
+        extra = _ENDS if isinstance(type_, EdgeType) else ()
+        _report_missing(checker, name, type_, extra)
+        return None
+    if definition.type.is_blob and not presence:
+        checker.error(name.span, f"`{name.text}` is a Blob; rows cannot be chosen by it", "T11")
+        return None
+    return plan.Property(plan.ROW, name.text, definition.type)
+
+
+def _predicate(checker: Checker, atom: ast.Atom, column: plan.Property) -> plan.Predicate | None:
+    match atom:
+        case ast.IsNull(_, negated):
+            return plan.IsNull(column, negated)
+        case ast.IsIn(_, choices):
+            listed = (
+                _declared_param(checker, choices)
+                if isinstance(choices, terms.Variable)
+                else constant(checker, choices)
+            )
+            if listed is None:
+                return None
+            return membership(checker, atom.property.span.to(choices.span), column, listed)
+        case ast.Compare():
+            value = _compared_value(checker, atom, column)
+            if value is None:
+                return None
+            span = atom.property.span.to(atom.value.span)
+            return comparison(checker, span, column, atom.op, value)
+
+
+def _compared_value(
+    checker: Checker, atom: ast.Compare, column: plan.Property
+) -> plan.Scalarish | None:
+    value = atom.value
+    match value:
+        case terms.Now():
+            return plan.Now()
+        case terms.Variable():
+            return _declared_param(checker, value)
+        case _:
+            # The operand rules of `contains`, `starts_with` and of lists and vectors are
+            # T7 whatever the literal; only a plain comparison asks that it fit (T3).
+            plain = column.type.is_plain and atom.op not in ("contains", "starts_with")
+            if not plain:
+                return constant(checker, value)
+            what = f"`{atom.property.text}`"
+            return fit_literal(checker, value, column.type, what, storing=False)

@@ -7,8 +7,7 @@ stands is for the caller to say.
 from __future__ import annotations
 
 from omnigraph.lang.diagnostics import did_you_mean, name_hint
-from omnigraph.lang.query import plan
-from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.query.check.values import constant
 from omnigraph.lang.types import ValueType
@@ -16,19 +15,19 @@ from omnigraph.lang.types import ValueType
 Operand = plan.Scalarish | plan.NodeRef
 
 
-def resolve_operand(scope: Scope, expr: ast.Expr) -> Operand | None:
+def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
     """A scalar or a node; None when it is neither, which has been reported."""
     checker = scope.checker
     match expr:
-        case ast.Literal() | ast.ListLiteral():
+        case terms.Literal() | terms.ListLiteral():
             return constant(checker, expr)
-        case ast.Now():
+        case terms.Now():
             return plan.Now()
-        case ast.Access():
+        case terms.Access():
             return resolve_access(scope, expr)
-        case ast.Variable():
+        case terms.Variable():
             return resolve_variable(scope, expr)
-        case ast.Alias(name):
+        case terms.Alias(name):
             if name == "null":
                 checker.error(expr.span, "nothing equals null", "T7", hint="write `is null`")
             else:
@@ -36,20 +35,20 @@ def resolve_operand(scope: Scope, expr: ast.Expr) -> Operand | None:
                 hint = hint or f'a text takes quotes: `"{name}"`'
                 checker.error(expr.span, f"`{name}` is no value here", "T7", hint=hint)
             return None
-        case ast.Aggregate():
+        case terms.Aggregate():
             checker.error(expr.span, "an aggregate cannot stand in a filter", "T7")
             return None
-        case ast.TextCall():
+        case terms.TextCall():
             checker.error(
                 expr.span, f"`{expr.name}` is a clause of its own, not a value to compare", "T7"
             )
             return None
-        case ast.Nearest() | ast.Bm25() | ast.Rrf():
+        case terms.Nearest() | terms.Bm25() | terms.Rrf():
             checker.error(expr.span, "a ranking orders rows; it cannot stand in a filter", "T7")
             return None
 
 
-def resolve_variable(scope: Scope, variable: ast.Variable) -> Operand | None:
+def resolve_variable(scope: Scope, variable: terms.Variable) -> Operand | None:
     """A node or a parameter behind a bare variable."""
     bound = scope.find(variable.name)
     checker = scope.checker
@@ -68,9 +67,9 @@ def resolve_variable(scope: Scope, variable: ast.Variable) -> Operand | None:
     return resolve_param(scope, variable)
 
 
-def resolve_param(scope: Scope, variable: ast.Variable) -> plan.ParamRef | None:
+def resolve_param(scope: Scope, variable: terms.Variable) -> plan.ParamRef | None:
     """A declared parameter; anything else is reported as not bound."""
-    if variable.name == ast.ANONYMOUS:
+    if variable.name == terms.ANONYMOUS:
         scope.checker.error(variable.span, "`$_` is anonymous and cannot be looked at")
         return None
     if variable.name not in scope.checker.params:
@@ -80,17 +79,17 @@ def resolve_param(scope: Scope, variable: ast.Variable) -> plan.ParamRef | None:
     return plan.ParamRef(variable.name, type_) if type_ is not None else None
 
 
-def report_unbound(scope: Scope, variable: ast.Variable, code: str) -> None:
+def report_unbound(scope: Scope, variable: terms.Variable, code: str) -> None:
     """Report a variable that has no properties, because nothing binds it to a node or edge."""
     if variable.name in scope.checker.params:
         scope.checker.error(variable.span, f"${variable.name} is a parameter, not a node", code)
-    elif variable.name == ast.ANONYMOUS:
+    elif variable.name == terms.ANONYMOUS:
         scope.checker.error(variable.span, "`$_` is anonymous and cannot be looked at", code)
     else:
         scope.unbound(variable, code)
 
 
-def resolve_access(scope: Scope, access: ast.Access) -> plan.Property | None:
+def resolve_access(scope: Scope, access: terms.Access) -> plan.Property | None:
     """`$variable.property` of a node or an edge."""
     checker = scope.checker
     variable, name = access.variable, access.property
@@ -105,14 +104,14 @@ def resolve_access(scope: Scope, access: ast.Access) -> plan.Property | None:
 
 
 def property_type(
-    checker: Checker, bound: NodeBinding | EdgeBinding, name: ast.Name
+    checker: Checker, bound: NodeBinding | EdgeBinding, name: terms.Name
 ) -> ValueType | None:
     """The type of a property or structural column; None when there is no such thing (T6)."""
     if bound.type is None:
         return None
     is_edge = isinstance(bound, EdgeBinding)
     if name.text.startswith("@"):
-        if name.text == ast.ID or is_edge:
+        if name.text == terms.ID or is_edge:
             return plan.TEXT
         checker.error(name.span, f"a node has no `{name.text}`; only edges do", "T6")
         return None

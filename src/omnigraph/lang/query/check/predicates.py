@@ -6,7 +6,7 @@ block; the where clause of a mutation has rules of its own.
 
 from __future__ import annotations
 
-from omnigraph.lang.query import plan
+from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.operands import Operand, resolve_operand
 from omnigraph.lang.query.check.scope import Checker, Scope
@@ -28,7 +28,7 @@ def resolve_filter(scope: Scope, clause: FilterClause) -> plan.Predicate | None:
         case ast.Membership():
             return _membership(scope, clause)
         case ast.Filter():
-            if isinstance(clause.left, ast.TextCall):
+            if isinstance(clause.left, terms.TextCall):
                 return _explicit_text_predicate(scope, clause, clause.left)
             left = _scalar(scope, clause.left)
             right = _scalar(scope, clause.right)
@@ -38,10 +38,10 @@ def resolve_filter(scope: Scope, clause: FilterClause) -> plan.Predicate | None:
 
 
 def _explicit_text_predicate(
-    scope: Scope, clause: ast.Filter, call: ast.TextCall
+    scope: Scope, clause: ast.Filter, call: terms.TextCall
 ) -> plan.Predicate | None:
     right = clause.right
-    if clause.op == "=" and isinstance(right, ast.Literal) and right.value is True:
+    if clause.op == "=" and isinstance(right, terms.Literal) and right.value is True:
         return resolve_text_call(scope, call)
     scope.checker.error(
         clause.span,
@@ -52,7 +52,7 @@ def _explicit_text_predicate(
     return None
 
 
-def _scalar(scope: Scope, expr: ast.Expr) -> plan.Scalarish | None:
+def _scalar(scope: Scope, expr: terms.Expr) -> plan.Scalarish | None:
     """An operand that has a value; nodes and blobs have none a filter could look at."""
     operand = resolve_operand(scope, expr)
     if isinstance(operand, plan.NodeRef):
@@ -117,7 +117,7 @@ def membership(
 
 
 def comparison(
-    checker: Checker, span: Span, left: plan.Scalarish, op: ast.FilterOp, right: plan.Scalarish
+    checker: Checker, span: Span, left: plan.Scalarish, op: terms.FilterOp, right: plan.Scalarish
 ) -> plan.Predicate | None:
     """`left op right` for the operators of a filter."""
     if op == "contains":

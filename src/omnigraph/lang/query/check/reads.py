@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.blocks import check_block
 from omnigraph.lang.query.check.columns import CheckedColumns, check_columns, default_name
@@ -59,13 +59,13 @@ class _Ordering:
 
     def ranking(self) -> plan.Ranking | None:
         """The ranking call that is the first order key, if one is."""
-        if not self.read.ordering or not isinstance(self.read.ordering[0].expr, ast.Ranking):
+        if not self.read.ordering or not isinstance(self.read.ordering[0].expr, terms.Ranking):
             return None
         expr = self.read.ordering[0].expr
         if self.read.limit is None:
-            if isinstance(expr, ast.Nearest):
+            if isinstance(expr, terms.Nearest):
                 self.checker.error(expr.span, "`nearest` needs a `limit`", "T17")
-            elif isinstance(expr, ast.Rrf):
+            elif isinstance(expr, terms.Rrf):
                 self.checker.error(expr.span, "`rrf` needs a `limit`", "T21")
         ranking = resolve_ranking(self.scope, expr)
         if ranking is None:
@@ -79,7 +79,7 @@ class _Ordering:
         """The order keys that are not a leading ranking."""
         keys: list[plan.OrderKey] = []
         for index, ordering in enumerate(self.read.ordering):
-            if isinstance(ordering.expr, ast.Ranking):
+            if isinstance(ordering.expr, terms.Ranking):
                 if index > 0:
                     self.checker.error(
                         ordering.expr.span, "a ranking can only be the first order key"
@@ -90,20 +90,20 @@ class _Ordering:
                 keys.append(plan.OrderKey(by, ordering.descending))
         return tuple(keys)
 
-    def _key(self, expr: ast.Expr) -> str | plan.Property | None:
+    def _key(self, expr: terms.Expr) -> str | plan.Property | None:
         match expr:
-            case ast.Alias():
+            case terms.Alias():
                 return self._alias(expr)
-            case ast.Access():
+            case terms.Access():
                 return self._property(expr)
-            case ast.Aggregate():
+            case terms.Aggregate():
                 hint = "give it an alias in `return` and order by that"
             case _:
                 hint = "order by `$v.property`, a result column or a ranking"
         self.checker.error(expr.span, "unsupported ordering expression", hint=hint)
         return None
 
-    def _alias(self, expr: ast.Alias) -> str | None:
+    def _alias(self, expr: terms.Alias) -> str | None:
         column = self.columns.named(expr.name)
         if column is None:
             if self.columns.complete:
@@ -119,14 +119,14 @@ class _Ordering:
         names = [column.name for column in self.columns.columns]
         return [f"${name}" if "." in name else name for name in names]
 
-    def _sortable(self, expr: ast.Alias | ast.Access, column: plan.Column) -> str | None:
+    def _sortable(self, expr: terms.Alias | terms.Access, column: plan.Column) -> str | None:
         value = column.value
         if isinstance(value, plan.NodeRef) or value.type.is_list or value.type.is_vector:
             self.checker.error(expr.span, f"`{column.name}` has no order")
             return None
         return column.name
 
-    def _property(self, expr: ast.Access) -> str | plan.Property | None:
+    def _property(self, expr: terms.Access) -> str | plan.Property | None:
         name = default_name(expr)
         column = self.columns.named(name)
         if self.columns.aggregated or self.read.distinct:
@@ -146,7 +146,7 @@ class _Ordering:
             return None
         return access
 
-    def _only_columns(self, expr: ast.Expr) -> None:
+    def _only_columns(self, expr: terms.Expr) -> None:
         why = "an aggregate query" if self.columns.aggregated else "`return distinct`"
         self.checker.error(
             expr.span,
@@ -162,7 +162,7 @@ def _check_scores(
     """A returned score is that of the ranking in use, or of the only one there is."""
     expected = ranking
     for projection in read.projections:
-        if not isinstance(projection.expr, ast.Ranking):
+        if not isinstance(projection.expr, terms.Ranking):
             continue
         name = projection.alias.text if projection.alias else default_name(projection.expr)
         column = columns.named(name)
@@ -178,7 +178,7 @@ def _check_scores(
 def _row_count(scope: Scope, count: ast.Count | None) -> plan.RowCount | None:
     if count is None:
         return None
-    if isinstance(count, ast.Literal):
+    if isinstance(count, terms.Literal):
         return int(count.value) if isinstance(count.value, int) else None
     if scope.find(count.name) is not None:
         scope.checker.error(

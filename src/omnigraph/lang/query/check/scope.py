@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from omnigraph.lang.diagnostics import Phase, Reporter, name_hint
-from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import terms
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.source import Span
 from omnigraph.lang.types import ValueType
@@ -92,7 +92,7 @@ class Scope:
         bound = {bound.name for bound in self.visible() if not bound.name.startswith("#")}
         return bound | set(self.checker.params)
 
-    def unbound(self, variable: ast.Variable, code: str | None = None) -> None:
+    def unbound(self, variable: terms.Variable, code: str | None = None) -> None:
         """Report a variable that nothing binds."""
         self.checker.error(
             variable.span,

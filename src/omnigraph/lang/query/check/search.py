@@ -7,8 +7,7 @@ how they are executed.
 
 from __future__ import annotations
 
-from omnigraph.lang.query import plan
-from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.operands import report_unbound, resolve_access, resolve_operand
 from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.query.check.values import constant, describe
@@ -19,7 +18,7 @@ DEFAULT_EDITS = 2
 _INTEGER = ValueType(Scalar.I64)
 
 
-def resolve_text_call(scope: Scope, call: ast.TextCall) -> plan.TextMatch | None:
+def resolve_text_call(scope: Scope, call: terms.TextCall) -> plan.TextMatch | None:
     """`search`, `match_text` or `fuzzy` as a predicate."""
     code = "T20" if call.name == "match_text" else "T19"
     subject = _text_subject(scope, call.name, call.subject, code)
@@ -31,29 +30,29 @@ def resolve_text_call(scope: Scope, call: ast.TextCall) -> plan.TextMatch | None
     return plan.TextMatch(call.name, field, node_type, query, edits)
 
 
-def resolve_ranking(scope: Scope, call: ast.Ranking) -> plan.Ranking | None:
+def resolve_ranking(scope: Scope, call: terms.Ranking) -> plan.Ranking | None:
     """`nearest`, `bm25` or `rrf`."""
     match call:
-        case ast.Nearest():
+        case terms.Nearest():
             return _nearest(scope, call)
-        case ast.Bm25():
+        case terms.Bm25():
             return _bm25(scope, call)
-        case ast.Rrf():
+        case terms.Rrf():
             return _fusion(scope, call)
 
 
-def _edits(scope: Scope, call: ast.TextCall) -> plan.ParamRef | plan.Const | None:
+def _edits(scope: Scope, call: terms.TextCall) -> plan.ParamRef | plan.Const | None:
     if call.edits is None:
         return plan.Const(DEFAULT_EDITS, _INTEGER)
     return _integer(scope, call.edits, "the number of edits is an integer, at least 0", "T19", 0)
 
 
 def _text_subject(
-    scope: Scope, call: str, expr: ast.Expr, code: str
+    scope: Scope, call: str, expr: terms.Expr, code: str
 ) -> tuple[plan.Property, str] | None:
     """The searched property and its node type."""
     checker = scope.checker
-    if not isinstance(expr, ast.Access):
+    if not isinstance(expr, terms.Access):
         checker.error(expr.span, f"`{call}` searches a property: write `$v.property`", code)
         return None
     bound = scope.find(expr.variable.name)
@@ -75,7 +74,7 @@ def _text_subject(
 
 
 def _text_query(
-    scope: Scope, call: str, expr: ast.Expr, code: str
+    scope: Scope, call: str, expr: terms.Expr, code: str
 ) -> plan.ParamRef | plan.Const | None:
     query = resolve_operand(scope, expr)
     if query is None:
@@ -89,7 +88,7 @@ def _text_query(
 
 
 def _integer(
-    scope: Scope, expr: ast.Expr, message: str, code: str, minimum: int
+    scope: Scope, expr: terms.Expr, message: str, code: str, minimum: int
 ) -> plan.ParamRef | plan.Const | None:
     value = resolve_operand(scope, expr)
     if value is None:
@@ -106,7 +105,7 @@ def _integer(
     return None
 
 
-def _bm25(scope: Scope, call: ast.Bm25) -> plan.Bm25 | None:
+def _bm25(scope: Scope, call: terms.Bm25) -> plan.Bm25 | None:
     subject = _text_subject(scope, "bm25", call.subject, "T20")
     query = _text_query(scope, "bm25", call.query, "T20")
     if subject is None or query is None:
@@ -115,7 +114,7 @@ def _bm25(scope: Scope, call: ast.Bm25) -> plan.Bm25 | None:
     return plan.Bm25(field.variable, node_type, field.name, query)
 
 
-def _nearest(scope: Scope, call: ast.Nearest) -> plan.Nearest | None:
+def _nearest(scope: Scope, call: terms.Nearest) -> plan.Nearest | None:
     checker = scope.checker
     access = call.subject
     bound = scope.find(access.variable.name)
@@ -147,9 +146,9 @@ def _nearest(scope: Scope, call: ast.Nearest) -> plan.Nearest | None:
 
 
 def _vector_query(
-    scope: Scope, expr: ast.Expr, dimension: int
+    scope: Scope, expr: terms.Expr, dimension: int
 ) -> plan.ParamRef | plan.Const | None:
-    if isinstance(expr, ast.ListLiteral):
+    if isinstance(expr, terms.ListLiteral):
         return _vector_literal(scope, expr, dimension)
     query = resolve_operand(scope, expr)
     if query is None:
@@ -167,7 +166,7 @@ def _vector_query(
     return None
 
 
-def _vector_literal(scope: Scope, literal: ast.ListLiteral, dimension: int) -> plan.Const | None:
+def _vector_literal(scope: Scope, literal: terms.ListLiteral, dimension: int) -> plan.Const | None:
     const = constant(scope.checker, literal)
     if const is None:
         return None
@@ -184,7 +183,7 @@ def _vector_literal(scope: Scope, literal: ast.ListLiteral, dimension: int) -> p
     return plan.Const(floats, ValueType(Scalar.VECTOR, dimension=dimension))
 
 
-def _fusion(scope: Scope, call: ast.Rrf) -> plan.Fusion | None:
+def _fusion(scope: Scope, call: terms.Rrf) -> plan.Fusion | None:
     arms = [_arm(scope, arm) for arm in (call.primary, call.secondary)]
     k = _fusion_k(scope, call.k)
     primary, secondary = arms
@@ -193,16 +192,16 @@ def _fusion(scope: Scope, call: ast.Rrf) -> plan.Fusion | None:
     return plan.Fusion(primary, secondary, k)
 
 
-def _arm(scope: Scope, expr: ast.Expr) -> plan.Nearest | plan.Bm25 | None:
-    if isinstance(expr, ast.Nearest):
+def _arm(scope: Scope, expr: terms.Expr) -> plan.Nearest | plan.Bm25 | None:
+    if isinstance(expr, terms.Nearest):
         return _nearest(scope, expr)
-    if isinstance(expr, ast.Bm25):
+    if isinstance(expr, terms.Bm25):
         return _bm25(scope, expr)
     scope.checker.error(expr.span, "`rrf` fuses `nearest` and `bm25` calls", "T21")
     return None
 
 
-def _fusion_k(scope: Scope, expr: ast.Expr | None) -> plan.ParamRef | plan.Const | None:
+def _fusion_k(scope: Scope, expr: terms.Expr | None) -> plan.ParamRef | plan.Const | None:
     if expr is None:
         return plan.Const(DEFAULT_RRF_K, _INTEGER)
     return _integer(scope, expr, "the k of `rrf` is a positive integer", "T21", 1)

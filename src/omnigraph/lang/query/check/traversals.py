@@ -7,7 +7,7 @@ a type, so the order in which they are written does not matter.
 from __future__ import annotations
 
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.query import resolved
+from omnigraph.lang.query import resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
@@ -38,7 +38,7 @@ class TraversalChecker:
         return any(
             variable.name in self.checker.params or self.scope.find(variable.name) is not None
             for variable in (traversal.left, traversal.right)
-            if variable.name != ast.ANONYMOUS
+            if variable.name != terms.ANONYMOUS
         )
 
     def _check(self, traversal: ast.Traversal) -> resolved.Traversal | None:
@@ -116,7 +116,7 @@ class TraversalChecker:
         if traversal.hops is not None:
             error(variable.span, "an edge variable stands for one edge: it takes no bounds", "T23")
             return False
-        if variable.name == ast.ANONYMOUS:
+        if variable.name == terms.ANONYMOUS:
             return True
         ends = (traversal.left.name, traversal.right.name)
         if (
@@ -132,7 +132,7 @@ class TraversalChecker:
 
     def _declare_edge(self, traversal: ast.Traversal, edge: EdgeType | None) -> str | None:
         variable = traversal.edge_variable
-        if variable is None or variable.name == ast.ANONYMOUS:
+        if variable is None or variable.name == terms.ANONYMOUS:
             return None
         if self.scope.find(variable.name) is None:
             self.scope.declare(EdgeBinding(variable.name, edge))
@@ -140,9 +140,9 @@ class TraversalChecker:
 
     # -- its ends --------------------------------------------------------------------
 
-    def _end(self, variable: ast.Variable) -> NodeType | None:
+    def _end(self, variable: terms.Variable) -> NodeType | None:
         """The type an end has already; None when the edge will tell."""
-        if variable.name == ast.ANONYMOUS:
+        if variable.name == terms.ANONYMOUS:
             return None
         bound = self.scope.find(variable.name)
         return bound.type if isinstance(bound, NodeBinding) else None
@@ -157,10 +157,10 @@ class TraversalChecker:
         return False
 
     def _fit(
-        self, variable: ast.Variable, found: NodeType | None, wanted: str, edge: EdgeType
+        self, variable: terms.Variable, found: NodeType | None, wanted: str, edge: EdgeType
     ) -> bool:
         """Whether a variable can be an end of the edge; reports T5 or T23 when it cannot."""
-        if variable.name == ast.ANONYMOUS:
+        if variable.name == terms.ANONYMOUS:
             return True
         bound = self.scope.find(variable.name)
         if isinstance(bound, EdgeBinding):
@@ -186,9 +186,9 @@ class TraversalChecker:
             return False
         return bound is None or bound.type is not None
 
-    def _declare(self, variable: ast.Variable, node_type: NodeType | None) -> str:
+    def _declare(self, variable: terms.Variable, node_type: NodeType | None) -> str:
         """Bind an end that is not bound yet; the name lowering knows it by."""
-        if variable.name == ast.ANONYMOUS:
+        if variable.name == terms.ANONYMOUS:
             name = self.checker.fresh_name()
             if node_type is not None:
                 self.scope.declare(NodeBinding(name, node_type))

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from omnigraph.lang.query import plan
-from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.scope import Checker
 from omnigraph.lang.temporal import parse_date, parse_datetime
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, NUMERIC, Scalar, ValueType, compatible
@@ -24,9 +23,9 @@ _SCALAR_OF_KIND = {
 }
 
 
-def constant(checker: Checker, literal: ast.Literal | ast.ListLiteral) -> plan.Const | None:
+def constant(checker: Checker, literal: terms.Literal | terms.ListLiteral) -> plan.Const | None:
     """A literal as a typed constant, or None after reporting what is wrong with it."""
-    if isinstance(literal, ast.ListLiteral):
+    if isinstance(literal, terms.ListLiteral):
         return _constant_list(checker, literal)
     if literal.kind == "null":
         # The parser admits null only as an assigned value, which never comes here.
@@ -34,7 +33,7 @@ def constant(checker: Checker, literal: ast.Literal | ast.ListLiteral) -> plan.C
     return _constant_scalar(checker, literal)
 
 
-def _constant_scalar(checker: Checker, literal: ast.Literal) -> plan.Const | None:
+def _constant_scalar(checker: Checker, literal: terms.Literal) -> plan.Const | None:
     value: plan.ConstantScalar = cast("plan.ConstantScalar", literal.value)
     try:
         if literal.kind == "date":
@@ -47,7 +46,7 @@ def _constant_scalar(checker: Checker, literal: ast.Literal) -> plan.Const | Non
     return plan.Const(value, ValueType(_SCALAR_OF_KIND[literal.kind]))
 
 
-def _constant_list(checker: Checker, literal: ast.ListLiteral) -> plan.Const | None:
+def _constant_list(checker: Checker, literal: terms.ListLiteral) -> plan.Const | None:
     items = [_constant_scalar(checker, item) for item in literal.items]
     known = [item for item in items if item is not None]
     if len(known) != len(items):
@@ -71,7 +70,7 @@ def describe(value: plan.Output | None) -> str:
 
 def fit_literal(
     checker: Checker,
-    literal: ast.Literal | ast.ListLiteral,
+    literal: terms.Literal | terms.ListLiteral,
     target: ValueType,
     what: str,
     *,
@@ -82,7 +81,7 @@ def fit_literal(
     Stored values must be of the property's type; compared ones may be any number
     where the property is a number.
     """
-    if isinstance(literal, ast.Literal) and literal.kind == "null":
+    if isinstance(literal, terms.Literal) and literal.kind == "null":
         if target.nullable:
             return plan.Const(None, target)
         checker.error(literal.span, f"{what} is not nullable", "T3")

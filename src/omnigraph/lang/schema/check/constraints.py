@@ -11,9 +11,9 @@ from dataclasses import dataclass
 
 from omnigraph.lang.cursor import shorten
 from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean
+from omnigraph.lang.literals import number_value
 from omnigraph.lang.schema.check.annotations import BODY_FORMS, Owner
 from omnigraph.lang.schema.check.effective import annotation_named
-from omnigraph.lang.schema.syntax.literals import number_value
 from omnigraph.lang.schema.syntax.tree import Argument, Bounds, Constraint, Property
 from omnigraph.lang.source import Span
 

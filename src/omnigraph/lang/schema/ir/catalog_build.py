@@ -12,7 +12,7 @@ from omnigraph.errors import SchemaError
 from omnigraph.lang.schema import catalog
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, Embedding, NodeType, PropertyDef
 from omnigraph.lang.schema.check.defaults import decode_default
-from omnigraph.lang.schema.ir.encoding import PropertyConstraint, note_value
+from omnigraph.lang.schema.ir.encoding import Bound, PropertyConstraint, note_value
 from omnigraph.lang.schema.ir.ir import (
     CheckConstraint,
     IRConstraint,
@@ -48,7 +48,7 @@ def _node(node: IRNode) -> NodeType:
         _members(node.constraints, "unique"),
         _indexes(key, _members(node.constraints, "index")),
         tuple(
-            catalog.RangeRule(found.field.name, found.minimum, found.maximum)
+            catalog.RangeRule(found.field.name, _number(found.minimum), _number(found.maximum))
             for found in node.constraints
             if isinstance(found, RangeConstraint)
         ),
@@ -72,8 +72,8 @@ def _edge(edge: IREdge) -> EdgeType:
         edge.from_type.type_name,
         edge.to_type.type_name,
         _properties(edge.properties, edge.name),
-        edge.min_out,
-        edge.max_out,
+        edge.cardinality.minimum,
+        edge.cardinality.maximum,
         _members(edge.constraints, "unique"),
         _members(edge.constraints, "index"),
         note_value(edge.annotations, "merge") == "row",
@@ -99,6 +99,10 @@ def _indexes(
     if not key or any(sorted(members) == sorted(key) for members in declared):
         return declared
     return (key, *declared)
+
+
+def _number(bound: Bound | None) -> int | float | None:
+    return None if bound is None else bound.value
 
 
 def _properties(properties: Iterable[IRProperty], owner: str) -> dict[str, PropertyDef]:

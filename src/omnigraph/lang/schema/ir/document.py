@@ -1,125 +1,105 @@
-"""Strict reading of JSON documents: every field expected, every value of its type.
+"""Stored JSON documents as structs: read strictly, written canonically, hashed.
 
-Owns the walk and its complaints, which name the path to what is wrong. Never
-knows what a document means.
+Owns the base of every document, its bytes and the complaints about a text that is
+none, which name the path to what is wrong. Never knows what a document means.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import Any, NoReturn
+import re
+from collections.abc import Mapping
+from typing import Annotated, Any, NoReturn, TypeVar
+
+import msgspec
 
 from omnigraph.errors import SchemaError
 
+Json = dict[str, Any]
+
 MAX_ID = 2**64 - 1
 
+Identity = Annotated[int, msgspec.Meta(ge=1)]
+"""A stable id; zero is never one."""
+# A lone surrogate can be spelled in JSON, but never stored or hashed.
+Text = Annotated[str, msgspec.Meta(pattern="^[^\ud800-\udfff]*$")]
 
-@dataclass(frozen=True, slots=True)
-class Value:
-    """One value of a document, with the path that leads to it."""
-
-    raw: Any
-    path: str
-    document: str
-
-    def fail(self, problem: str) -> NoReturn:
-        """Raise what is wrong with this value."""
-        where = f" at {self.path}" if self.path else ""
-        raise SchemaError(f"invalid {self.document}{where}: {problem}")
-
-    def fields(self, *names: str, optional: tuple[str, ...] = ()) -> tuple[Value, ...]:
-        """The values of exactly these fields, then of the optional ones (null if absent)."""
-        if not isinstance(self.raw, dict):
-            self.fail("expected an object")
-        for name in names:
-            if name not in self.raw:
-                self.fail(f"the field `{name}` is missing")
-        for name in self.raw:
-            if name not in names and name not in optional:
-                self.fail(f"unknown field `{name}`")
-        return tuple(self._child(name) for name in (*names, *optional))
-
-    def _child(self, name: str) -> Value:
-        path = f"{self.path}.{name}" if self.path else name
-        return Value(self.raw.get(name), path, self.document)
-
-    def is_null(self) -> bool:
-        """Whether it is null."""
-        return self.raw is None
-
-    def has(self, name: str) -> bool:
-        """Whether it is an object with this field."""
-        return isinstance(self.raw, dict) and name in self.raw
-
-    def get(self, name: str) -> Value:
-        """One field, whatever else the object has."""
-        if not self.has(name):
-            self.fail(f"the field `{name}` is missing")
-        return self._child(name)
-
-    def items(self) -> Iterator[Value]:
-        """The elements of an array."""
-        if not isinstance(self.raw, list):
-            self.fail("expected an array")
-        for index, item in enumerate(self.raw):
-            yield Value(item, f"{self.path}[{index}]", self.document)
-
-    def string(self) -> str:
-        """A string."""
-        if not isinstance(self.raw, str):
-            self.fail("expected a string")
-        text = str(self.raw)
-        # A lone surrogate can be spelled in JSON, but never stored or hashed.
-        if any("\ud800" <= letter <= "\udfff" for letter in text):
-            self.fail("the string is not valid Unicode")
-        return text
-
-    def optional_string(self) -> str | None:
-        """A string or null."""
-        return None if self.is_null() else self.string()
-
-    def boolean(self) -> bool:
-        """A bool."""
-        if not isinstance(self.raw, bool):
-            self.fail("expected true or false")
-        return bool(self.raw)
-
-    def integer(self, low: int, high: int) -> int:
-        """An integer between two bounds, both included."""
-        if not isinstance(self.raw, int) or isinstance(self.raw, bool):
-            self.fail("expected an integer")
-        value = int(self.raw)
-        if not low <= value <= high:
-            self.fail(f"{value} is out of range")
-        return value
-
-    def identity(self) -> int:
-        """A stable id; zero is never one."""
-        value = self.integer(0, MAX_ID)
-        if value == 0:
-            self.fail("an identity is never zero")
-        return value
-
-    def one_of(self, *choices: str) -> str:
-        """One of these strings."""
-        value = self.string()
-        if value not in choices:
-            self.fail(f"expected one of {', '.join(choices)}")
-        return value
+_WORDING = (
+    (r"Object contains unknown field (`.*`)", r"unknown field \1"),
+    (r"Object missing required field (`.*`)", r"the field \1 is missing"),
+    (r"Expected `bool`.*", "expected true or false"),
+    (r"Expected `int` >= 1", "an identity is never zero"),
+    (r"Expected `str` matching regex .*", "the string is not valid Unicode"),
+)
+_COMPLAINT = re.compile(r"(?:\.(\w+): )?(.*?)(?: - at (?:.* in )?`\$\.?([^`]*)`)?", re.DOTALL)
 
 
-def read_document(text: str | bytes, document: str) -> Value:
-    """Parse JSON text; SchemaError when it is none."""
+class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A JSON object: the fields in their order are its contract."""
+
+    def to_json(self) -> Json:
+        """The document as plain data."""
+        return dict(msgspec.json.decode(msgspec.json.encode(self)))
+
+    def render(self) -> str:
+        """The document for people, with a line break at the end."""
+        plain = msgspec.to_builtins(self)
+        return json.dumps(plain, ensure_ascii=False, indent=2, allow_nan=False) + "\n"
+
+    def digest(self) -> str:
+        """The hash of the document: SHA-256 over its compact JSON."""
+        text = compact(msgspec.to_builtins(self))
+        return "sha256:" + hashlib.sha256(text.encode()).hexdigest()
+
+
+_Read = TypeVar("_Read", bound=Document)
+
+
+def compact(plain: Any) -> str:
+    """JSON without blanks, fields in the order they were put in."""
+    return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+
+
+def misfit(field: str, problem: str) -> ValueError:
+    """What a document raises when one of its fields contradicts the others."""
+    return ValueError(f".{field}: {problem}")
+
+
+def read_document(
+    text: str | bytes, kind: type[_Read], name: str, choices: Mapping[str, str]
+) -> _Read:
+    """The document a text holds; SchemaError says what is wrong with any other text.
+
+    ``choices`` words what a field expects that takes only certain values.
+    """
     try:
         raw = json.loads(text, object_pairs_hook=_no_duplicates, parse_constant=_no_constant)
     except (ValueError, RecursionError) as error:
-        raise SchemaError(f"invalid {document}: {error}") from None
-    return Value(raw, "", document)
+        raise SchemaError(f"invalid {name}: {error}") from None
+    try:
+        return msgspec.convert(raw, kind)
+    except msgspec.ValidationError as error:
+        raise SchemaError(f"invalid {name}{_worded(str(error), choices)}") from None
+    except UnicodeError:
+        raise SchemaError(f"invalid {name}: a string is not valid Unicode") from None
 
 
-def _no_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _worded(complaint: str, choices: Mapping[str, str]) -> str:
+    """A complaint of the decoder in our words: ` at path: problem`."""
+    found = _COMPLAINT.fullmatch(complaint)
+    field, problem, path = found.groups() if found else (None, complaint, None)
+    where = ".".join(filter(None, (path, field)))
+    last = re.search(r"(\w+)(?:\[[^]]*\])*$", where)
+    if problem.startswith("Invalid") and last and last[1] in choices:
+        problem = choices[last[1]]
+    for pattern, wording in _WORDING:
+        problem = re.sub(pattern, wording, problem, flags=re.DOTALL)
+    problem = problem[:1].lower() + problem[1:]
+    return f" at {where}: {problem}" if where else f": {problem}"
+
+
+def _no_duplicates(pairs: list[tuple[str, Any]]) -> Json:
     found = dict(pairs)
     if len(found) < len(pairs):
         raise ValueError("a field stands twice in one object")

@@ -10,32 +10,39 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from omnigraph.lang.schema.ir.ir import (
+    IR_VERSION,
     CheckConstraint,
     EmbedSource,
     Field,
+    IndexConstraint,
     IRConstraint,
     IREdge,
     IRInterface,
     IRNode,
     IRProperty,
-    MemberConstraint,
+    KeyConstraint,
+    PropertyField,
     PropertyRef,
     RangeConstraint,
     Role,
     SchemaIR,
-    SystemRef,
+    SystemField,
     TypeKind,
     TypeRef,
+    UniqueConstraint,
 )
 from omnigraph.lang.schema.ir.shape import (
+    CheckRule,
     EdgeShape,
+    IndexRule,
     InterfaceShape,
-    MemberRule,
+    KeyRule,
     NodeShape,
     PropertyShape,
     RangeRule,
     Rule,
     Shape,
+    UniqueRule,
 )
 
 _ROLES: dict[str, Role] = {"src": "src", "dst": "dst"}
@@ -61,6 +68,7 @@ class Ids:
 def identified(shape: Shape, ids: Ids, *, domain: str, following: int) -> SchemaIR:
     """The IR of a shape."""
     return SchemaIR(
+        IR_VERSION,
         domain,
         following,
         tuple(_interface(found, ids) for found in shape.interfaces),
@@ -83,10 +91,10 @@ def _node(shape: NodeShape, ids: Ids) -> IRNode:
         shape.name,
         ids.types["node", shape.name],
         ids.incarnations["node", shape.name],
-        shape.notes,
+        shape.annotations,
         tuple(sorted(refs, key=lambda ref: ref.type_id)),
         tuple(_property(found, "node", shape.name, ids) for found in shape.properties),
-        tuple(_constraint(rule, "node", shape.name, ids) for rule in shape.rules),
+        tuple(_constraint(rule, "node", shape.name, ids) for rule in shape.constraints),
     )
 
 
@@ -95,47 +103,53 @@ def _edge(shape: EdgeShape, ids: Ids) -> IREdge:
         shape.name,
         ids.types["edge", shape.name],
         ids.incarnations["edge", shape.name],
-        ids.type_ref("node", shape.source),
-        ids.type_ref("node", shape.target),
-        shape.minimum,
-        shape.maximum,
-        shape.notes,
+        ids.type_ref("node", shape.from_type),
+        ids.type_ref("node", shape.to_type),
+        shape.cardinality,
+        shape.annotations,
         tuple(_property(found, "edge", shape.name, ids) for found in shape.properties),
-        tuple(_constraint(rule, "edge", shape.name, ids) for rule in shape.rules),
+        tuple(_constraint(rule, "edge", shape.name, ids) for rule in shape.constraints),
     )
 
 
 def _property(shape: PropertyShape, kind: TypeKind, owner: str, ids: Ids) -> IRProperty:
-    satisfied = (ids.property_ref("interface", name, shape.name) for name in shape.satisfies)
-    embed = None
+    satisfied = (ids.property_ref("interface", p.owner_name, shape.name) for p in shape.satisfies)
+    embed, source = None, shape.embed_source
     # An interface may embed from a property that only its nodes have: then each node's
     # own copy carries the reference, and the interface has nothing to point at.
-    if shape.embed is not None and (kind, owner, shape.embed.source) in ids.properties:
-        embed = EmbedSource(ids.property_ref(kind, owner, shape.embed.source), shape.embed.model)
+    if source is not None and (kind, owner, source.property_name) in ids.properties:
+        embed = EmbedSource(ids.property_ref(kind, owner, source.property_name), source.model)
     return IRProperty(
         shape.name,
         ids.properties[kind, owner, shape.name],
-        shape.type,
-        shape.notes,
-        shape.constraints,
+        shape.prop_type,
+        shape.annotations,
+        shape.property_constraints,
         embed,
-        shape.direct,
+        shape.declared_directly,
         tuple(sorted(satisfied, key=lambda ref: ref.owner_type_id)),
     )
 
 
 def _constraint(rule: Rule, kind: TypeKind, owner: str, ids: Ids) -> IRConstraint:
-    if isinstance(rule, MemberRule):
-        fields = tuple(_field(name, kind, owner, ids) for name in rule.members)
-        return MemberConstraint(rule.kind, fields)
-    field = _field(rule.member, kind, owner, ids)
-    if isinstance(rule, RangeRule):
-        return RangeConstraint(field, rule.minimum, rule.maximum)
-    return CheckConstraint(field, rule.pattern)
+    def field(name: str) -> Field:
+        return _field(name, kind, owner, ids)
+
+    match rule:
+        case KeyRule(members):
+            return KeyConstraint(tuple(map(field, members)))
+        case UniqueRule(members):
+            return UniqueConstraint(tuple(map(field, members)))
+        case IndexRule(members):
+            return IndexConstraint(tuple(map(field, members)))
+        case RangeRule(range_):
+            return RangeConstraint(field(range_.property), range_.minimum, range_.maximum)
+        case CheckRule(check):
+            return CheckConstraint(field(check.property), check.pattern)
 
 
 def _field(name: str, kind: TypeKind, owner: str, ids: Ids) -> Field:
+    table = ids.types[kind, owner]
     if kind == "edge" and name in _ROLES:
-        table = ids.types[kind, owner]
-        return SystemRef(table, owner, ids.incarnations[kind, owner], _ROLES[name])
-    return ids.property_ref(kind, owner, name)
+        return SystemField(table, owner, ids.incarnations[kind, owner], _ROLES[name])
+    return PropertyField(table, owner, ids.properties[kind, owner, name], name)

@@ -13,6 +13,7 @@ from typing import Literal
 from omnigraph.errors import SchemaError
 from omnigraph.lang.cursor import shorten
 from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean
+from omnigraph.lang.schema.check.effective import annotation_named, declared, effective_properties
 from omnigraph.lang.schema.ir.document import MAX_ID
 from omnigraph.lang.schema.ir.identified import Ids, identified
 from omnigraph.lang.schema.ir.ir import IRInterface, IRType, SchemaIR, TypeKind
@@ -22,12 +23,21 @@ from omnigraph.lang.schema.ir.shape import (
     InterfaceShape,
     NodeShape,
     PropertyShape,
-    RenameHint,
     Shape,
 )
+from omnigraph.lang.schema.syntax.tree import Annotation, Schema, properties_of
 from omnigraph.lang.source import Span
 
 ReportCode = Literal["inert_initialization_rename_hint", "ignored_exact_match_rename_hint"]
+
+
+@dataclass(frozen=True, slots=True)
+class RenameHint:
+    """`@rename_from`; ``inherited`` when an interface wrote it for its nodes."""
+
+    former: str
+    span: Span
+    inherited: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +59,9 @@ class Resolution:
 
 
 def resolve(
-    shape: Shape, accepted: SchemaIR | None, *, domain: str, reporter: Reporter
+    shape: Shape, syntax: Schema, accepted: SchemaIR | None, *, domain: str, reporter: Reporter
 ) -> Resolution:
-    """Give every declaration its identity.
+    """Give every declaration of a shape its identity; the hints stand in its syntax.
 
     Without an accepted IR everything is new. Hints that do not resolve are reported
     where they stand and raised together; a contradiction in what is stored is a
@@ -68,7 +78,7 @@ def resolve(
                 "invalid schema identity domain: "
                 f"the accepted schema belongs to {accepted.schema_identity_domain}, not {domain}"
             )
-    resolver = _Resolver(accepted, reporter)
+    resolver = _Resolver(accepted, _hints(syntax), reporter)
     matches = resolver.match_types(shape)
     kept = resolver.match_properties(shape, matches)
     reporter.raise_if_any()
@@ -81,6 +91,38 @@ def resolve(
 def table_path(kind: Literal["node", "edge"], type_id: int, incarnation: int) -> str:
     """The directory of a table: named by identity, so that a rename moves nothing."""
     return f"{kind}s/{type_id:016x}-{incarnation:016x}"
+
+
+# -- hints --------------------------------------------------------------------------
+
+_Hints = dict[tuple[str, ...], RenameHint]
+"""By kind and name of a type, or by kind, type and name of a property."""
+
+
+def _hints(schema: Schema) -> _Hints:
+    known = declared(schema)
+    found: _Hints = {}
+
+    def collect(
+        key: tuple[str, ...], annotations: tuple[Annotation, ...], *, inherited: bool = False
+    ) -> None:
+        written = annotation_named(annotations, "rename_from")
+        if written is not None and written.value is not None:
+            found[key] = RenameHint(written.value.text, written.span, inherited)
+
+    for name, interface in known.interfaces.items():
+        for property_ in interface.properties:
+            collect(("interface", name, property_.name.text), property_.annotations)
+    for name, node in known.nodes.items():
+        collect(("node", name), node.annotations)
+        for member, effective in effective_properties(node, known.interfaces).items():
+            inherited = not effective.direct
+            collect(("node", name, member), effective.property.annotations, inherited=inherited)
+    for name, edge in known.edges.items():
+        collect(("edge", name), edge.annotations)
+        for property_ in properties_of(edge.members):
+            collect(("edge", name, property_.name.text), property_.annotations)
+    return found
 
 
 # -- matching -----------------------------------------------------------------------
@@ -102,8 +144,9 @@ def _each_type(shape: Shape) -> Iterator[tuple[TypeKind, _TypeShape]]:
 
 
 class _Resolver:
-    def __init__(self, accepted: SchemaIR | None, reporter: Reporter) -> None:
+    def __init__(self, accepted: SchemaIR | None, hints: _Hints, reporter: Reporter) -> None:
         self.initial = accepted is None
+        self.hints = hints
         self.reporter = reporter
         self.reports: list[HintReport] = []
         types = () if accepted is None else tuple(accepted.types())
@@ -134,7 +177,7 @@ class _Resolver:
         desired = {(kind, found.name) for kind, found in _each_type(shape)}
         claimed: set[_TypeKey] = set()
         for kind, found in _each_type(shape):
-            hint = None if isinstance(found, InterfaceShape) else found.hint
+            hint = self.hints.get((kind, found.name))
             entity = f"{kind}:{found.name}"
             exact = self.types.get((kind, found.name))
             if exact is not None:
@@ -173,10 +216,11 @@ class _Resolver:
             for property_ in found.properties:
                 entity = f"{kind}:{found.name}.{property_.name}"
                 former = property_.name
-                if property_.hint is not None and former not in known:
-                    former = self.former_name(entity, property_.hint, owner, known, taken)
-                elif property_.hint is not None:
-                    self.note("ignored_exact_match_rename_hint", entity, property_.hint)
+                hint = self.hints.get((kind, found.name, former))
+                if hint is not None and former not in known:
+                    former = self.former_name(entity, hint, owner, known, taken)
+                elif hint is not None:
+                    self.note("ignored_exact_match_rename_hint", entity, hint)
                 if former in known:
                     kept[kind, found.name, property_.name] = known[former]
         return kept

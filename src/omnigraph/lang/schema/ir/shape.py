@@ -8,27 +8,29 @@ Never sees an id.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
 from functools import cached_property
+from typing import ClassVar
+
+import msgspec
 
 from omnigraph.lang.schema.check.constraints import bound_value
 from omnigraph.lang.schema.check.effective import (
     Effective,
     annotation_named,
-    canonical_type,
     declared,
     effective_properties,
 )
+from omnigraph.lang.schema.ir.document import Document
 from omnigraph.lang.schema.ir.encoding import (
     PROPERTY_CONSTRAINTS,
     Bound,
-    Json,
+    Cardinality,
     Note,
     PropertyConstraint,
-    bound_to_json,
-    digest,
+    PropertyType,
+    bound,
+    property_type,
     sorted_notes,
-    type_to_json,
 )
 from omnigraph.lang.schema.syntax.tree import (
     Annotation,
@@ -43,27 +45,15 @@ from omnigraph.lang.schema.syntax.tree import (
     constraints_of,
     properties_of,
 )
-from omnigraph.lang.source import NOWHERE, Span
-from omnigraph.lang.types import ValueType
 
 _NOT_KEPT = frozenset({"rename_from", "embed", *PROPERTY_CONSTRAINTS})
 """Annotations that have a place of their own in the shape, or none at all."""
 
 
-@dataclass(frozen=True, slots=True)
-class RenameHint:
-    """`@rename_from`; ``inherited`` when an interface wrote it for its nodes."""
-
-    former: str
-    span: Span = field(default=NOWHERE, compare=False)
-    inherited: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class MemberRule:
+class MemberRule(Document, frozen=True):
     """A key, a uniqueness or an index over members, sorted by name."""
 
-    kind: PropertyConstraint
+    kind: ClassVar[PropertyConstraint]
     members: tuple[str, ...]
 
     @property
@@ -71,172 +61,141 @@ class MemberRule:
         """Where it stands among the constraints of its type."""
         return f"{self.kind}:{','.join(self.members)}"
 
-    def to_json(self) -> Json:
-        """Tagged with its kind."""
-        return {self.kind.capitalize(): list(self.members)}
+
+class KeyRule(MemberRule, frozen=True):
+    """The members that identify a row."""
+
+    kind = "key"
+    members: tuple[str, ...] = msgspec.field(name="Key")
 
 
-@dataclass(frozen=True, slots=True)
-class RangeRule:
+class UniqueRule(MemberRule, frozen=True):
+    """Members whose values no two rows share."""
+
+    kind = "unique"
+    members: tuple[str, ...] = msgspec.field(name="Unique")
+
+
+class IndexRule(MemberRule, frozen=True):
+    """Members that are indexed."""
+
+    kind = "index"
+    members: tuple[str, ...] = msgspec.field(name="Index")
+
+
+class Range(Document, frozen=True):
+    """A property and its bounds."""
+
+    property: str
+    minimum: Bound | None = msgspec.field(name="min")
+    maximum: Bound | None = msgspec.field(name="max")
+
+
+class RangeRule(Document, frozen=True):
     """Bounds of a number."""
 
-    member: str
-    minimum: Bound
-    maximum: Bound
+    range: Range = msgspec.field(name="Range")
 
     @property
     def sort_key(self) -> str:
         """Where it stands among the constraints of its type."""
-        low, high = ("" if b is None else repr(b) for b in (self.minimum, self.maximum))
-        return f"range:{self.member}:{low}..{high}"
-
-    def to_json(self) -> Json:
-        """Tagged with its kind."""
-        low, high = bound_to_json(self.minimum), bound_to_json(self.maximum)
-        return {"Range": {"property": self.member, "min": low, "max": high}}
+        ends = (self.range.minimum, self.range.maximum)
+        low, high = ("" if end is None else repr(end.value) for end in ends)
+        return f"range:{self.range.property}:{low}..{high}"
 
 
-@dataclass(frozen=True, slots=True)
-class CheckRule:
-    """A pattern a text must contain."""
+class Check(Document, frozen=True):
+    """A property and its pattern."""
 
-    member: str
+    property: str
     pattern: str
 
+
+class CheckRule(Document, frozen=True):
+    """A pattern a text must contain."""
+
+    check: Check = msgspec.field(name="Check")
+
     @property
     def sort_key(self) -> str:
         """Where it stands among the constraints of its type."""
-        return f"check:{self.member}:{self.pattern}"
-
-    def to_json(self) -> Json:
-        """Tagged with its kind."""
-        return {"Check": {"property": self.member, "pattern": self.pattern}}
+        return f"check:{self.check.property}:{self.check.pattern}"
 
 
-Rule = MemberRule | RangeRule | CheckRule
+Rule = KeyRule | UniqueRule | IndexRule | RangeRule | CheckRule
+_MEMBER_RULES: dict[str, type[KeyRule | UniqueRule | IndexRule]] = {
+    "key": KeyRule,
+    "unique": UniqueRule,
+    "index": IndexRule,
+}
 
 
-@dataclass(frozen=True, slots=True)
-class EmbedShape:
+class EmbedShape(Document, frozen=True):
     """What an `@embed` vector is computed from."""
 
-    source: str
+    property_name: str
     model: str | None
 
-    def to_json(self) -> Json:
-        """The name of the source, and the model."""
-        return {"property_name": self.source, "model": self.model}
+
+class InterfaceProperty(Document, frozen=True):
+    """A property an interface asks for."""
+
+    owner_name: str
+    property_name: str
 
 
-@dataclass(frozen=True, slots=True)
-class PropertyShape:
-    """One property; ``satisfies`` names the interfaces that ask for it."""
+class PropertyShape(Document, frozen=True):
+    """One property of a type."""
 
     name: str
-    type: ValueType
-    notes: tuple[Note, ...] = ()
-    constraints: tuple[PropertyConstraint, ...] = ()
-    embed: EmbedShape | None = None
-    direct: bool = True
-    satisfies: tuple[str, ...] = ()
-    hint: RenameHint | None = field(default=None, compare=False)
-
-    def to_json(self) -> Json:
-        """The property without its rename hint."""
-        return {
-            "name": self.name,
-            "prop_type": type_to_json(self.type),
-            "annotations": [note.to_json() for note in self.notes],
-            "property_constraints": list(self.constraints),
-            "embed_source": None if self.embed is None else self.embed.to_json(),
-            "declared_directly": self.direct,
-            "satisfies_interface_properties": [
-                {"owner_name": owner, "property_name": self.name} for owner in self.satisfies
-            ],
-        }
+    prop_type: PropertyType
+    annotations: tuple[Note, ...]
+    property_constraints: tuple[PropertyConstraint, ...]
+    embed_source: EmbedShape | None
+    declared_directly: bool
+    satisfies: tuple[InterfaceProperty, ...] = msgspec.field(name="satisfies_interface_properties")
 
 
-@dataclass(frozen=True, slots=True)
-class InterfaceShape:
+class InterfaceShape(Document, frozen=True):
     """One interface."""
 
     name: str
-    properties: tuple[PropertyShape, ...] = ()
-
-    def to_json(self) -> Json:
-        """The interface and its properties."""
-        return {"name": self.name, "properties": [p.to_json() for p in self.properties]}
+    properties: tuple[PropertyShape, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class NodeShape:
+class NodeShape(Document, frozen=True):
     """One node type with its effective properties."""
 
     name: str
-    notes: tuple[Note, ...] = ()
-    implements: tuple[str, ...] = ()
-    properties: tuple[PropertyShape, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    hint: RenameHint | None = field(default=None, compare=False)
-
-    def to_json(self) -> Json:
-        """The node type without its rename hint."""
-        return {
-            "name": self.name,
-            "annotations": [note.to_json() for note in self.notes],
-            "implements": list(self.implements),
-            "properties": [p.to_json() for p in self.properties],
-            "constraints": [rule.to_json() for rule in self.rules],
-        }
+    annotations: tuple[Note, ...]
+    implements: tuple[str, ...]
+    properties: tuple[PropertyShape, ...]
+    constraints: tuple[Rule, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class EdgeShape:
+class EdgeShape(Document, frozen=True):
     """One edge type."""
 
     name: str
-    source: str
-    target: str
-    minimum: int = 0
-    maximum: int | None = None
-    notes: tuple[Note, ...] = ()
-    properties: tuple[PropertyShape, ...] = ()
-    rules: tuple[Rule, ...] = ()
-    hint: RenameHint | None = field(default=None, compare=False)
-
-    def to_json(self) -> Json:
-        """The edge type without its rename hint."""
-        return {
-            "name": self.name,
-            "from_type": self.source,
-            "to_type": self.target,
-            "cardinality": {"min": self.minimum, "max": self.maximum},
-            "annotations": [note.to_json() for note in self.notes],
-            "properties": [p.to_json() for p in self.properties],
-            "constraints": [rule.to_json() for rule in self.rules],
-        }
+    from_type: str
+    to_type: str
+    cardinality: Cardinality
+    annotations: tuple[Note, ...]
+    properties: tuple[PropertyShape, ...]
+    constraints: tuple[Rule, ...]
 
 
-@dataclass(frozen=True)
-class Shape:
+class Shape(Document, frozen=True, dict=True):
     """A whole schema, everything in it sorted."""
 
-    interfaces: tuple[InterfaceShape, ...] = ()
-    nodes: tuple[NodeShape, ...] = ()
-    edges: tuple[EdgeShape, ...] = ()
-
-    def to_json(self) -> Json:
-        """The document that is hashed."""
-        return {
-            "interfaces": [interface.to_json() for interface in self.interfaces],
-            "nodes": [node.to_json() for node in self.nodes],
-            "edges": [edge.to_json() for edge in self.edges],
-        }
+    interfaces: tuple[InterfaceShape, ...]
+    nodes: tuple[NodeShape, ...]
+    edges: tuple[EdgeShape, ...]
 
     @cached_property
     def schema_shape_hash(self) -> str:
         """What two sources share when they mean the same."""
-        return digest(self.to_json())
+        return self.digest()
 
 
 # -- building -----------------------------------------------------------------------
@@ -265,7 +224,6 @@ def _node(node: Node, interfaces: Mapping[str, Interface]) -> NodeShape:
         tuple(sorted({name.text for name in node.implements})),
         _properties(effective),
         _rules((found.property for found in effective), constraints_of(node.members)),
-        _hint(node.annotations),
     )
 
 
@@ -276,12 +234,10 @@ def _edge(edge: Edge) -> EdgeShape:
         edge.name.text,
         edge.source.text,
         edge.target.text,
-        0 if card is None else card.minimum,
-        None if card is None else card.maximum,
+        Cardinality(0, None) if card is None else Cardinality(card.minimum, card.maximum),
         _notes(edge.annotations),
         _properties(Effective(found, direct=True) for found in properties),
         _rules(properties, constraints_of(edge.members)),
-        _hint(edge.annotations),
     )
 
 
@@ -294,15 +250,14 @@ def _property(effective: Effective) -> PropertyShape:
     embed = annotation_named(property_.annotations, "embed")
     return PropertyShape(
         property_.name.text,
-        canonical_type(property_.type),
+        property_type(property_.type),
         _notes(property_.annotations),
         tuple(
             kind for kind in PROPERTY_CONSTRAINTS if annotation_named(property_.annotations, kind)
         ),
         None if embed is None or embed.value is None else _embed(embed, embed.value),
         effective.direct,
-        effective.interfaces,
-        _hint(property_.annotations, inherited=not effective.direct),
+        tuple(InterfaceProperty(name, property_.name.text) for name in effective.interfaces),
     )
 
 
@@ -311,20 +266,13 @@ def _embed(annotation: Annotation, source: Argument) -> EmbedShape:
     return EmbedShape(source.text, model)
 
 
-def _hint(annotations: tuple[Annotation, ...], *, inherited: bool = False) -> RenameHint | None:
-    found = annotation_named(annotations, "rename_from")
-    if found is None or found.value is None:
-        return None
-    return RenameHint(found.value.text, found.span, inherited)
-
-
 def _notes(annotations: tuple[Annotation, ...]) -> tuple[Note, ...]:
     return sorted_notes(
         [
             Note(
                 annotation.name,
                 None if annotation.value is None else annotation.value.text,
-                tuple(sorted((name.text, value.text) for name, value in annotation.options)),
+                dict(sorted((name.text, value.text) for name, value in annotation.options)),
             )
             for annotation in annotations
             if annotation.name not in _NOT_KEPT
@@ -334,13 +282,12 @@ def _notes(annotations: tuple[Annotation, ...]) -> tuple[Note, ...]:
 
 def _rules(properties: Iterable[Property], constraints: tuple[Constraint, ...]) -> tuple[Rule, ...]:
     rules: list[Rule] = [
-        MemberRule(kind, (property_.name.text,))
+        _MEMBER_RULES[kind]((property_.name.text,))
         for property_ in properties
         for kind in PROPERTY_CONSTRAINTS
         if annotation_named(property_.annotations, kind)
     ]
     rules += map(_rule, constraints)
-    # Equality would take `0..1` and `0.0..1.0` for one and let the written order decide.
     by_text = {rule.sort_key: rule for rule in rules}
     return tuple(by_text[text] for text in sorted(by_text))
 
@@ -349,8 +296,10 @@ def _rule(constraint: Constraint) -> Rule:
     names = [a.text for a in constraint.arguments if isinstance(a, Argument)]
     if constraint.name == "range":
         bounds = next(a for a in constraint.arguments if isinstance(a, Bounds))
-        low, high = (None if b is None else bound_value(b) for b in (bounds.low, bounds.high))
-        return RangeRule(names[0], low, high)
+        low, high = (
+            bound(None if end is None else bound_value(end)) for end in (bounds.low, bounds.high)
+        )
+        return RangeRule(Range(names[0], low, high))
     if constraint.name == "check":
-        return CheckRule(names[0], names[1])
-    return MemberRule(constraint.name, tuple(sorted(set(names))))
+        return CheckRule(Check(names[0], names[1]))
+    return _MEMBER_RULES[constraint.name](tuple(sorted(set(names))))

@@ -6,61 +6,43 @@ that they still agree. Never reads a file: callers bring the texts.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from typing import Literal
 
 from omnigraph.errors import SchemaError
-from omnigraph.lang.schema.ir.document import read_document
-from omnigraph.lang.schema.ir.encoding import Json, pretty
+from omnigraph.lang.schema.ir.document import Document, Text, read_document
 from omnigraph.lang.schema.ir.ir import IR_VERSION, SchemaIR
 from omnigraph.lang.schema.ir.shape import Shape
 
-FORMAT_VERSION = 2
+FORMAT_VERSION: Literal[2] = 2
+_CHOICES = {
+    "format_version": f"expected version {FORMAT_VERSION}",
+    "schema_identity_version": f"expected version {IR_VERSION}",
+}
 
 
-@dataclass(frozen=True, slots=True)
-class SchemaState:
+class SchemaState(Document, frozen=True):
     """The hashes of the accepted schema and the domain its ids live in."""
 
-    schema_shape_hash: str
-    schema_ir_hash: str
-    schema_identity_domain: str
+    format_version: Literal[2]
+    schema_shape_hash: Text
+    schema_ir_hash: Text
+    schema_identity_version: Literal[2]
+    schema_identity_domain: Text
 
-    def to_json(self) -> Json:
-        """The stored document."""
-        return {
-            "format_version": FORMAT_VERSION,
-            "schema_shape_hash": self.schema_shape_hash,
-            "schema_ir_hash": self.schema_ir_hash,
-            "schema_identity_version": IR_VERSION,
-            "schema_identity_domain": self.schema_identity_domain,
-        }
 
-    def render(self) -> str:
-        """The text of `__schema_state.json`."""
-        return pretty(self.to_json())
+def sealed(shape_hash: str, ir_hash: str, domain: str) -> SchemaState:
+    """The state of a schema with these hashes and this domain."""
+    return SchemaState(FORMAT_VERSION, shape_hash, ir_hash, IR_VERSION, domain)
 
 
 def state_of(shape: Shape, ir: SchemaIR) -> SchemaState:
     """The state that seals a shape and its IR."""
-    return SchemaState(shape.schema_shape_hash, ir.schema_ir_hash, ir.schema_identity_domain)
+    return sealed(shape.schema_shape_hash, ir.schema_ir_hash, ir.schema_identity_domain)
 
 
 def state_from_json(text: str | bytes) -> SchemaState:
     """The state a stored text holds; SchemaError says what is wrong with any other text."""
-    version, shape_hash, ir_hash, identity_version, domain = read_document(
-        text, "schema state"
-    ).fields(
-        "format_version",
-        "schema_shape_hash",
-        "schema_ir_hash",
-        "schema_identity_version",
-        "schema_identity_domain",
-    )
-    if version.integer(0, 2**32) != FORMAT_VERSION:
-        version.fail(f"expected version {FORMAT_VERSION}")
-    if identity_version.integer(0, 2**32) != IR_VERSION:
-        identity_version.fail(f"expected version {IR_VERSION}")
-    return SchemaState(shape_hash.string(), ir_hash.string(), domain.string())
+    return read_document(text, SchemaState, "schema state", _CHOICES)
 
 
 def check_state(state: SchemaState, ir: SchemaIR, shape: Shape) -> None:

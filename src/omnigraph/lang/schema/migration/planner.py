@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import msgspec
+
 from omnigraph.lang.cursor import shorten
-from omnigraph.lang.schema.ir.encoding import Note, PropertyConstraint, bound_to_json, compact
+from omnigraph.lang.schema.ir.encoding import Note, PropertyConstraint
 from omnigraph.lang.schema.ir.ir import (
     CheckConstraint,
     IRConstraint,
@@ -18,11 +20,11 @@ from omnigraph.lang.schema.ir.ir import (
     IRNode,
     IRProperty,
     IRType,
-    MemberConstraint,
     PropertyRef,
     RangeConstraint,
     SchemaIR,
 )
+from omnigraph.lang.schema.ir.shape import IndexRule
 from omnigraph.lang.schema.migration.steps import (
     AddIndex,
     AddProperty,
@@ -121,7 +123,7 @@ class _Planner:
         endpoints = [(edge.from_type.type_id, edge.to_type.type_id) for edge in (before, after)]
         if endpoints[0] != endpoints[1]:
             self.refuse(_entity(after), "the endpoints of an edge type cannot change")
-        if (before.min_out, before.max_out) != (after.min_out, after.max_out):
+        if before.cardinality != after.cardinality:
             self.refuse(_entity(after), "the cardinality of an edge type cannot change")
         self.type_annotations(before, after)
 
@@ -159,7 +161,7 @@ class _Planner:
             note.name == "default" for note in property_.annotations
         )
         if filled:
-            step = AddProperty(owner.kind, owner.name, property_.name, property_.type)
+            step = AddProperty(owner.kind, owner.name, property_.name, property_.prop_type)
             self.steps.append(step)
             return
         reason = (
@@ -208,16 +210,16 @@ class _Planner:
         added = [found for key, found in new.items() if key not in old]
         removed = [found for key, found in old.items() if key not in new]
         for constraint in removed:
-            if _kind(constraint) == "key" or not _goes_with(constraint, dropped):
+            if constraint.kind == "key" or not _goes_with(constraint, dropped):
                 self.refuse(_entity(after), f"{_describe(constraint)} cannot be removed")
         for constraint in added:
-            if _kind(constraint) == "index":
+            if constraint.kind == "index":
                 names = tuple(found.name for found in constraint.fields)
-                self.steps.append(AddIndex(after.kind, after.name, names))
+                self.steps.append(AddIndex(after.kind, after.name, IndexRule(names)))
             else:
                 self.refuse(_entity(after), f"{_describe(constraint)} cannot be added")
         return {
-            (_kind(constraint), found.property_id)
+            (constraint.kind, found.property_id)
             for constraint in (*added, *removed)
             for found in constraint.fields
             if isinstance(found, PropertyRef)
@@ -246,7 +248,7 @@ class _Planner:
             self.refuse(_entity(owner, property_), f"{_UNCLASSIFIED}: the spelling of `@{kind}`")
         elif added and kind == "index":
             # An interface has no table: its index is intent that its nodes inherit.
-            self.steps.append(AddIndex(owner.kind, owner.name, (property_.name,)))
+            self.steps.append(AddIndex(owner.kind, owner.name, IndexRule((property_.name,))))
         else:
             verb = "added" if added else "removed"
             self.refuse(_entity(owner, property_), f"`@{kind}` cannot be {verb}")
@@ -273,12 +275,6 @@ def _satisfied(property_: IRProperty) -> set[int]:
     return {ref.property_id for ref in property_.satisfies}
 
 
-def _kind(constraint: IRConstraint) -> str:
-    if isinstance(constraint, MemberConstraint):
-        return constraint.kind
-    return "range" if isinstance(constraint, RangeConstraint) else "check"
-
-
 def _constraint_key(constraint: IRConstraint) -> _ConstraintKey:
     """What makes two constraints the same whatever their members are called today."""
     members = sorted(
@@ -287,11 +283,10 @@ def _constraint_key(constraint: IRConstraint) -> _ConstraintKey:
     )
     rest = ""
     if isinstance(constraint, RangeConstraint):
-        bounds = [bound_to_json(bound) for bound in (constraint.minimum, constraint.maximum)]
-        rest = compact(bounds)
+        rest = msgspec.json.encode((constraint.minimum, constraint.maximum)).decode()
     elif isinstance(constraint, CheckConstraint):
         rest = constraint.pattern
-    return (_kind(constraint), *members, rest)
+    return (constraint.kind, *members, rest)
 
 
 def _goes_with(constraint: IRConstraint, dropped: set[int]) -> bool:
@@ -304,4 +299,4 @@ def _goes_with(constraint: IRConstraint, dropped: set[int]) -> bool:
 
 def _describe(constraint: IRConstraint) -> str:
     names = ", ".join(shorten(found.name) for found in constraint.fields)
-    return f"`@{_kind(constraint)}` on {names}"
+    return f"`@{constraint.kind}` on {names}"

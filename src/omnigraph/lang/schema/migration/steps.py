@@ -6,13 +6,16 @@ change needs (migration.py) and never applies one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, fields
-from typing import Any, ClassVar, Literal
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
 
 from omnigraph.errors import SchemaChangeRefused
-from omnigraph.lang.schema.ir.encoding import Json, Note, type_to_json
+from omnigraph.lang.schema.ir.document import Document, Json
+from omnigraph.lang.schema.ir.encoding import Note, PropertyType
 from omnigraph.lang.schema.ir.ir import TypeKind
-from omnigraph.lang.types import ValueType
+from omnigraph.lang.schema.ir.shape import IndexRule
 
 DropMode = Literal["soft", "hard"]
 Tier = Literal["safe", "validated", "destructive"]
@@ -53,148 +56,97 @@ MIGRATION_CODES: dict[str, MigrationCode] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class _Tagged:
-    """A step as a JSON object: its kind, then its fields in order.
-
-    A field whose JSON name is no Python name, or whose value is no JSON, says so in
-    its metadata.
-    """
-
-    kind: ClassVar[str]
-
-    def to_json(self) -> Json:
-        """The step as a tagged object; fields that are None are left out."""
-        document: Json = {"kind": self.kind}
-        for entry in fields(self):
-            value = getattr(self, entry.name)
-            if value is not None:
-                encode = entry.metadata.get("encode", _plain)
-                document[entry.metadata.get("name", entry.name)] = encode(value)
-        return document
-
-
-def _plain(value: str | tuple[str, ...]) -> Any:
-    return list(value) if isinstance(value, tuple) else value
-
-
-def _notes_to_json(notes: tuple[Note, ...]) -> list[Json]:
-    return [note.to_json() for note in notes]
-
-
-def _index_to_json(members: tuple[str, ...]) -> Json:
-    return {"Index": list(members)}
-
-
-@dataclass(frozen=True, slots=True)
-class AddType(_Tagged):
+class AddType(Document, frozen=True, tag_field="kind", tag="add_type"):
     """A new type."""
 
-    kind: ClassVar[str] = "add_type"
     type_kind: TypeKind
     name: str
 
 
-@dataclass(frozen=True, slots=True)
-class RenameType(_Tagged):
+class RenameType(Document, frozen=True, tag_field="kind", tag="rename_type"):
     """A type under a new name."""
 
-    kind: ClassVar[str] = "rename_type"
     type_kind: TypeKind
-    former: str = field(metadata={"name": "from"})
-    name: str = field(metadata={"name": "to"})
+    former: str = msgspec.field(name="from")
+    name: str = msgspec.field(name="to")
 
 
-@dataclass(frozen=True, slots=True)
-class AddProperty(_Tagged):
+class AddProperty(Document, frozen=True, tag_field="kind", tag="add_property"):
     """A new property, filled with its default or null."""
 
-    kind: ClassVar[str] = "add_property"
     type_kind: TypeKind
     type_name: str
     property_name: str
-    property_type: ValueType = field(metadata={"encode": type_to_json})
+    property_type: PropertyType
 
 
-@dataclass(frozen=True, slots=True)
-class RenameProperty(_Tagged):
+class RenameProperty(Document, frozen=True, tag_field="kind", tag="rename_property"):
     """A property under a new name."""
 
-    kind: ClassVar[str] = "rename_property"
     type_kind: TypeKind
     type_name: str
-    former: str = field(metadata={"name": "from"})
-    name: str = field(metadata={"name": "to"})
+    former: str = msgspec.field(name="from")
+    name: str = msgspec.field(name="to")
 
 
-@dataclass(frozen=True, slots=True)
-class AddIndex(_Tagged):
+class AddIndex(Document, frozen=True, tag_field="kind", tag="add_constraint"):
     """New index intent over some members."""
 
-    kind: ClassVar[str] = "add_constraint"
     type_kind: TypeKind
     type_name: str
-    members: tuple[str, ...] = field(metadata={"name": "constraint", "encode": _index_to_json})
+    constraint: IndexRule
 
 
-@dataclass(frozen=True, slots=True)
-class ExtendEnum(_Tagged):
+class ExtendEnum(Document, frozen=True, tag_field="kind", tag="extend_enum"):
     """More values for an enum."""
 
-    kind: ClassVar[str] = "extend_enum"
     type_kind: TypeKind
     type_name: str
     property_name: str
     added_values: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UpdateTypeMetadata(_Tagged):
+class UpdateTypeMetadata(Document, frozen=True, tag_field="kind", tag="update_type_metadata"):
     """Another description or instruction of a type."""
 
-    kind: ClassVar[str] = "update_type_metadata"
     type_kind: TypeKind
     name: str
-    annotations: tuple[Note, ...] = field(metadata={"encode": _notes_to_json})
+    annotations: tuple[Note, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class UpdatePropertyMetadata(_Tagged):
+class UpdatePropertyMetadata(
+    Document, frozen=True, tag_field="kind", tag="update_property_metadata"
+):
     """Another description of a property."""
 
-    kind: ClassVar[str] = "update_property_metadata"
     type_kind: TypeKind
     type_name: str
     property_name: str
-    annotations: tuple[Note, ...] = field(metadata={"encode": _notes_to_json})
+    annotations: tuple[Note, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class DropType(_Tagged):
+class DropType(Document, frozen=True, tag_field="kind", tag="drop_type"):
     """A type that goes; ``hard`` also gives up its history."""
 
-    kind: ClassVar[str] = "drop_type"
     type_kind: TypeKind
     name: str
     mode: DropMode
 
 
-@dataclass(frozen=True, slots=True)
-class DropProperty(_Tagged):
+class DropProperty(Document, frozen=True, tag_field="kind", tag="drop_property"):
     """A property that goes; ``hard`` also gives up its history."""
 
-    kind: ClassVar[str] = "drop_property"
     type_kind: TypeKind
     type_name: str
     property_name: str
     mode: DropMode
 
 
-@dataclass(frozen=True, slots=True)
-class UnsupportedChange(_Tagged):
+class UnsupportedChange(
+    Document, frozen=True, tag_field="kind", tag="unsupported_change", omit_defaults=True
+):
     """A change nobody can apply; it refuses the whole plan."""
 
-    kind: ClassVar[str] = "unsupported_change"
     entity: str
     reason: str
     code: str | None = None

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from omnigraph.lang.cursor import Cursor, shorten
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.lang.schema.syntax.literals import integer_value
+from omnigraph.lang.literals import integer_value
 from omnigraph.lang.schema.syntax.tree import (
     CONSTRAINT_NAMES,
     Annotation,
@@ -20,9 +20,13 @@ from omnigraph.lang.schema.syntax.tree import (
     Name,
 )
 from omnigraph.lang.tokens import Kind, Token
-from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
-
-MAX_CARDINALITY = 2**32 - 1
+from omnigraph.lang.types import (
+    BASE_NAMES,
+    MAX_CARDINALITY,
+    MAX_VECTOR_DIMENSION,
+    Scalar,
+    ValueType,
+)
 
 _TYPE_WORDS = (*BASE_NAMES, "Vector", "enum")
 # What other systems call our types, where the spelling alone would not lead there.

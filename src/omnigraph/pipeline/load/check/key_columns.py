@@ -14,11 +14,11 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.storage.tables.fragments import FragmentPart, stream_parts
+from omnigraph.storage.tables.row_address import fragments_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 
 Rows = npt.NDArray[np.int64]
 Addresses = npt.NDArray[np.uint64]
-_ROW_BITS = np.uint64(32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,3 @@ class KeySource:
         places = np.searchsorted(self.left_out, wanted).clip(max=len(self.left_out) - 1)
         marks: npt.NDArray[np.bool_] = self.left_out[places] == wanted
         return marks
-
-
-def fragments_of(addresses: Addresses) -> npt.NDArray[np.int32]:
-    """The numbers of the fragments that rows lie in."""
-    return (addresses >> _ROW_BITS).astype(np.int32)
-
-
-def rows_of(addresses: Addresses) -> Rows:
-    """Which rows of their fragments they are."""
-    return (addresses & np.uint64(0xFFFFFFFF)).astype(np.int64)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType, NodeType
 from omnigraph.pipeline.load.check.cardinality import wrong_degrees
 from omnigraph.pipeline.load.check.key_columns import KeySource
 from omnigraph.pipeline.load.check.key_index import (
@@ -39,7 +39,7 @@ from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.storage.tables.fragments import layout_of
 from omnigraph.storage.tables.table import ROW_ADDRESS
-from omnigraph.write.change.type_batch import SPELLED, EntityType, find_type
+from omnigraph.write.change.type_batch import EntityType, find_type
 from omnigraph.write.load.changes import LoadMode
 from omnigraph.write.publish.base import Base
 from omnigraph.write.rules.endpoints import ends_of
@@ -262,7 +262,7 @@ class SetRules:
     ) -> Iterable[CheckTask]:
         key = f"edge:{edge.name}"
         for column, end in ends_of(edge):
-            rule = SetRule(order[key, column], "endpoint", key, SPELLED[column])
+            rule = SetRule(order[key, column], "endpoint", key, ENDPOINTS[column])
             for part in self._source(key, left_out).each():
                 yield MissingEnds(rule, part, column, end, self._nodes(end), self.shown)
 
@@ -281,7 +281,7 @@ class SetRules:
             for column, end in ends_of(edge):
                 if f"node:{end}" not in self._touched:
                     continue
-                rule = SetRule(order[key, column], "endpoint", key, SPELLED[column])
+                rule = SetRule(order[key, column], "endpoint", key, ENDPOINTS[column])
                 for part in self._stored(key).each():
                     yield MissingEnds(
                         rule, part, column, end, self._nodes(end), self.shown, strays=True

@@ -13,8 +13,9 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import Rule
-from omnigraph.pipeline.load.check.key_columns import Addresses, Rows, fragments_of, rows_of
+from omnigraph.pipeline.load.check.key_columns import Addresses, Rows
 from omnigraph.pipeline.load.stage.area import StagingArea
+from omnigraph.storage.tables.row_address import fragments_of, rows_of
 
 SCHEMA = pa.schema([("address", pa.uint64()), ("message", pa.string()), ("entity", pa.string())])
 EVERY = 1 << 62

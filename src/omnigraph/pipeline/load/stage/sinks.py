@@ -10,18 +10,13 @@ import io
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, BinaryIO
 
 from ulid import ULID
 
 from omnigraph.pipeline.load.stage.area import StagingArea
-from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.errors import storage_errors
-
-if TYPE_CHECKING:
-    from obstore.store import S3Config
-
-_UPLOAD_BYTES = 16 << 20
+from omnigraph.storage.objects.files import new_object
 
 
 class Sink(io.RawIOBase):
@@ -51,41 +46,20 @@ class Sink(io.RawIOBase):
 def new_file(area: StagingArea, stem: str, suffix: str) -> Iterator[Sink]:
     """A file for the block; it exists when the block has ended well."""
     name = f"{stem}-{ULID()}{suffix}"
-    opened = _local if area.location.is_local else _remote
-    with opened(area, name) as file:
-        yield Sink(name, area.path(name).uri, file)
+    path = area.path(name)
+    with _local(Path(path.path)) if path.is_local else new_object(path) as file:
+        yield Sink(name, path.uri, file)
 
 
 @contextmanager
-def _local(area: StagingArea, name: str) -> Iterator[Any]:
-    directory = Path(area.location.path)
+def _local(path: Path) -> Iterator[BinaryIO]:
+    """As :func:`new_object`; no draft, since nobody knows the name before the block has ended."""
     with suppress(FileNotFoundError):  # another load has just removed the parent
-        directory.mkdir(parents=True, exist_ok=True)
-    directory.mkdir(parents=True, exist_ok=True)
-    path = directory / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+    path.parent.mkdir(parents=True, exist_ok=True)
     try:
         with path.open("wb") as file:
             yield file
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-
-
-@contextmanager
-def _remote(area: StagingArea, name: str) -> Iterator[Any]:
-    import obstore
-    from obstore.store import S3Store
-
-    location = area.location
-    with storage_errors(f"opening {location}"):
-        store = S3Store(
-            location.bucket,
-            prefix=location.prefix or None,
-            config=cast("S3Config", location.storage_options),
-        )
-    meter.count("put")
-    # Closing is what makes the object: after an error there is none.
-    file = obstore.open_writer(store, name, buffer_size=_UPLOAD_BYTES)
-    yield file
-    with storage_errors(f"writing {area.path(name)}"):
-        file.close()

@@ -11,11 +11,12 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from omnigraph.pipeline.load.check.key_columns import Addresses, KeySource, fragments_of, rows_of
+from omnigraph.pipeline.load.check.key_columns import Addresses, KeySource
 from omnigraph.pipeline.load.stage.messages import StagedRows, StagedTask
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of
 from omnigraph.storage.tables.reachable_files import files_of_version
+from omnigraph.storage.tables.row_address import fragments_of, rows_of
 from omnigraph.storage.tables.table import Table
 from omnigraph.storage.tables.write_rows import WrittenRows, insert_fragments
 from omnigraph.write.change.type_batch import EntityType, find_type

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, Rule
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.schema.catalog import Catalog, NodeType
+from omnigraph.lang.schema.catalog import ENDPOINTS, Catalog, NodeType
 from omnigraph.write.change.type_batch import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column, texts
 from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
@@ -24,7 +24,7 @@ from omnigraph.write.load.ndjson.values import ValueTypeError
 from omnigraph.write.rules.row_rules import check_required, check_shapes
 from omnigraph.write.rules.violations import SourceMap, Violation, Violations
 
-_ENDS = {"src": ("from", "src"), "dst": ("to", "dst")}
+_ENDS = {column: (word, column) for column, word in ENDPOINTS.items()}
 
 
 def read_frame(
@@ -64,9 +64,8 @@ def frame_types(names: Iterable[str], catalog: Catalog) -> dict[str, EntityType]
 
 def find_frame_type(name: str, catalog: Catalog) -> EntityType:
     """The type that a frame is named after."""
-    kind, _, bare = name.rpartition(":")
-    node = catalog.nodes.get(bare) if kind in ("", "node") else None
-    edge = catalog.find_edge(bare) if kind in ("", "edge") else None
+    node, edge = catalog.named(name)
+    bare = name.rpartition(":")[2]
     if node is not None and edge is not None:
         # Node names are exact, so a node wins over an edge that differs in case only.
         if edge.name == bare:

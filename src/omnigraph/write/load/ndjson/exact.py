@@ -14,10 +14,10 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Rule
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.schema.catalog import NodeType, PropertyDef
+from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType, PropertyDef
 from omnigraph.lang.schema.keys import keyed_node_id
 from omnigraph.lang.types import Scalar
-from omnigraph.write.change.type_batch import SPELLED, EntityType, row_columns, type_key
+from omnigraph.write.change.type_batch import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.cells import read_date, read_datetime
 from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
 from omnigraph.write.load.ndjson.envelopes import check_envelope
@@ -44,8 +44,8 @@ def unknown_property(type_: EntityType, name: str) -> str:
     """What is said about a name that is no property of a type."""
     if name in PHYSICAL:
         return f"'{name}' is reserved physical state"
-    if name in SPELLED and not isinstance(type_, NodeType):
-        return f'\'{name}\' is reserved structural state; give "{SPELLED[name]}" beside "data"'
+    if name in ENDPOINTS and not isinstance(type_, NodeType):
+        return f'\'{name}\' is reserved structural state; give "{ENDPOINTS[name]}" beside "data"'
     said = f"unknown property '{name}' for {type_.name}"
     hint = name_hint(name, type_.properties)
     return f"{said}; {hint}" if hint else said

@@ -13,12 +13,13 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from omnigraph.lang.schema.catalog import ENDPOINTS
 from omnigraph.write.load.ndjson.lines import LineIndex
 from omnigraph.write.rules.violations import SourceLocation
 
 _SKIP = re.compile(r"[ \t\n\r]*")
 _VALUES = json.JSONDecoder(parse_int=str, parse_float=str)
-_ENDS = {"from": "from", "to": "to", "src": "from", "dst": "to"}
+_ENDS = {word: word for word in ENDPOINTS.values()} | dict(ENDPOINTS)
 """Edges name their nodes beside the data; the stored columns are called src and dst."""
 
 
