@@ -47,7 +47,7 @@ from omnigraph.write.change.results import LoadResult, MutationResult
 from omnigraph.write.load.operation import Load
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.mutation.operation import Mutation
-from omnigraph.write.publish.driver import Writer
+from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.recovery.audit import Recovery, recoveries
 from omnigraph.write.recovery.sweep import sweep
 
@@ -340,8 +340,8 @@ class Graph(OnSpark, Maintained):
         text, path = (
             (source.text, source.name) if isinstance(source, Source) else (source, "<query>")
         )
-        writer = Writer(self.location, self.manifest, normalise_branch(branch), if_commit)
-        return Mutation(text, name, params, path).run(writer, actor or self.actor)
+        target = Target(self.location, self.manifest, normalise_branch(branch), if_commit)
+        return run(Mutation(text, name, params, path, actor or self.actor), target)
 
     def load(
         self,
@@ -377,13 +377,13 @@ class Graph(OnSpark, Maintained):
             dry_run=dry_run,
         )
         base = None if from_branch is None else normalise_branch(from_branch)
-        writer = Writer(self.location, self.manifest, normalise_branch(branch), fork_from=base)
+        target = Target(self.location, self.manifest, normalise_branch(branch), fork_from=base)
         if choose_engine(data, engine) == "inline":
-            return Load(data, options).run(writer, actor or self.actor)
+            return run(Load(data, options, actor or self.actor), target, dry_run=dry_run)
         from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
 
         choice = SparkTarget.of(spark, progress=progress)
-        return load_on_spark(data, options, writer, actor or self.actor, choice)
+        return load_on_spark(data, options, target, actor or self.actor, choice)
 
     def embed(
         self,
@@ -402,9 +402,8 @@ class Graph(OnSpark, Maintained):
         anew.
         """
         self.require_writable()
-        writer = Writer(self.location, self.manifest, normalise_branch(branch))
-        backfill = Backfill(type, property, where, only_missing)
-        return backfill.run(writer, actor or self.actor)
+        target = Target(self.location, self.manifest, normalise_branch(branch))
+        return run(Backfill(type, property, where, only_missing, actor or self.actor), target)
 
     # -- the end ---------------------------------------------------------------------
 

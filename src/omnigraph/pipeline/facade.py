@@ -14,7 +14,7 @@ from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.publish.driver import Writer
+from omnigraph.write.publish.driver import Target
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -73,9 +73,9 @@ class OnSpark(GraphHandle):
 
         options = LoadOptions.of(mode, on_error=on_error, rejects=rejects, max_rejects=max_rejects)
         base = None if from_branch is None else normalise_branch(from_branch)
-        writer = Writer(self.location, self.manifest, normalise_branch(branch), fork_from=base)
+        target = Target(self.location, self.manifest, normalise_branch(branch), fork_from=base)
         stream = StreamChoice(str(checkpoint), query_name, output_mode, trigger or {})
-        return stream_load(rows, type, options, writer, stream, actor=actor or self.actor)
+        return stream_load(rows, type, options, target, stream, actor=actor or self.actor)
 
     def run_pipeline(
         self,
@@ -95,9 +95,9 @@ class OnSpark(GraphHandle):
         from omnigraph.pipeline.load.entry import SparkTarget
 
         choice = SparkTarget.of(spark, progress=progress)
-        writer = Writer(self.location, self.manifest, MAIN)
+        target = Target(self.location, self.manifest, MAIN)
         found = Pipeline.of(pipeline)
-        return found.run(writer, choice, actor=actor or self.actor, dry_run=dry_run)
+        return found.run(target, choice, actor=actor or self.actor, dry_run=dry_run)
 
     def validate_pipeline(
         self,
@@ -109,5 +109,5 @@ class OnSpark(GraphHandle):
         from omnigraph.pipeline.declared.run import Pipeline
         from omnigraph.pipeline.load.entry import SparkTarget
 
-        writer = Writer(self.location, self.manifest, MAIN)
-        Pipeline.of(pipeline).validate(writer, SparkTarget.of(spark))
+        target = Target(self.location, self.manifest, MAIN)
+        Pipeline.of(pipeline).validate(target, SparkTarget.of(spark))

@@ -19,9 +19,10 @@ from omnigraph.pipeline.spark.engine import SparkEngine, require_shared_storage
 from omnigraph.pipeline.spark.progress import stages
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.spark.settings import SparkSettings
+from omnigraph.write.change.protocol import WriteTxn
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.publish.driver import Writer, WriteTxn
+from omnigraph.write.publish.driver import Target, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -52,7 +53,7 @@ class SparkTarget:
 def load_on_spark(
     data: object,
     options: LoadOptions,
-    writer: Writer,
+    target: Target,
     actor: str | None,
     spark: SparkTarget,
     *,
@@ -62,18 +63,18 @@ def load_on_spark(
     """Load input of any size as one commit.
 
     ``notes`` are written down in the commit. ``once`` is asked before anything is done, and
-    raises `RunIsDone` when it has been done before.
+    raises `AlreadyDone` when it has been done before.
     """
-    found = given(data, catalog_for(writer))
+    found = given(data, catalog_for(target))
     session = spark.session or found.session
     if session is None and spark.settings.remote is None:
         # Told before anything starts: to reach a cluster takes time.
-        require_shared_storage(spark.settings.master, str(writer.root))
+        require_shared_storage(spark.settings.master, str(target.root))
     with spark_session(spark.settings, existing=session) as engine:
         return load_given(
             found,
             options,
-            writer,
+            target,
             engine,
             actor=actor,
             progress=spark.progress,
@@ -85,7 +86,7 @@ def load_on_spark(
 def load_given(
     found: LoadInput,
     options: LoadOptions,
-    writer: Writer,
+    target: Target,
     engine: SparkEngine,
     *,
     actor: str | None = None,
@@ -94,24 +95,27 @@ def load_given(
     once: Callable[[WriteTxn], None] | None = None,
 ) -> LoadResult:
     """The same for input that has been told apart, on an engine that runs."""
-    with stages(engine, show=progress) as shown:
-        load = SparkLoad(
+    require_shared_storage(engine, str(target.root))
+    with (
+        stages(engine, show=progress) as shown,
+        SparkLoad(
             found.files,
             options,
             engine,
             shown,
-            writer.operation_id,
             EmbedderConfig.of_environment(),
+            actor,
             unwritten=found.unwritten,
             once=once,
-        )
-        load.noted.update(notes or {})
-        return load.run(writer, actor)
+            notes={"operation": "load", **(notes or {})},
+        ) as load,
+    ):
+        return run(load, target, dry_run=options.dry_run)
 
 
-def catalog_for(writer: Writer) -> Catalog:
+def catalog_for(target: Target) -> Catalog:
     """The schema of the branch, or of the one it will be forked from."""
-    branch = writer.branch
-    if writer.fork_from is not None and is_missing(writer.manifest, branch):
-        branch = writer.fork_from
-    return catalog_of(writer.manifest.view(branch).state.schema)
+    branch = target.branch
+    if target.fork_from is not None and is_missing(target.manifest, branch):
+        branch = target.fork_from
+    return catalog_of(target.manifest.view(branch).state.schema)

@@ -6,20 +6,17 @@ one door publishes; this only tells it which files to publish, and what that dep
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.errors import OmniGraphError
 from omnigraph.manifest.branch_state import find_commit
-from omnigraph.manifest.branches import is_missing
-from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.input.splits import TARGET_BYTES, Split, pack
 from omnigraph.pipeline.load.check.dependencies import claims_of
@@ -46,22 +43,23 @@ from omnigraph.pipeline.load.stage.staged_types import (
     joined,
     staged_types,
 )
-from omnigraph.pipeline.spark.engine import SparkEngine, require_shared_storage
+from omnigraph.pipeline.spark.engine import SparkEngine
 from omnigraph.pipeline.spark.progress import Stages
 from omnigraph.pipeline.spark.tasks import run_tasks, spark_errors
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.storage.tables.write_rows import WrittenRows
+from omnigraph.write.change.protocol import Change, Effects, WriteTxn, Written
 from omnigraph.write.change.results import BulkWork, LoadResult
-from omnigraph.write.change.staged_changes import StagedChanges, StagedFiles
+from omnigraph.write.change.table_effect import TableEffect
 from omnigraph.write.change.type_batch import type_key
 from omnigraph.write.load.columns.frames import find_frame_type
-from omnigraph.write.load.operation import RunAlreadyLoaded, require_first_run
+from omnigraph.write.load.operation import load_result
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.rejects import copy_rejects, too_many
-from omnigraph.write.mutation.operation import noted_commit
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.driver import WriteOutcome, Writer, WriteTxn
-from omnigraph.write.publish.run_ids import RUN_ID
+from omnigraph.write.publish.run_ids import require_first_run
+from omnigraph.write.publish.staging import commit_rows
+from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.violations import SHOWN
 
 # A split of fewer bytes is more trouble than it is worth.
@@ -108,85 +106,75 @@ class Staged:
 
 
 @dataclass(slots=True)
-class SparkLoad:
+class SparkLoad(Change[LoadResult]):
     """One load; what is staged stays good for as long as the schema does.
 
     ``unwritten`` is input that becomes files first. ``once`` is asked before anything is done,
-    and raises `RunIsDone` when it has been done before.
+    and raises `AlreadyDone` when it has been done before. As a context it leaves nothing behind
+    but what is published.
     """
+
+    kind: ClassVar[WriterKind] = "Load"
 
     files: Sequence[InputFile]
     options: LoadOptions
     engine: SparkEngine
     stages: Stages
-    operation_id: str
     embedding: EmbedderConfig
+    actor: str | None = None
     unwritten: Sequence[UnstagedInput] = ()
     once: Callable[[WriteTxn], None] | None = None
-    noted: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
+    notes: dict[str, Any] = field(default_factory=dict)
+    commit: PendingCommit = field(init=False)
+    _begun: float = field(default_factory=monotonic)
+    _base: Base | None = None
+    _area: StagingArea | None = None
     _staged: Staged | None = None
+    _checked: CheckRound | None = None
     _rewritten: list[tuple[str, WrittenRows]] = field(default_factory=list)
-    _kept: frozenset[tuple[str, str]] = frozenset()
     _left_out: RejectedRows = field(default_factory=RejectedRows)
     _seconds: dict[str, float] = field(default_factory=dict)
     _rejects_file: str | None = None
-    _fragments: int = 0
-    _bytes: int = 0
 
-    def run(self, writer: Writer, actor: str | None) -> LoadResult:
-        """Publish it as one commit; an empty load is one, too."""
-        require_shared_storage(self.engine, str(writer.root))
-        options = self.options
-        self.noted["mode"] = options.mode
-        if options.run_id is not None:
-            self.noted[RUN_ID] = options.run_id
-        area = StagingArea(writer.root, self.operation_id)
-        begun = monotonic()
-        try:
-            written = writer.run(
-                partial(self.prepare, area=area),
-                noted_commit(actor, self.noted),
-                even_if_empty=True,
-                dry_run=options.dry_run,
-            )
-        except RunAlreadyLoaded as done:
-            return self._repeated(writer, actor, done)
-        finally:
-            area.remove()
-            if self._staged is not None:
-                forget(self._staged.types.values())
-        self._seconds["publish"] = monotonic() - begun - sum(self._seconds.values())
-        if options.dry_run or self._rewritten:
-            self._discard(writer, frozenset() if options.dry_run else self._kept)
-        return self._result(writer, actor, written)
+    def __post_init__(self) -> None:
+        self.commit = PendingCommit.mint(self.actor)
+        self.notes |= self.options.notes
 
-    def prepare(self, txn: WriteTxn, area: StagingArea) -> StagedChanges:
-        """Stage once for a schema; check, and tell the door what to publish."""
-        try:
-            require_first_run(txn, self.options.run_id)
-            if self.once is not None:
-                self.once(txn)
-            txn.announced.begin_bulk("Load", txn.base.snapshot.tables, txn.base)
-            staged = self._stage(txn.base, area)
-            txn.announced.name_files(
-                {key: found.files for key, found in staged.types.items()}, txn.base
-            )
-            found = self._check(txn, staged)
-            tables = self._resolve(txn, staged, found)
-        except (OmniGraphError, RunAlreadyLoaded):
-            # Told before anything could be published: nobody needs the files any more.
-            self._discard_files(txn)
-            txn.announced.settle()
-            raise
+    @property
+    def repeatable(self) -> bool:
+        """What replaces whole tables was decided on what they hold."""
+        return self.options.mode != "overwrite"
+
+    def prepare(self, txn: WriteTxn) -> bool:
+        """Stage all rows once for a schema, so that they can be checked; an empty load is one."""
+        base, files = txn.base, txn.files
+        self._base, self._area = base, StagingArea(base.root, files.operation_id)
+        require_first_run(txn, self.options.run_id)
+        if self.once is not None:
+            self.once(txn)
+        files.begin(base.snapshot.tables, base)
+        staged = self._stage(base, self._area)
+        files.name({key: found.files for key, found in staged.types.items()}, base)
+        return True
+
+    def check(self, txn: WriteTxn) -> None:
+        """Leave out what is wrong, or refuse it; and note what that depends on."""
+        staged = self._done
+        self._checked = self._look(txn.base, staged)
         for claim in claims_of(
             staged.types,
-            found.directories,
+            self._checked.directories,
             mode=self.options.mode,
             touched=staged.touched,
             base=txn.base,
         ):
             txn.reads.claim(claim)
-        return StagedChanges(tables, repeatable=self.options.mode != "overwrite")
+
+    @property
+    def _done(self) -> Staged:
+        if self._staged is None:
+            raise AssertionError("a load is staged before it is checked")
+        return self._staged
 
     # -- staging ---------------------------------------------------------------------
 
@@ -225,11 +213,11 @@ class SparkLoad:
     def _note_embedding(self, tasks: Sequence[StagedTask]) -> None:
         used = [task.embedding for task in tasks if task.embedding is not None]
         if used:
-            self.noted["embedding"] = dict(used[0])
+            self.notes["embedding"] = dict(used[0])
 
     # -- checking --------------------------------------------------------------------
 
-    def _check(self, txn: WriteTxn, staged: Staged) -> CheckRound:
+    def _look(self, base: Base, staged: Staged) -> CheckRound:
         """Look until nothing is wrong, or stop at the first thing that is."""
         fails = self.options.on_error == "fail"
         if fails and staged.codes:
@@ -239,7 +227,7 @@ class SparkLoad:
         rules = SetRules(
             self._run,
             staged.job.area,
-            txn.base,
+            base,
             staged.types,
             self.options.mode,
             staged.touched,
@@ -290,7 +278,7 @@ class SparkLoad:
         if self.options.rejects is not None:
             area = staged.job.area
             texts: Iterator[bytes] = (area.read_bytes(found.file) for found in explained)
-            self._rejects_file = str(copy_rejects(self.options.rejects, self.operation_id, texts))
+            self._rejects_file = str(copy_rejects(self.options.rejects, area.operation_id, texts))
         if limit is not None and bound:
             raise too_many(limit, codes, [one for found in explained for one in found.first])
 
@@ -302,7 +290,12 @@ class SparkLoad:
 
     # -- resolving -------------------------------------------------------------------
 
-    def _resolve(self, txn: WriteTxn, staged: Staged, found: CheckRound) -> tuple[StagedFiles, ...]:
+    def stage(self, txn: WriteTxn) -> Effects:
+        """Write the files again that hold rows that were left out, and commit all."""
+        base, files = txn.base, txn.files
+        staged, found = self._done, self._checked
+        if found is None:
+            raise AssertionError("a load is checked before it is committed")
         jobs = [
             (key, job)
             for key, one in staged.types.items()
@@ -313,45 +306,52 @@ class SparkLoad:
         for (key, job), written in zip(jobs, made, strict=True):
             rewritten.setdefault(key, {})[job.part.number] = written
             self._rewritten.append((key, written))
+        files.name({key: joined(some.values()).files for key, some in rewritten.items()}, base)
         replaces = self.options.mode == "overwrite"
-        tables = []
+        effects: list[TableEffect] = []
         for key in sorted(staged.touched):
             one = staged.types.get(key)
-            files = resolved(one, rewritten.get(key, {})) if one is not None else ()
-            written = joined(files)
+            written = joined(resolved(one, rewritten.get(key, {})) if one is not None else ())
             if written.count or (replaces and not (one is not None and one.count)):
                 gone = _gone(staged.job.area, found.matches.get(key, []))
-                tables.append(StagedFiles(key, written, gone, replaces_all=replaces))
-        txn.announced.name_files(
-            {key: joined(some.values()).files for key, some in rewritten.items()}, txn.base
-        )
-        self._kept = frozenset((one.type_key, file) for one in tables for file in one.written.files)
-        self._fragments = sum(len(table.written.fragments) for table in tables)
-        self._bytes = sum(rows.size for one in staged.types.values() for rows in one.rows)
-        return tuple(tables)
+                table, stamp = base.table(key), files.stamp()
+                effects.append(commit_rows(table, written, stamp, gone, replaces_all=replaces))
+        return tuple(effects)
 
     # -- the end ---------------------------------------------------------------------
 
-    def _discard(self, writer: Writer, kept: Collection[tuple[str, str]]) -> None:
-        branch = MAIN if is_missing(writer.manifest, writer.branch) else writer.branch
-        self._delete(Base.of(writer.root, writer.manifest.view(branch)), kept)
-
-    def _discard_files(self, txn: WriteTxn) -> None:
+    def discard(self, txn: WriteTxn) -> None:
+        """Delete all that was staged; nobody needs the intent then."""
         # Whatever a store has answered before: what the branch shows is not to be touched.
-        if find_commit(txn.base.view, txn.announced.commit.id) is None:
+        if find_commit(txn.base.view, self.commit.id) is None:
             self._delete(txn.base)
+        txn.files.settle()
 
-    def _delete(self, base: Base, kept: Collection[tuple[str, str]] = frozenset()) -> None:
+    def _delete(self, base: Base, effects: Effects = ()) -> None:
         """Delete what was staged, but for the files that are published."""
+        kept = {(effect.type_key, name) for effect in effects for name in effect.written.files}
         types = {} if self._staged is None else self._staged.types
         names = [(key, name) for key, one in types.items() for name in one.files]
         names += [(key, name) for key, rows in self._rewritten for name in rows.files]
         delete_files(base, (name for name in names if name not in kept))
 
-    def _result(self, writer: Writer, actor: str | None, written: WriteOutcome) -> LoadResult:
-        staged = self._staged
-        if staged is None:
-            raise AssertionError("a load is prepared before it is published")
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._area is not None:
+            self._area.remove()
+        if self._staged is not None:
+            forget(self._staged.types.values())
+
+    def result(self, written: Written) -> LoadResult:
+        """How many rows of each type were loaded, what was left out, and what it took."""
+        if written.repeats:
+            return load_result(self.options, written, self.actor, engine="spark")
+        self._seconds["publish"] = monotonic() - self._begun - sum(self._seconds.values())
+        staged = self._done
+        if self._base is not None and (self._rewritten or self.options.dry_run):
+            self._delete(self._base, written.effects)
         counts: dict[str, dict[str, int]] = {"node": {}, "edge": {}}
         for key, one in staged.types.items():
             rejected = len(self._left_out.addresses(key, with_superseded=False))
@@ -360,30 +360,20 @@ class SparkLoad:
         for key in staged.touched - set(staged.types):
             kind, name = key.split(":", 1)
             counts[kind][name] = 0
-        return LoadResult(
-            writer.branch,
-            self.options.mode,
-            counts["node"],
-            counts["edge"],
-            written.commit,
-            actor,
-            writer.fork_from,
-            written.branch_created,
+        rows = [some for one in staged.types.values() for some in one.rows]
+        parts = [effect.written for effect in written.effects] or [one.written for one in rows]
+        fragments, size = (sum(len(one.fragments) for one in parts), sum(one.size for one in rows))
+        log_file = None if self.engine.log_file is None else str(self.engine.log_file)
+        return load_result(
+            self.options,
+            written,
+            self.actor,
+            counts,
             rejects=self._codes(staged),
             rejects_file=self._rejects_file,
             engine="spark",
-            is_dry_run=self.options.dry_run,
-            work=BulkWork(self._fragments, self._bytes, dict(self._seconds), self._log()),
+            work=BulkWork(fragments, size, dict(self._seconds), log_file),
         )
-
-    def _repeated(self, writer: Writer, actor: str | None, done: RunAlreadyLoaded) -> LoadResult:
-        mode = self.options.mode
-        return LoadResult(
-            writer.branch, mode, {}, {}, done.commit, actor, engine="spark", repeats_run=True
-        )
-
-    def _log(self) -> str | None:
-        return None if self.engine.log_file is None else str(self.engine.log_file)
 
     # -- running ---------------------------------------------------------------------
 

@@ -16,19 +16,22 @@ import pyarrow.compute as pc
 from omnigraph.write.change.change_set import ChangeSet, TypeChange, located_columns, no_located
 from omnigraph.write.change.type_batch import TypeBatch, type_key
 from omnigraph.write.load.source_map import ChosenPlaces
-from omnigraph.write.publish.driver import WriteTxn
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.read_set import ReadSet
 
 LoadMode = Literal["append", "merge", "overwrite"]
 MODES: tuple[LoadMode, ...] = get_args(LoadMode)
 
 
-def load_changes(batches: Sequence[TypeBatch], mode: LoadMode, txn: WriteTxn) -> ChangeSet:
+def load_changes(
+    batches: Sequence[TypeBatch], mode: LoadMode, base: Base, reads: ReadSet
+) -> ChangeSet:
     """What a load of these batches does."""
-    types = {type_key(batch.type): _change(batch, mode, txn) for batch in batches}
-    return ChangeSet(types, repeatable=mode != "overwrite", writer_kind="Load")
+    types = {type_key(batch.type): _change(batch, mode, base, reads) for batch in batches}
+    return ChangeSet(types, repeatable=mode != "overwrite")
 
 
-def _change(batch: TypeBatch, mode: LoadMode, txn: WriteTxn) -> TypeChange:
+def _change(batch: TypeBatch, mode: LoadMode, base: Base, reads: ReadSet) -> TypeChange:
     key = type_key(batch.type)
     kept = _last_of_each_id(batch.rows.column("id"))
     rows, places = batch.rows, batch.places
@@ -36,9 +39,9 @@ def _change(batch: TypeBatch, mode: LoadMode, txn: WriteTxn) -> TypeChange:
         rows, places = rows.take(pa.array(kept)), ChosenPlaces(places, kept, by_batch=True)
     existing = no_located(batch.type)
     if mode == "overwrite":
-        txn.reads.depend_on(key)
+        reads.depend_on(key)
     else:
-        found = txn.reads.hold(txn.base, key, "id", _known_ids(batch), *located_columns(batch.type))
+        found = reads.hold(base, key, "id", _known_ids(batch), *located_columns(batch.type))
         existing = found.select(existing.column_names).cast(existing.schema)
     return TypeChange(
         batch.type,

@@ -6,10 +6,10 @@ of others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.fill import fill_vectors, lacks_vectors
@@ -17,66 +17,62 @@ from omnigraph.embed.protocol import Embedder
 from omnigraph.embed.providers import embedder_of
 from omnigraph.errors import ReadSetChanged
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.write.change.change_set import ChangeSet
+from omnigraph.write.change.protocol import WriteTxn, Written
 from omnigraph.write.change.results import LoadResult
+from omnigraph.write.change.rows import RowsChange
 from omnigraph.write.change.type_batch import TypeBatch
 from omnigraph.write.load.changes import load_changes
 from omnigraph.write.load.input import Sources, read_sources
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.load.rejects import Reject, count_codes, too_many, write_rejects
 from omnigraph.write.load.skip_rounds import settle
-from omnigraph.write.mutation.operation import note_embedding, noted_commit
-from omnigraph.write.publish.driver import WriteOutcome, Writer, WriteTxn
-from omnigraph.write.publish.run_ids import RUN_ID, RunIdUnused, find_run
+from omnigraph.write.mutation.operation import note_embedding
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.read_set import ReadSet
+from omnigraph.write.publish.run_ids import require_first_run
+from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.check import check_changes
 from omnigraph.write.rules.evaluation import Evaluation
 
 
-class RunAlreadyLoaded(Exception):
-    """Another load with the same run id has been published."""
-
-    def __init__(self, commit: Commit) -> None:
-        super().__init__(commit.id)
-        self.commit = commit
-
-
-def require_first_run(txn: WriteTxn, run_id: str | None) -> None:
-    """Stop when the branch has the commit of this run, and depend on that it gets none."""
-    if run_id is None:
-        return
-    done = find_run(txn.base.view, run_id)
-    if done is not None:
-        raise RunAlreadyLoaded(done)
-    txn.reads.claim(RunIdUnused(RUN_ID, run_id))
-
-
 @dataclass(slots=True)
-class Load:
+class Load(RowsChange[LoadResult]):
     """One load; ``embedding`` is None for what the environment says."""
+
+    kind: ClassVar[WriterKind] = "Load"
 
     data: object
     options: LoadOptions
+    actor: str | None = None
     embedding: EmbedderConfig | None = None
-    noted: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
+    notes: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
+    commit: PendingCommit = field(init=False)
+    changes: ChangeSet | None = None
     rejects: list[Reject] = field(default_factory=list)
-    batches: Sequence[TypeBatch] | None = None
+    batches: Sequence[TypeBatch] = ()
     _sources: Sources | None = None
     _decoded: list[TypeBatch] | None = None
     _decoded_for: Catalog | None = None
     _early: list[Reject] = field(default_factory=list)
-    _name: str = ""
     _listed: Path | None = None
 
-    def prepare(self, txn: WriteTxn) -> ChangeSet:
-        """Decode and embed once for a schema, and fold by mode."""
+    def __post_init__(self) -> None:
+        self.commit = PendingCommit.mint(self.actor)
+        self.notes |= self.options.notes
+
+    def prepare(self, txn: WriteTxn) -> bool:
+        """Decode and embed once for a schema, and fold by mode; an empty load is one, too."""
+        base, reads = txn.base, txn.reads
         require_first_run(txn, self.options.run_id)
-        decoded = self._decode(txn)
+        decoded = self._decode(base, reads)
         if self.options.on_error == "fail":
             self.batches = decoded
-            return load_changes(decoded, self.options.mode, txn)
-        settled = settle(decoded, self.options.mode, txn)
-        self.batches = settled.batches
+            self.changes = load_changes(decoded, self.options.mode, base, reads)
+            return True
+        settled = settle(decoded, self.options.mode, base, reads)
+        self.batches, self.changes = settled.batches, settled.changes
         sources = self._sources
         if sources is None:
             raise AssertionError("rows are decoded before they are settled")
@@ -85,10 +81,10 @@ class Load:
         )
         self._list_rejects()
         self._check_bound()
-        return settled.changes
+        return True
 
-    def _decode(self, txn: WriteTxn) -> list[TypeBatch]:
-        catalog = txn.base.catalog
+    def _decode(self, base: Base, reads: ReadSet) -> list[TypeBatch]:
+        catalog = base.catalog
         if self._decoded is not None and self._decoded_for is catalog:
             return self._decoded
         if self._decoded is not None and isinstance(self.data, Iterator):
@@ -101,22 +97,22 @@ class Load:
         embedder = embedder_of(self.embedding)
         self._sources = read_sources(self.data)
         if self.options.on_error == "fail":
-            self._decoded = self._embedded(self._sources.decode(catalog), embedder, txn)
+            self._decoded = self._embedded(self._sources.decode(catalog), embedder, base, reads)
         else:
             sifted = self._sources.sift(catalog, embedder)
             self._decoded = [one.batch for one in sifted.batches]
             self._early = list(self._sources.rejects(sifted.violations))
         self._decoded_for = catalog
-        note_embedding(self.noted, embedder)
+        note_embedding(self.notes, embedder)
         return self._decoded
 
     def _embedded(
-        self, batches: Sequence[TypeBatch], embedder: Embedder, txn: WriteTxn
+        self, batches: Sequence[TypeBatch], embedder: Embedder, base: Base, reads: ReadSet
     ) -> list[TypeBatch]:
         if any(lacks_vectors(batch.rows, batch.type) for batch in batches):
             # Vectors may cost money: rows that will be refused get none.
-            changes = load_changes(batches, self.options.mode, txn)
-            check_changes(Evaluation(changes, txn.base, txn.reads), before_embedding=True)
+            changes = load_changes(batches, self.options.mode, base, reads)
+            check_changes(Evaluation(changes, base, reads), before_embedding=True)
         return [
             replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder)) for batch in batches
         ]
@@ -126,32 +122,17 @@ class Load:
         if limit is not None and len(self.rejects) > limit:
             raise too_many(limit, count_codes(self.rejects), self.rejects)
 
-    def run(self, writer: Writer, actor: str | None) -> LoadResult:
-        """Publish it as one commit; an empty load is one, too."""
-        options = self.options
-        self.noted["mode"] = options.mode
-        if options.run_id is not None:
-            self.noted[RUN_ID] = options.run_id
-        commit = noted_commit(actor, self.noted)
-        self._name = commit.id
-        try:
-            written = writer.run(self.prepare, commit, even_if_empty=True, dry_run=options.dry_run)
-        except RunAlreadyLoaded as done:
-            return LoadResult(
-                writer.branch, options.mode, {}, {}, done.commit, actor, repeats_run=True
-            )
-        return self._result(writer, actor, written)
-
     def _list_rejects(self) -> None:
         """Before anything is published: a load whose rejects cannot be listed must not happen."""
         directory = self.options.rejects
         if directory is None or not (self.rejects or self._listed):
             return
-        self._listed = write_rejects(directory, self._name, self.rejects)
+        self._listed = write_rejects(directory, self.commit.id, self.rejects)
 
-    def _result(self, writer: Writer, actor: str | None, written: WriteOutcome) -> LoadResult:
-        if self.batches is None:
-            raise AssertionError("a load is prepared before it is published")
+    def result(self, written: Written) -> LoadResult:
+        """How many rows of each type were loaded, and what was left out."""
+        if written.repeats:
+            return load_result(self.options, written, self.actor)
         counts = {
             kind: {
                 batch.type.name: batch.rows.num_rows
@@ -160,16 +141,35 @@ class Load:
             }
             for kind in ("node", "edge")
         }
-        return LoadResult(
-            writer.branch,
-            self.options.mode,
-            counts["node"],
-            counts["edge"],
-            written.commit,
-            actor,
-            writer.fork_from,
-            written.branch_created,
+        return load_result(
+            self.options,
+            written,
+            self.actor,
+            counts,
             rejects=count_codes(self.rejects),
             rejects_file=None if self._listed is None else str(self._listed),
-            is_dry_run=self.options.dry_run,
         )
+
+
+def load_result(
+    options: LoadOptions,
+    written: Written,
+    actor: str | None,
+    counts: Mapping[str, Mapping[str, int]] | None = None,
+    **details: Any,
+) -> LoadResult:
+    """What a load on any engine reports; ``counts`` are the rows by kind and type."""
+    counts = counts or {}
+    return LoadResult(
+        written.branch,
+        options.mode,
+        counts.get("node", {}),
+        counts.get("edge", {}),
+        written.commit,
+        actor,
+        written.fork_from,
+        written.branch_created,
+        is_dry_run=options.dry_run and not written.repeats,
+        repeats_run=written.repeats,
+        **details,
+    )

@@ -6,10 +6,11 @@ Owns their shape and their defaults, the same for every engine.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 from omnigraph.errors import BadRequest
 from omnigraph.write.load.changes import MODES, LoadMode
+from omnigraph.write.publish.run_ids import RUN_ID
 
 OnError = Literal["fail", "skip"]
 
@@ -28,6 +29,12 @@ class LoadOptions:
     max_rejects: int | None = None
     run_id: str | None = None
     dry_run: bool = False
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What the commit of the load says about them."""
+        run = {} if self.run_id is None else {RUN_ID: self.run_id}
+        return {"mode": self.mode, **run}
 
     @classmethod
     def of(

@@ -18,7 +18,8 @@ from omnigraph.write.change.change_set import ChangeSet
 from omnigraph.write.change.type_batch import TypeBatch, type_key
 from omnigraph.write.load.changes import LoadMode, load_changes
 from omnigraph.write.load.sifting import EVERY, chosen
-from omnigraph.write.publish.driver import WriteTxn
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.read_set import ReadSet
 from omnigraph.write.rules.check import check_together
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_conflicts import KeyClash, key_clashes
@@ -53,14 +54,16 @@ class _Kept:
         return chosen(self.batch, self.rows)
 
 
-def settle(batches: Sequence[TypeBatch], mode: LoadMode, txn: WriteTxn) -> AcceptedRows:
+def settle(
+    batches: Sequence[TypeBatch], mode: LoadMode, base: Base, reads: ReadSet
+) -> AcceptedRows:
     """Leave out rows until the rest can be loaded."""
     kept = {type_key(batch.type): _Kept(batch) for batch in batches}
     gone: list[Violation] = []
     while True:
         now = [one.now() for one in kept.values() if one.is_touched]
-        changes = load_changes(now, mode, txn)
-        trial = Evaluation(changes, txn.base, txn.reads, Violations(EVERY))
+        changes = load_changes(now, mode, base, reads)
+        trial = Evaluation(changes, base, reads, Violations(EVERY))
         check_together(trial)
         found = trial.violations.kept
         if not found:

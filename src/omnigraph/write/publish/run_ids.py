@@ -11,14 +11,20 @@ from typing import Any
 
 from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.entries import Commit
+from omnigraph.write.change.protocol import AlreadyDone, WriteTxn
 from omnigraph.write.publish.base import Base
 
 RUN_ID = "run_id"
 
 
-def find_run(view: BranchState, run_id: str) -> Commit | None:
-    """The commit that a run has made, if the branch shows it."""
-    return find_marked(view, RUN_ID, run_id)
+def require_first_run(txn: WriteTxn, run_id: str | None) -> None:
+    """Stop when the branch has the commit of this run, and depend on that it gets none."""
+    if run_id is None:
+        return
+    done = find_marked(txn.base.view, RUN_ID, run_id)
+    if done is not None:
+        raise AlreadyDone(done)
+    txn.reads.claim(RunIdUnused(RUN_ID, run_id))
 
 
 def find_marked(view: BranchState, member: str, value: Any) -> Commit | None:
