@@ -222,7 +222,7 @@ def test_blobs_stay_as_they_are(graph: og.Graph) -> None:
 
 
 def test_many_nodes(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("omnigraph.write.backfill.REQUEST_BYTES", 1000)
+    monkeypatch.setattr("omnigraph.write.recovery.intent_scope.REQUEST_BYTES", 1000)
     names = [f"film {number}" for number in range(20_000)]
     store(graph, "Film", title=names, blurb=names)
     assert graph.embed("Film").rows == 20_000

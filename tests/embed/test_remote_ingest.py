@@ -179,7 +179,6 @@ def test_the_key_is_written_nowhere(
     # Every write leaves an intent while it is at work.
     intents: list[bytes] = []
     monkeypatch.setattr("omnigraph.write.recovery.intent_scope.REQUEST_BYTES", -1)
-    monkeypatch.setattr("omnigraph.write.backfill.REQUEST_BYTES", -1)
     root = Path(filled.location.path)
     with faults.observed(
         "publish_ready",

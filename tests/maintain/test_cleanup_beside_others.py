@@ -21,6 +21,7 @@ from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.tables.head_log import CompareAndSwapLost
 from omnigraph.storage.tables.write_rows import write_rows
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent, microseconds_now
 from omnigraph.write.recovery.sweep import sweep
@@ -101,13 +102,16 @@ def test_what_is_published_during_a_cleanup_stays(
 def test_an_old_handle_cannot_publish_across_a_gap(graph: og.Graph, root: Path) -> None:
     insert(graph, "ann")
     sleeper = og.open(root)
-    sleeper.snapshot()
+    seen = sleeper.manifest.view()
     people_since = [f"p{number}" for number in range(4)]
     for name in people_since:
         insert(graph, name)
     # Without the versions in between, storage sees no conflict.
     clean(graph)
-    sleeper.manifest.publish("main", PublishRequest(PendingCommit.mint("sleeper")))
+    asked = PublishRequest(PendingCommit.mint("sleeper"))
+    with pytest.raises(CompareAndSwapLost):
+        sleeper.manifest.publish("main", asked, seen)
+    sleeper.manifest.publish("main", asked)
     assert people(reopened(graph)) == ["ann", *people_since]
     commits = graph.commits.list()
     assert [commit.actor for commit in commits] == ["sleeper", *[None] * 6]

@@ -13,6 +13,7 @@ from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import CompareAndSwapLost
 from tests.manifest.graphs import KNOWS, PERSON, advance, fork, make_manifest, pin, request
 
 PROCESSES = 4
@@ -35,7 +36,7 @@ def publish_many(uri: str, branch: str, actor: str, publishes: int) -> int:
         try:
             state = manifest.publish(branch_id, asked).state
             done += 1
-        except (VersionMismatch, Conflict):
+        except (VersionMismatch, CompareAndSwapLost):
             lost += 1
             state = manifest.view(branch).state
     return lost
@@ -51,7 +52,7 @@ def publish_disjoint(uri: str, branch: str, actor: str, publishes: int) -> int:
         while True:
             try:
                 manifest.publish(branch_id, asked)
-            except Conflict:
+            except CompareAndSwapLost:
                 lost += 1
             else:
                 break

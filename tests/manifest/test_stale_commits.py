@@ -9,7 +9,7 @@ from threading import Event
 
 import pytest
 
-from omnigraph.errors import ChangeFeedGap, Conflict, NotFound, ReadSetChanged, StorageError
+from omnigraph.errors import ChangeFeedGap, NotFound, ReadSetChanged, StorageError
 from omnigraph.manifest.ancestry import descent
 from omnigraph.manifest.branch_state import ancestors_of
 from omnigraph.manifest.entries import Commit, StoredVersion
@@ -47,9 +47,11 @@ def test_stale_publish_comes_after_what_it_did_not_see(
     manifest: Manifest, root: Location, publishes: int
 ) -> None:
     stale = Manifest(root)
-    stale.view()
+    seen = stale.view()
     head = overtaken(manifest, root, publishes)
     asked = request()
+    with pytest.raises(CompareAndSwapLost):
+        stale.publish("main", asked, seen)
     state = stale.publish("main", asked).state
     assert state.commits[-1].parent_id == head
     ids = [commit.id for commit in Manifest(root).commits()]
@@ -61,9 +63,11 @@ def test_stale_publish_comes_after_what_it_did_not_see(
 
 def test_stale_publish_with_an_exact_head_is_refused(manifest: Manifest, root: Location) -> None:
     stale = Manifest(root)
-    exact = stale.view().exact
+    seen = stale.view()
     head = overtaken(manifest, root, 4)
-    asked = request(head=exact)
+    asked = request(head=seen.exact)
+    with pytest.raises(CompareAndSwapLost):
+        stale.publish("main", asked, seen)
     with pytest.raises(ReadSetChanged) as caught:
         stale.publish("main", asked)
     assert caught.value.details["actual"] == head
@@ -84,7 +88,7 @@ def test_history_survives_a_stale_publish_that_sealed_it(
     for _ in range(30):
         advance(manifest)
     stale = Manifest(root)
-    exact = stale.view().exact
+    seen = stale.view()
     made = [commit.id for commit in manifest.commits()]
     for _ in range(6):
         made.insert(0, advance(manifest).state.head_commit_id)
@@ -94,8 +98,10 @@ def test_history_survives_a_stale_publish_that_sealed_it(
         for number in range(20)
     )
     merge = PublishRequest(
-        PendingCommit.mint(merged_parent_id="F0"), precondition=exact, ancestors=foreign
+        PendingCommit.mint(merged_parent_id="F0"), precondition=seen.exact, ancestors=foreign
     )
+    with pytest.raises(CompareAndSwapLost):
+        stale.publish("main", merge, seen)
     with pytest.raises(ReadSetChanged):
         stale.publish("main", merge)
     assert versions(root)[-2:] == [32, 37]
@@ -113,7 +119,7 @@ def test_commits_of_a_lost_merge_are_nobodys_ancestors(manifest: Manifest, root:
     for _ in range(30):
         advance(manifest)
     stale = Manifest(root)
-    exact = stale.view().exact
+    seen = stale.view()
     overtaken_by = [advance(manifest).state.head_commit_id for _ in range(3)]
     remove(root, versions(root)[31:-1])
     theirs = Commit("THEIRS", "dev", 1, "GENESIS", None, None, 1, {}, StoredVersion("ID", 1))
@@ -122,8 +128,12 @@ def test_commits_of_a_lost_merge_are_nobodys_ancestors(manifest: Manifest, root:
         for number in range(20)
     )
     merge = PublishRequest(
-        PendingCommit.mint(merged_parent_id="THEIRS"), precondition=exact, ancestors=(theirs, *more)
+        PendingCommit.mint(merged_parent_id="THEIRS"),
+        precondition=seen.exact,
+        ancestors=(theirs, *more),
     )
+    with pytest.raises(CompareAndSwapLost):
+        stale.publish("main", merge, seen)
     with pytest.raises(ReadSetChanged):
         stale.publish("main", merge)
     view = Manifest(root).view()
@@ -164,7 +174,7 @@ def publish_all(uri: str, actor: str, publishes: int) -> list[str]:
         while asked.commit.id not in acknowledged:
             try:
                 handles[-1].publish("main", asked)
-            except Conflict:
+            except CompareAndSwapLost:
                 continue
             except StorageError as error:
                 # Removed before it was read: no collector is as eager as the one here.

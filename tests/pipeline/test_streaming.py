@@ -18,7 +18,7 @@ from omnigraph.pipeline.streaming import STREAM, MicroBatch
 from omnigraph.storage.objects import faults
 from omnigraph.write.load.operation import Load
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.publish.driver import Writer
+from omnigraph.write.publish.driver import Target, run
 from tests.pipeline.scripts import run_script
 
 if TYPE_CHECKING:
@@ -88,8 +88,8 @@ def batches(graph: og.Graph) -> list[int]:
 
 def loaded_inline(graph: og.Graph, name: str, batch: MicroBatch) -> None:
     load = Load([{"type": "Person", "data": {"name": name}}], LoadOptions("append"))
-    load.noted[STREAM] = batch.note
-    load.run(Writer(graph.location, graph.manifest, "main"), None)
+    load.notes[STREAM] = batch.note
+    run(load, Target(graph.location, graph.manifest, "main"))
 
 
 # -- which batch was loaded --------------------------------------------------------
@@ -219,7 +219,7 @@ def test_another_driver_with_the_same_batch(graph: og.Graph, spark: SparkSession
         done = load_on_spark(
             {"Person": rows},
             LoadOptions("append"),
-            Writer(graph.location, graph.manifest, "main"),
+            Target(graph.location, graph.manifest, "main"),
             None,
             SparkTarget(),
             notes={STREAM: batch.note},

@@ -14,7 +14,6 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError
-from omnigraph.history.merge import operation
 from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.write.recovery import intent_scope
@@ -154,7 +153,6 @@ def copy_of(pristine: Path, place: Path) -> og.Graph:
 def size(kind: str, monkeypatch: pytest.MonkeyPatch) -> None:
     most = -1 if STORIES[kind].is_announced else 2**30
     monkeypatch.setattr(intent_scope, "REQUEST_BYTES", most)
-    monkeypatch.setattr(operation, "REQUEST_BYTES", most)
 
 
 CASES = [

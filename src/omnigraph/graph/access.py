@@ -17,7 +17,7 @@ from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot, snapshot_of
-from omnigraph.write.publish.driver import Writer
+from omnigraph.write.publish.driver import Target
 
 ATTEMPTS = 8
 T = TypeVar("T")
@@ -113,12 +113,12 @@ class Access:
 
     # -- what is changed -------------------------------------------------------------
 
-    def writer(
+    def target(
         self, branch: str, *, if_commit: str | None = None, fork_from: str | None = None
-    ) -> Writer:
-        """A writer to a branch, which is forked from another if that is given."""
+    ) -> Target:
+        """Where a change goes: a branch, which is forked from another if that is given."""
         base = None if fork_from is None else normalise_branch(fork_from)
         handle = self.handle
-        return Writer(
+        return Target(
             handle.location, handle.manifest, normalise_branch(branch), if_commit, fork_from=base
         )

@@ -29,6 +29,7 @@ from omnigraph.write.change.results import LoadResult, MutationResult
 from omnigraph.write.load.operation import Load
 from omnigraph.write.load.options import LoadOptions
 from omnigraph.write.mutation.operation import Mutation
+from omnigraph.write.publish.driver import run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,8 +93,8 @@ class Session(Reading):
         text, path = (
             (source.text, source.name) if isinstance(source, Source) else (source, "<query>")
         )
-        writer = self._access.writer(branch, if_commit=if_commit)
-        return Mutation(text, name, params, path).run(writer, actor or self.actor)
+        target = self._access.target(branch, if_commit=if_commit)
+        return run(Mutation(text, name, params, path, actor or self.actor), target)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
     @action("change", branch="branch")
@@ -131,13 +132,13 @@ class Session(Reading):
             run_id=run_id,
             dry_run=dry_run,
         )
-        writer = self._access.writer(branch, fork_from=from_branch)
+        target = self._access.target(branch, fork_from=from_branch)
         if choose_engine(data, engine) == "inline":
-            return Load(data, options).run(writer, actor or self.actor)
+            return run(Load(data, options, actor or self.actor), target, dry_run=dry_run)
         from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
 
         choice = SparkTarget.of(spark, progress=progress)
-        return load_on_spark(data, options, writer, actor or self.actor, choice)
+        return load_on_spark(data, options, target, actor or self.actor, choice)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
     @action("change", branch="branch")
@@ -167,9 +168,9 @@ class Session(Reading):
         from omnigraph.pipeline.streaming import StreamChoice, stream_load
 
         options = LoadOptions.of(mode, on_error=on_error, rejects=rejects, max_rejects=max_rejects)
-        writer = self._access.writer(branch, fork_from=from_branch)
+        target = self._access.target(branch, fork_from=from_branch)
         stream = StreamChoice(str(checkpoint), query_name, output_mode, trigger or {})
-        return stream_load(rows, type, options, writer, stream, actor=actor or self.actor)
+        return stream_load(rows, type, options, target, stream, actor=actor or self.actor)
 
     @action("branch_create", branch=_document_base, target=_document_branch, when=_document_forks)
     @action("change", branch=_document_branch)
@@ -191,8 +192,8 @@ class Session(Reading):
 
         choice = SparkTarget.of(spark, progress=progress)
         found = Pipeline.of(pipeline)
-        writer = self._access.writer(MAIN)
-        return found.run(writer, choice, actor=actor or self.actor, dry_run=dry_run)
+        target = self._access.target(MAIN)
+        return found.run(target, choice, actor=actor or self.actor, dry_run=dry_run)
 
     @action("read", branch=_document_branch)
     def validate_pipeline(
@@ -205,7 +206,7 @@ class Session(Reading):
         from omnigraph.pipeline.declared.run import Pipeline
         from omnigraph.pipeline.load.entry import SparkTarget
 
-        Pipeline.of(pipeline).validate(self._access.writer(MAIN), SparkTarget.of(spark))
+        Pipeline.of(pipeline).validate(self._access.target(MAIN), SparkTarget.of(spark))
 
     @action("change", branch="branch")
     def embed(
@@ -224,8 +225,8 @@ class Session(Reading):
         condition of a mutation does. Unless ``only_missing``, vectors that are there are made
         anew.
         """
-        backfill = Backfill(type, property, where, only_missing)
-        return backfill.run(self._access.writer(branch), actor or self.actor)
+        backfill = Backfill(type, property, where, only_missing, actor or self.actor)
+        return run(backfill, self._access.target(branch))
 
     # -- keeping it in order ---------------------------------------------------------
 

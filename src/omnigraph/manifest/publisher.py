@@ -1,10 +1,10 @@
-"""The publisher: one request, one compare-and-swap, a bounded number of attempts.
+"""The publisher: one request, one compare-and-swap, and reading back what became of it.
 
-Owns the retry: every attempt reads, checks and writes again, what storage gave no clear
-answer to is read back, and nothing is acknowledged that the newest state does not contain.
-Owns also when history leaves the head fragment: the head stays small, and the log has few
-fragments, because neighbours of one size are merged. Never decides whether a request is right
-(apply.py) and never touches a data table.
+Owns what is said of an attempt: what storage gave no clear answer to is read back, and nothing
+is acknowledged that the newest state does not contain. Owns also when history leaves the head
+fragment: the head stays small, and the log has few fragments, because neighbours of one size
+are merged. Never tries a request again, never decides whether it is right (apply.py) and never
+touches a data table.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ import pyarrow as pa
 from omnigraph.errors import (
     BranchNotFound,
     Conflict,
-    OmniGraphError,
     StorageError,
     StorageKind,
 )
-from omnigraph.manifest.apply import next_state, version_of
+from omnigraph.manifest.apply import next_state, require_live, version_of
 from omnigraph.manifest.branch_state import BranchState, find_commit
 from omnigraph.manifest.entries import Commit, Head, TableVersion
-from omnigraph.manifest.publish_request import PublishRequest
+from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.manifest.rows import check_stamp, to_table
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.tables.head_log import CompareAndSwapLost
 
-ATTEMPTS = 6
 MARK_ATTEMPTS = 256
 """A mark depends on nothing that others write, so that it goes on until it is through."""
+FAILURES = 6
+"""So many failures of storage are tried over."""
 RETRIED: frozenset[StorageKind] = frozenset({"transient", "unknown"})
 """The failures that another attempt may cure."""
 
@@ -58,103 +58,79 @@ class BranchStates(Protocol):
         """Whether a name means this branch."""
 
 
-@dataclass(frozen=True, slots=True)
-class Publisher:
-    """Publishes one request to one branch."""
+def publish(manifest: BranchStates, view: BranchState, request: PublishRequest) -> BranchState:
+    """Make a request visible in one step on a state of a branch, or say why not.
 
-    manifest: BranchStates
-    branch_id: str
-    request: PublishRequest
-    known: BranchState | None = None
-    """The newest state that the caller has seen: the first attempt is made on it."""
+    Raises HeadMoved when another publish came first: it is known then that this one did not
+    happen, and that it never will on that state. A failure of storage is read back; what is
+    not known then is told, with the commit to look for.
+    """
+    aimed = view.log.version + 1
+    try:
+        if is_published(view, request.commit):
+            return view
+    except StorageError as error:
+        if error.kind != "not_found":
+            raise
+        # What was known of the branch has been collected, so that there is a newer state.
+        return _read_back(manifest, view, request, None)
+    state = next_state(view.state, request, aimed)
+    try:
+        published = _replace(view, state, {"omnigraph.commit": request.commit.id})
+    except CompareAndSwapLost:
+        return _read_back(manifest, view, request, None)
+    except StorageError as error:
+        return _read_back(manifest, view, request, error)
+    _require_named(manifest, published)
+    manifest.remember(published)
+    return published
 
-    def run(self) -> BranchState:
-        """Make the request visible in one step, or say why not.
 
-        A lost race is retried from a fresh read, with every check run again. An
-        error of storage is read back: if the commit is there, it succeeded.
-        """
-        doubt: StorageError | None = None
-        aimed: int | None = None
-        view = self.known
-        for attempt in range(ATTEMPTS):
-            fresh = attempt > 0 or view is None
-            try:
-                if fresh or view is None:
-                    view = self.manifest.load(self.branch_id)
-                if self._is_published(view, aimed):
-                    return view
-            except StorageError as error:
-                if error.kind == "not_found" and not fresh:
-                    view = None  # what was known of the branch has been collected: read it
-                    continue
-                if aimed is None:
-                    raise
-                raise _in_doubt(self.request, error, "unknown") from error
-            try:
-                published = self._attempt(view)
-            except CompareAndSwapLost:
-                doubt, aimed = None, view.log.version + 1
-                if self.request.precondition is None:
-                    _pause(attempt)
-            except StorageError as error:
-                doubt, aimed = error, view.log.version + 1
-                if error.kind not in RETRIED:
-                    break
-                _pause(attempt)
-            except OmniGraphError:
-                if fresh:
-                    raise
-            else:
-                self._require_named(published)
-                self.manifest.remember(published)
-                return published
-        return self._settle(doubt, aimed)
+def is_published(view: BranchState, commit: PendingCommit, aimed: int | None = None) -> bool:
+    """Whether an attempt whose answer was lost did succeed, however much came after it.
 
-    def _require_named(self, published: BranchState) -> None:
-        """Refuse a commit that was made where a branch has been, and everything else is gone.
+    The log is looked at only when the commit may have been sealed away already: it
+    ``aimed`` at a version before the oldest in the head, or was minted before that one.
+    """
+    if commit.id in view.state.known_commits:
+        return True
+    oldest = view.state.commits[0]
+    passed = aimed is not None and aimed < oldest.stored.version
+    if not passed and commit.created_at >= oldest.created_at:
+        return False
+    return find_commit(view, commit.id) is not None
 
-        A branch is collected only after its name is gone.
-        """
-        if published.log.is_alone and not self.manifest.is_named(self.branch_id):
-            branch = published.state.branch
-            raise BranchNotFound(f"branch {branch} has been deleted", details={"branch": branch})
 
-    def _is_published(self, view: BranchState, aimed: int | None) -> bool:
-        """Whether an attempt whose answer was lost did succeed, however much came after it.
+def _read_back(
+    manifest: BranchStates, view: BranchState, request: PublishRequest, doubt: StorageError | None
+) -> BranchState:
+    """Read back what became of an attempt: a lost race may be one won, too.
 
-        The log is looked at only when the commit may have been sealed away already: it
-        aimed at a version before the oldest in the head, or was minted before that one.
-        """
-        known = view.state.known_commits
-        if self.request.commit.id in known:
-            return True
-        oldest = view.state.commits[0]
-        passed = aimed is not None and aimed < oldest.stored.version
-        if not passed and self.request.commit.created_at >= oldest.created_at:
-            return False
-        return find_commit(view, self.request.commit.id) is not None
+    A client that repeats a put whose answer was lost sees its own success as a conflict.
+    """
+    aimed = view.log.version + 1
+    try:
+        newest = manifest.load(view.branch_id)
+        if is_published(newest, request.commit, aimed):
+            return newest
+    except StorageError as error:
+        raise _in_doubt(request, doubt or error, "unknown") from error
+    if doubt is None:
+        require_live(newest.state)
+        raise CompareAndSwapLost
+    # A version that somebody else has taken cannot become this commit's any more.
+    taken = newest.log.version >= aimed
+    raise _in_doubt(request, doubt, "not_published" if taken else "unknown") from doubt
 
-    def _settle(self, doubt: StorageError | None, aimed: int | None) -> BranchState:
-        """Read back what became of the last attempt: a lost race may be one won, too.
 
-        A client that repeats a put whose answer was lost sees its own success as a conflict.
-        """
-        try:
-            view = self.manifest.load(self.branch_id)
-            if self._is_published(view, aimed):
-                return view
-        except StorageError as error:
-            raise _in_doubt(self.request, doubt or error, "unknown") from error
-        if doubt is None or aimed is None:
-            raise _too_busy(view, ATTEMPTS)
-        # A version that somebody else has taken cannot become this commit's any more.
-        taken = view.log.version >= aimed
-        raise _in_doubt(self.request, doubt, "not_published" if taken else "unknown") from doubt
+def _require_named(manifest: BranchStates, published: BranchState) -> None:
+    """Refuse a commit that was made where a branch has been, and everything else is gone.
 
-    def _attempt(self, view: BranchState) -> BranchState:
-        state = next_state(view.state, self.request, view.log.version + 1)
-        return _replace(view, state, {"omnigraph.commit": self.request.commit.id})
+    A branch is collected only after its name is gone.
+    """
+    if published.log.is_alone and not manifest.is_named(published.branch_id):
+        branch = published.state.branch
+        raise BranchNotFound(f"branch {branch} has been deleted", details={"branch": branch})
 
 
 def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> BranchState:
@@ -174,7 +150,7 @@ def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> BranchSt
         except CompareAndSwapLost:
             failure = None
         except StorageError as error:
-            if error.kind not in RETRIED or attempt >= ATTEMPTS:
+            if error.kind not in RETRIED or attempt >= FAILURES:
                 raise
             failure = error
         else:
@@ -182,7 +158,7 @@ def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> BranchSt
             return published
         _pause(min(attempt, 4))
         view = manifest.load(branch_id)
-    raise failure or _too_busy(view, MARK_ATTEMPTS)
+    raise failure or _too_busy(view.state.branch)
 
 
 def _replace(view: BranchState, state: ManifestState, properties: dict[str, str]) -> BranchState:
@@ -207,11 +183,10 @@ def _pause(attempt: int) -> None:
     time.sleep(random.uniform(0, 0.005 * 2**attempt))  # noqa: S311 - jitter, not a secret
 
 
-def _too_busy(view: BranchState, attempts: int) -> Conflict:
-    branch = view.state.branch
+def _too_busy(branch: str) -> Conflict:
     return Conflict(
-        f"branch {branch} is too busy: {attempts} attempts to publish lost the race; retry",
-        details={"branch": branch, "attempts": attempts},
+        f"branch {branch} is too busy: {MARK_ATTEMPTS} attempts to publish lost the race; retry",
+        details={"branch": branch, "attempts": MARK_ATTEMPTS},
     )
 
 

@@ -25,7 +25,7 @@ from omnigraph.manifest.apply import require_live
 from omnigraph.manifest.branch_state import BranchState, commits_of, find_commit, retained_line
 from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
 from omnigraph.manifest.publish_request import PublishRequest
-from omnigraph.manifest.publisher import Mark, Publisher, publish_mark
+from omnigraph.manifest.publisher import Mark, publish, publish_mark
 from omnigraph.manifest.refs import RefStore
 from omnigraph.manifest.rows import check_stamp, from_table, stamped, to_table
 from omnigraph.manifest.state import ManifestState, fold
@@ -270,9 +270,14 @@ class Manifest:
 
     # -- publishing --------------------------------------------------------------------
 
-    def publish(self, branch_id: str, request: PublishRequest) -> BranchState:
-        """Make a request visible in one step, or say why not."""
-        return Publisher(self, branch_id, request, self._views.get(branch_id)).run()
+    def publish(
+        self, branch_id: str, request: PublishRequest, on: BranchState | None = None
+    ) -> BranchState:
+        """Make a request visible in one step, or say why not.
+
+        ``on`` is the state that the caller takes for the newest; otherwise that is read.
+        """
+        return publish(self, self.view_by_id(branch_id) if on is None else on, request)
 
     def mark(self, branch_id: str, mark: Mark) -> BranchState:
         """Change what a branch is without a commit; returns the state that has the mark."""

@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
-
-from ulid import ULID
 
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
@@ -25,7 +23,7 @@ from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.write.change.type_batch import EntityType
 from omnigraph.write.load.columns.frames import find_frame_type
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.publish.driver import Writer
+from omnigraph.write.publish.driver import Target
 from omnigraph.write.rules.violations import Violations
 
 if TYPE_CHECKING:
@@ -86,7 +84,7 @@ def stream_load(
     rows: DataFrame,
     types: str | Mapping[str, RowsOf],
     options: LoadOptions,
-    writer: Writer,
+    target: Target,
     stream: StreamChoice,
     *,
     actor: str | None = None,
@@ -99,14 +97,14 @@ def stream_load(
     _require_stream(rows)
     if not stream.checkpoint.strip():
         raise BadRequest("a streaming load needs a checkpoint: the directory where Spark notes it")
-    catalog = catalog_for(writer)
+    catalog = catalog_for(target)
     if not types:
         raise BadRequest("which type are the rows of? say type=…, or a function for every type")
     for name in [types] if isinstance(types, str) else types:
         type_ = find_frame_type(name, catalog)
         if isinstance(types, str):
             _require_fitting(rows, type_, name)
-    loads = _BatchLoads(types, options, writer, actor)
+    loads = _BatchLoads(types, options, target, actor)
     query = rows.writeStream.foreachBatch(loads).outputMode(stream.output_mode)
     query = query.option("checkpointLocation", stream.checkpoint)
     if stream.query_name is not None:
@@ -144,12 +142,12 @@ class _BatchLoads:
         self,
         types: str | Mapping[str, RowsOf],
         options: LoadOptions,
-        writer: Writer,
+        target: Target,
         actor: str | None,
     ) -> None:
         self._types = types
         self._options = options
-        self._writer = writer
+        self._target = target
         self._actor = actor
         self._query_id: str | None = None
         self._begun = threading.Event()
@@ -165,17 +163,15 @@ class _BatchLoads:
         if self._query_id is None:
             raise AssertionError("a query has started that nobody has begun")
         batch = MicroBatch(self._query_id, batch_id)
-        # A new writer for each: an operation is told apart by its id.
-        writer = replace(self._writer, operation_id=str(ULID()))
         is_shared = not isinstance(self._types, str) and len(self._types) > 1
         if is_shared:
             rows.persist()
         try:
             with spark_session(existing=rows.sparkSession) as engine:
                 load_given(
-                    LoadInput(unwritten=self.frames(rows, catalog_for(writer))),
+                    LoadInput(unwritten=self.frames(rows, catalog_for(self._target))),
                     self._options,
-                    writer,
+                    self._target,
                     engine,
                     actor=self._actor,
                     notes={STREAM: batch.note},

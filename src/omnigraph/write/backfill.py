@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +26,7 @@ from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.lang.schema.catalog import Catalog, NodeType
 from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.rows.filters import RowFilter, row_filter
 from omnigraph.rows.spool import Spool
 from omnigraph.storage.tables.columns import plain_blobs
@@ -33,14 +34,14 @@ from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
 from omnigraph.storage.tables.write_rows import write_streams
-from omnigraph.write.change.staged_changes import StagedChanges, StagedFiles
+from omnigraph.write.change.protocol import Change, Effects, WriteTxn, Written
 from omnigraph.write.change.type_batch import type_key
-from omnigraph.write.mutation.operation import note_embedding, noted_commit
+from omnigraph.write.mutation.operation import note_embedding
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.driver import Writer, WriteTxn
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.read_set import RecordedRead, WholeTable, has_blobs
-from omnigraph.write.recovery.intent_scope import REQUEST_BYTES
+from omnigraph.write.publish.staging import commit_rows
+from omnigraph.write.recovery.intents import WriterKind
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,32 +80,48 @@ class RowsUnchanged:
         return same and fragment_delta(old.table, new.table).keeps(self.addresses)
 
 
+@dataclass(frozen=True, slots=True)
+class _Filled:
+    """The rows of a type that have new vectors, and where those lie that they replace."""
+
+    type_key: str
+    rows: Spool
+    replaced: pa.Table
+
+
 @dataclass(slots=True)
-class Backfill:
+class Backfill(Change[EmbedResult]):
     """One backfill; ``embedding`` is None for what the environment says.
 
     ``where`` chooses nodes as in a mutation. Without a ``property``, all that have `@embed`
     are meant.
     """
 
+    kind: ClassVar[WriterKind] = "Mutation"
+
     type_name: str
     property: str | None = None
     where: str | None = None
     only_missing: bool = True
+    actor: str | None = None
     embedding: EmbedderConfig | None = None
-    noted: dict[str, Any] = field(default_factory=lambda: {"operation": "embed"})
+    notes: dict[str, Any] = field(default_factory=lambda: {"operation": "embed"})
+    commit: PendingCommit = field(init=False)
     vectors: dict[str, int] = field(default_factory=dict)
     rows: int = 0
+    _filled: _Filled | None = None
 
-    def run(self, writer: Writer, actor: str | None) -> EmbedResult:
-        """Publish it as one commit."""
-        written = writer.run(self.prepare, noted_commit(actor, self.noted))
+    def __post_init__(self) -> None:
+        self.commit = PendingCommit.mint(self.actor)
+
+    def result(self, written: Written) -> EmbedResult:
+        """How many vectors are new."""
         return EmbedResult(
-            writer.branch, self.type_name, self.vectors, self.rows, actor, written.commit
+            written.branch, self.type_name, self.vectors, self.rows, self.actor, written.commit
         )
 
-    def prepare(self, txn: WriteTxn) -> StagedChanges:
-        """Make all vectors of the base that are wanted, then write the rows that have them."""
+    def prepare(self, txn: WriteTxn) -> bool:
+        """Make all vectors of the base that are wanted."""
         catalog = txn.base.catalog
         node = _find_node(self.type_name, catalog)
         names = _find_properties(node, self.property)
@@ -121,10 +138,25 @@ class Backfill:
             spool.add(filled.select(spool.schema.names).cast(spool.schema))
             gone.append(filled.select(["id", ROW_ADDRESS]))
         self.rows = spool.rows
-        note_embedding(self.noted, embedder)
+        note_embedding(self.notes, embedder)
         if not spool.rows:
-            return StagedChanges((), repeatable=True, writer_kind="Mutation")
-        return self._write(txn, key, spool, pa.concat_tables(gone))
+            return False
+        self._filled = _Filled(key, spool, pa.concat_tables(gone))
+        txn.reads.claim(RowsUnchanged(key, self._filled.replaced.column(ROW_ADDRESS).to_numpy()))
+        return True
+
+    def stage(self, txn: WriteTxn) -> Effects:
+        """Write the rows that have new vectors in place of those that had none."""
+        filled = self._filled
+        if filled is None:
+            raise AssertionError("vectors are made before they are written")
+        base, files, key = txn.base, txn.files, filled.type_key
+        found = base.table(key)
+        files.begin([key], base, filled.rows.size)
+        written = write_streams(found.table, filled.rows.tables(), ())
+        files.name({key: written.files}, base)
+        reach("rows_written", key)
+        return (commit_rows(found, written, files.stamp(), filled.replaced),)
 
     def _candidates(
         self, table: Table, node: NodeType, names: tuple[str, ...], wanted: RowFilter
@@ -178,16 +210,6 @@ class Backfill:
             self.vectors[name] += int(new.sum())
             changed = changed | new
         return filled.filter(pa.array(changed))
-
-    def _write(self, txn: WriteTxn, key: str, spool: Spool, gone: pa.Table) -> StagedChanges:
-        if spool.size > REQUEST_BYTES:
-            txn.announced.begin_bulk("Mutation", [key], txn.base)
-        written = write_streams(txn.base.table(key).table, spool.tables(), ())
-        txn.announced.name_files({key: written.files}, txn.base)
-        reach("rows_written", key)
-        txn.reads.claim(RowsUnchanged(key, gone.column(ROW_ADDRESS).to_numpy()))
-        tables = (StagedFiles(key, written, gone),)
-        return StagedChanges(tables, repeatable=True, writer_kind="Mutation")
 
 
 def _emptied(rows: pa.Table, name: str, marks: Marks) -> pa.Table:

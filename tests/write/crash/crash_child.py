@@ -13,7 +13,6 @@ from threading import Lock
 from typing import NamedTuple
 
 import omnigraph as og
-from omnigraph.history.merge import operation
 from omnigraph.storage.objects import faults
 from omnigraph.storage.tables.head_log import QUEUE
 from omnigraph.write.recovery import intent_scope
@@ -90,7 +89,6 @@ def perform(root: str, kind: str, at: Callable[[Passing], object]) -> None:
     writer = WRITERS[kind]
     if writer.announced:
         intent_scope.REQUEST_BYTES = -1
-        setattr(operation, "REQUEST_BYTES", -1)  # noqa: B010 - a merge has a name of its own for it
     graph = og.open(root, actor="crasher", read_only=writer.family == "sweep")
     rival = None
     if (step := writer.rival) is not None:

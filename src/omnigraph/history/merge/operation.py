@@ -9,13 +9,14 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, MergeConflicts
 from omnigraph.history.merge.conflicts import Conflicts
 from omnigraph.history.merge.merge_tables import MergeTables, sides_of
 from omnigraph.history.merge.plan import MergePlan
 from omnigraph.history.merge.resolution import Resolve, read_resolution
-from omnigraph.history.merge.results import MergeResult, Outcome
+from omnigraph.history.merge.results import MergeResult
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.manifest.ancestry import (
     SOURCE_BRANCH,
@@ -28,15 +29,14 @@ from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
-from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
-from omnigraph.write.change.staged_changes import StagedChanges
+from omnigraph.write.change.protocol import Change, Effects, WriteTxn, Written
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.driver import Writer, WriteTxn
-from omnigraph.write.publish.failpoints import reach
-from omnigraph.write.recovery.intent_scope import REQUEST_BYTES
+from omnigraph.write.publish.driver import Target, run
+from omnigraph.write.recovery.intents import WriterKind
 
 STAGING_DIR = "OMNIGRAPH_MERGE_STAGING_DIR"
 
@@ -93,49 +93,57 @@ class SourceRetained:
         return True
 
 
-class AlreadyMerged(Exception):
-    """The target has everything that the source has."""
-
-
 @dataclass(slots=True)
-class Merge:
-    """One merge of a source into the branch of a writer."""
+class Merge(Change[MergeResult]):
+    """One merge of a source, taken as it was when the merge began, into another branch."""
+
+    kind: ClassVar[WriterKind] = "BranchMerge"
 
     graph: GraphHandle
     source: BranchState
     resolve: Resolve = None
     dry_run: bool = False
+    actor: str | None = None
     limits: SortLimits = field(default_factory=_limits)
+    notes: dict[str, Any] = field(init=False)
+    commit: PendingCommit = field(init=False)
     plan: MergePlan | None = None
     base: Commit | None = None
+    target: str | None = None
+    """The commit that the merge was planned on."""
     news: tuple[Commit, ...] = ()
 
-    def prepare(self, txn: WriteTxn) -> StagedChanges:
-        """Plan the merge on the base of the transaction, and write its rows."""
+    def __post_init__(self) -> None:
+        state = self.source.state
+        self.commit = PendingCommit.mint(self.actor, merged_parent_id=state.head_commit_id)
+        self.notes = {"operation": "merge", SOURCE_BRANCH: state.branch}
+
+    def prepare(self, txn: WriteTxn) -> bool:
+        """Plan the merge on the base; nothing is to be done when that has all of the source."""
+        base, reads = txn.base, txn.reads
         # After the target was captured: what is retained then, no collection takes away that
         # this target does not know of.
         self.source = retained(self.graph.manifest, self.source)
-        apart = divergence(self.source, txn.base.view)
-        self.base, self.news = self._merge_base(apart, txn.base.view), apart.news
+        apart = divergence(self.source, base.view)
+        self.base, self.news = self._merge_base(apart, base.view), apart.news
+        self.target = base.head
         if self.base.id == self.source.state.head_commit_id:
-            raise AlreadyMerged
+            return False
         old = snapshot_of(self.graph.manifest.view_at(self.base).state)
         new = snapshot_of(self.source.state)
-        sides = sides_of(self.graph.location, old, new, txn.base)
-        conflicts = Conflicts(read_resolution(self.resolve, txn.base.catalog))
+        sides = sides_of(self.graph.location, old, new, base)
+        conflicts = Conflicts(read_resolution(self.resolve, base.catalog))
         self.plan = MergePlan(sides, conflicts, self.limits, self.dry_run)
         self.plan.build()
-        self._check(conflicts)
-        txn.reads.claim(MergeBaseUnchanged())
-        txn.reads.claim(SourceRetained(self.graph.manifest, self.source))
+        reads.claim(MergeBaseUnchanged())
+        reads.claim(SourceRetained(self.graph.manifest, self.source))
         for key in _concerned(sides):
-            txn.reads.claim(TableUnchanged(key))
-        if self.dry_run:
-            return StagedChanges((), repeatable=True, writer_kind="BranchMerge")
-        return self._write(self.plan, txn)
+            reads.claim(TableUnchanged(key))
+        return True
 
-    def _check(self, conflicts: Conflicts) -> None:
+    def check(self, txn: WriteTxn) -> None:  # noqa: ARG002 - as all changes
         """Conflicts that stand stop a merge; so does a resolution that nothing needed."""
+        conflicts = self._planned.conflicts
         if unused := conflicts.unused():
             key, id_ = unused[0]
             raise BadRequest(
@@ -144,22 +152,49 @@ class Merge:
         if conflicts.standing and not self.dry_run:
             raise MergeConflicts(conflicts.standing)
 
-    def _write(self, plan: MergePlan, txn: WriteTxn) -> StagedChanges:
-        if sum(table.size for table in plan.tables.values()) > REQUEST_BYTES:
-            txn.announced.begin_bulk("BranchMerge", plan.tables, txn.base)
-        done = []
-        for key, table in sorted(plan.tables.items()):
-            written = table.write()
-            if written is not None:
-                done.append(written)
-                txn.announced.name_files({key: written.written.files}, txn.base)
-            reach("rows_written", key)
-        return StagedChanges(
-            tuple(done),
-            repeatable=True,
-            writer_kind="BranchMerge",
-            ancestors=self.news,
+    def stage(self, txn: WriteTxn) -> Effects:
+        """Write the rows of every type that the merge changes."""
+        tables = sorted(self._planned.tables.items())
+        size = sum(table.size for _, table in tables)
+        txn.files.begin(self._planned.tables, txn.base, size)
+        found = [table.stage(txn) for _, table in tables]
+        return tuple(effect for effect in found if effect is not None)
+
+    def publish(self, base: Base, effects: Effects) -> PublishRequest:
+        """A commit with two parents, and what it brings along of the history of the source."""
+        return replace(Change.publish(self, base, effects), ancestors=self.news)
+
+    def result(self, written: Written) -> MergeResult:
+        """How the merge went; a dry run also counts rows."""
+        if self.base is None:
+            raise AssertionError("a merge was run and not planned")
+        source = self.source.state
+        result = MergeResult(
+            source.branch,
+            written.branch,
+            "already_up_to_date",
+            actor=self.actor,
+            is_dry_run=self.dry_run,
+            base_commit_id=self.base.id,
         )
+        if self.base.id == source.head_commit_id:
+            return result
+        parent = self.target if written.commit is None else written.commit.parent_id
+        conflicts = self._planned.conflicts
+        return replace(
+            result,
+            outcome="fast_forward" if parent == self.base.id else "merged",
+            commit=written.commit,
+            conflicts=tuple(conflicts.standing),
+            resolved=tuple(conflicts.settled),
+            counts=self._planned.counts() if self.dry_run else {},
+        )
+
+    @property
+    def _planned(self) -> MergePlan:
+        if self.plan is None:
+            raise AssertionError("a merge is planned before it is published")
+        return self.plan
 
     def _merge_base(self, apart: Divergence, target: BranchState) -> Commit:
         if apart.base is None:
@@ -184,37 +219,10 @@ def merge_branch(
     source, into = normalise_branch(source), normalise_branch(into)
     if source == into:
         raise BadRequest(f"branch {source} cannot be merged into itself")
-    manifest = graph.manifest
-    theirs, ours = manifest.view(source), manifest.view(into)
+    theirs, ours = graph.manifest.view(source), graph.manifest.view(into)
     read_resolution(resolve, catalog_of(ours.state.schema))
-    merge = Merge(graph, theirs, resolve, dry_run)
-    head = theirs.state.head_commit_id
-    result = MergeResult(source, into, "already_up_to_date", actor=actor, is_dry_run=dry_run)
-    commit = PendingCommit.mint(
-        actor, merged_parent_id=head, metadata={"operation": "merge", SOURCE_BRANCH: source}
-    )
-    writer = Writer(graph.location, manifest, into)
-    try:
-        written = writer.run(merge.prepare, commit, even_if_empty=True, dry_run=dry_run)
-    except AlreadyMerged:
-        return replace(result, base_commit_id=head)
-    if merge.plan is None or merge.base is None:
-        raise AssertionError("a merge was run and not planned")
-    conflicts = merge.plan.conflicts
-    parent = ours.state.head_commit_id if written.commit is None else written.commit.parent_id
-    return replace(
-        result,
-        outcome=_outcome(merge.base, parent),
-        commit=written.commit,
-        base_commit_id=merge.base.id,
-        conflicts=tuple(conflicts.standing),
-        resolved=tuple(conflicts.settled),
-        counts=merge.plan.counts() if dry_run else {},
-    )
-
-
-def _outcome(base: Commit, parent: str | None) -> Outcome:
-    return "fast_forward" if parent == base.id else "merged"
+    merge = Merge(graph, theirs, resolve, dry_run, actor)
+    return run(merge, Target(graph.location, graph.manifest, into), dry_run=dry_run)
 
 
 def _concerned(sides: Mapping[str, MergeTables]) -> list[str]:

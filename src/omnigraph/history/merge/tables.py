@@ -30,8 +30,11 @@ from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.tables.version_diff import count_only_in
 from omnigraph.storage.tables.write_rows import WrittenRows, write_streams
 from omnigraph.write.change.change_set import without
-from omnigraph.write.change.staged_changes import StagedFiles
+from omnigraph.write.change.protocol import WriteTxn
+from omnigraph.write.change.table_effect import TableEffect
+from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.read_set import has_blobs
+from omnigraph.write.publish.staging import commit_rows
 
 
 @dataclass(slots=True)
@@ -111,9 +114,9 @@ class MergedTable:
 
     # -- writing ---------------------------------------------------------------------
 
-    def write(self) -> StagedFiles | None:
-        """Write the rows to files that nobody refers to yet; None when nothing happens."""
-        written = WrittenRows()
+    def stage(self, txn: WriteTxn) -> TableEffect | None:
+        """Write the rows and commit them, visible to nobody; None when nothing happens."""
+        key, written = self.sides.type_key, WrittenRows()
         if self.updated.rows or self.inserted.rows:
             written = write_streams(self.start, self.updated.tables(), self.inserted.tables())
         gone = pa.concat_tables(self.gone) if self.gone else None
@@ -121,8 +124,10 @@ class MergedTable:
             gone = None
         if not self.takes_over and not written.fragments and gone is None:
             return None
+        txn.files.name({key: written.files}, txn.base)
+        reach("rows_written", key)
         adopted = self.sides.source.pin if self.takes_over else None
-        return StagedFiles(self.sides.type_key, written, gone, adopted=adopted)
+        return commit_rows(txn.base.table(key), written, txn.files.stamp(), gone, adopted=adopted)
 
 
 def adopt_source(sides: MergeTables, limits: SortLimits) -> MergedTable:

@@ -21,7 +21,7 @@ from omnigraph.pipeline.load.given import LoadInput
 from omnigraph.pipeline.load.stage.frames import Frame
 from omnigraph.pipeline.spark.session import SparkEngine, spark_session
 from omnigraph.write.change.results import LoadResult
-from omnigraph.write.publish.driver import Writer
+from omnigraph.write.publish.driver import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,40 +38,40 @@ class Pipeline:
 
     def run(
         self,
-        graph: Writer,
+        graph: Target,
         spark: SparkTarget,
         *,
         actor: str | None = None,
         dry_run: bool = False,
     ) -> LoadResult:
-        """Load all that the document maps, as one commit; ``graph`` is a writer to any branch."""
-        writer = self._writer(graph)
+        """Load all that the document maps, as one commit; ``graph`` is any of its branches."""
+        target = self._target(graph)
         options = replace(self.document.options, dry_run=dry_run)
-        with self._planned(writer, spark, columns_only=False) as (frames, engine):
+        with self._planned(target, spark, columns_only=False) as (frames, engine):
             return load_given(
                 LoadInput(unwritten=tuple(frames)),
                 options,
-                writer,
+                target,
                 engine,
                 actor=actor,
                 progress=spark.progress,
                 notes={"pipeline": Path(self.document.file).name},
             )
 
-    def validate(self, graph: Writer, spark: SparkTarget) -> None:
+    def validate(self, graph: Target, spark: SparkTarget) -> None:
         """Tell everything that is wrong without reading more than columns."""
-        with self._planned(self._writer(graph), spark, columns_only=True):
+        with self._planned(self._target(graph), spark, columns_only=True):
             return
 
-    def _writer(self, graph: Writer) -> Writer:
+    def _target(self, graph: Target) -> Target:
         document = self.document
         return replace(graph, branch=document.branch, fork_from=document.from_branch)
 
     @contextmanager
     def _planned(
-        self, writer: Writer, spark: SparkTarget, *, columns_only: bool
+        self, target: Target, spark: SparkTarget, *, columns_only: bool
     ) -> Iterator[tuple[list[Frame], SparkEngine]]:
-        typed = typed_rows(self.document, catalog_for(writer), self.problems)
+        typed = typed_rows(self.document, catalog_for(target), self.problems)
         # Spark takes seconds to start: what can be told without it is told at once.
         self.problems.raise_if_any()
         with (

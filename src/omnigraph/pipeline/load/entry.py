@@ -22,7 +22,7 @@ from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.pipeline.spark.tasks import TaskRunner
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.publish.driver import Writer
+from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.publish.run_ids import Once
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ class SparkTarget:
 def load_on_spark(
     data: object,
     options: LoadOptions,
-    writer: Writer,
+    target: Target,
     actor: str | None,
     spark: SparkTarget,
     *,
@@ -66,16 +66,16 @@ def load_on_spark(
     ``notes`` are written down in the commit. ``once`` tells the load apart from all others: what
     the branch has is not done again.
     """
-    found = given(data, catalog_for(writer))
+    found = given(data, catalog_for(target))
     session = spark.session or found.session
     if session is None and spark.settings.remote is None:
         # Told before anything starts: to reach a cluster takes time.
-        require_shared_storage(spark.settings.master, str(writer.root))
+        require_shared_storage(spark.settings.master, str(target.root))
     with spark_session(spark.settings, existing=session) as engine:
         return load_given(
             found,
             options,
-            writer,
+            target,
             engine,
             actor=actor,
             progress=spark.progress,
@@ -87,7 +87,7 @@ def load_on_spark(
 def load_given(
     found: LoadInput,
     options: LoadOptions,
-    writer: Writer,
+    target: Target,
     engine: SparkEngine,
     *,
     actor: str | None = None,
@@ -96,22 +96,25 @@ def load_given(
     once: Once | None = None,
 ) -> LoadResult:
     """The same for input that has been told apart, on an engine that runs."""
-    with stages(engine, show=progress) as shown:
-        load = SparkLoad(
+    require_shared_storage(engine, str(target.root))
+    with (
+        stages(engine, show=progress) as shown,
+        SparkLoad(
             found,
             options,
             TaskRunner(engine, shown),
-            writer.operation_id,
             EmbedderConfig.of_environment(),
+            actor,
             once=() if once is None else (once,),
-        )
-        load.noted.update(notes or {})
-        return load.run(writer, actor)
+            notes={"operation": "load", **(notes or {})},
+        ) as load,
+    ):
+        return run(load, target, dry_run=options.dry_run)
 
 
-def catalog_for(writer: Writer) -> Catalog:
+def catalog_for(target: Target) -> Catalog:
     """The schema of the branch, or of the one it will be forked from."""
-    branch = writer.branch
-    if writer.fork_from is not None and is_missing(writer.manifest, branch):
-        branch = writer.fork_from
-    return catalog_of(writer.manifest.view(branch).state.schema)
+    branch = target.branch
+    if target.fork_from is not None and is_missing(target.manifest, branch):
+        branch = target.fork_from
+    return catalog_of(target.manifest.view(branch).state.schema)

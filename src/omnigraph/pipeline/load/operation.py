@@ -9,17 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import partial
 from time import monotonic
-from typing import Any
+from typing import Any, ClassVar, Self
 
 import pyarrow as pa
 
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.errors import OmniGraphError
 from omnigraph.manifest.branch_state import find_commit
-from omnigraph.manifest.branches import is_missing
-from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.pipeline.load.check.check_staged import Checked, check_staged
 from omnigraph.pipeline.load.check.dependencies import claims_of
 from omnigraph.pipeline.load.check.rewrite import resolved, rewrite, rewrites
@@ -28,103 +25,67 @@ from omnigraph.pipeline.load.given import LoadInput
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.stage_input import Staged, stage_input, write_down
 from omnigraph.pipeline.load.stage.staged_types import delete_files, forget, joined
-from omnigraph.pipeline.spark.engine import require_shared_storage
 from omnigraph.pipeline.spark.tasks import TaskRunner
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.storage.tables.write_rows import WrittenRows
+from omnigraph.write.change.protocol import Change, Effects, WriteTxn, Written
 from omnigraph.write.change.results import BulkWork, LoadResult
-from omnigraph.write.change.staged_changes import StagedChanges, StagedFiles
-from omnigraph.write.load.changes import LoadMode
+from omnigraph.write.change.table_effect import TableEffect
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.load.outcome import Accepted, load_result, repeated_result
-from omnigraph.write.mutation.operation import noted_commit
+from omnigraph.write.load.outcome import Accepted, load_result
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.driver import WriteOutcome, Writer, WriteTxn
-from omnigraph.write.publish.run_ids import Once, RunAlreadyLoaded, require_first_run
+from omnigraph.write.publish.run_ids import Once, require_first_run
+from omnigraph.write.publish.staging import commit_rows
+from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.violations import SHOWN
 
 Rewritten = Mapping[str, Mapping[int, WrittenRows]]
 """Fragments that were written again, by type key and by the number of the first writing."""
 
 
-@dataclass(frozen=True, slots=True)
-class Attempt:
-    """One preparation: what was checked, written again, and is to be published."""
-
-    checked: Checked
-    rewritten: Rewritten
-    tables: tuple[StagedFiles, ...]
-
-
 @dataclass(slots=True)
-class SparkLoad:
-    """One load; ``once`` tells it apart from all others."""
+class SparkLoad(Change[LoadResult]):
+    """One load; what is staged stays good for as long as the schema does.
+
+    ``once`` tells it apart from all others. As a context it leaves nothing behind but what is
+    published.
+    """
+
+    kind: ClassVar[WriterKind] = "Load"
 
     given: LoadInput
     options: LoadOptions
     runner: TaskRunner
-    operation_id: str
     embedding: EmbedderConfig
+    actor: str | None = None
     once: tuple[Once, ...] = ()
-    noted: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
+    notes: dict[str, Any] = field(default_factory=dict)
+    commit: PendingCommit = field(init=False)
+    _begun: float = field(default_factory=monotonic)
+    _base: Base | None = None
+    _area: StagingArea | None = None
     _staged: Staged | None = None
-    _attempts: list[Attempt] = field(default_factory=list)
+    _checked: list[Checked] = field(default_factory=list)
+    _rewritten: list[Rewritten] = field(default_factory=list)
 
-    def run(self, writer: Writer, actor: str | None) -> LoadResult:
-        """Publish it as one commit; an empty load is one, too."""
-        require_shared_storage(self.runner.engine, str(writer.root))
-        options = self.options
-        self.noted |= options.notes
-        area = StagingArea(writer.root, self.operation_id)
-        begun = monotonic()
-        try:
-            written = writer.run(
-                partial(self.prepare, area=area),
-                noted_commit(actor, self.noted),
-                even_if_empty=True,
-                dry_run=options.dry_run,
-            )
-        except RunAlreadyLoaded as done:
-            return repeated_result(writer, actor, options, done.commit, engine="spark")
-        finally:
-            area.remove()
-            if self._staged is not None:
-                forget(self._staged.types.values())
-        seconds = self.runner.seconds
-        seconds["publish"] = monotonic() - begun - sum(seconds.values())
-        if options.dry_run or any(one.rewritten for one in self._attempts):
-            self._discard(writer)
-        return self._result(writer, actor, written)
+    def __post_init__(self) -> None:
+        self.commit = PendingCommit.mint(self.actor)
+        self.notes |= self.options.notes
 
-    def prepare(self, txn: WriteTxn, area: StagingArea) -> StagedChanges:
-        """Stage once for a schema; check, and tell the door what to publish."""
-        try:
-            require_first_run(txn.base, txn.reads, (*self.options.once, *self.once))
-            txn.announced.begin_bulk("Load", txn.base.snapshot.tables, txn.base)
-            staged = self._stage(txn.base, area)
-            txn.announced.name_files(
-                {key: found.files for key, found in staged.types.items()}, txn.base
-            )
-            checked = check_staged(staged, txn.base, self.options, self.runner)
-            attempt = self._resolve(staged, checked)
-            txn.announced.name_files(
-                {key: joined(some.values()).files for key, some in attempt.rewritten.items()},
-                txn.base,
-            )
-        except (OmniGraphError, RunAlreadyLoaded):
-            # Told before anything could be published: nobody needs the files any more.
-            self._discard_files(txn)
-            txn.announced.settle()
-            raise
-        for claim in claims_of(
-            staged.types,
-            checked.found.directories,
-            mode=self.options.mode,
-            touched=staged.touched,
-            base=txn.base,
-        ):
-            txn.reads.claim(claim)
-        return StagedChanges(attempt.tables, repeatable=self.options.mode != "overwrite")
+    @property
+    def repeatable(self) -> bool:
+        """What replaces whole tables was decided on what they hold."""
+        return self.options.mode != "overwrite"
+
+    def prepare(self, txn: WriteTxn) -> bool:
+        """Stage all rows once for a schema, so that they can be checked; an empty load is one."""
+        base, files = txn.base, txn.files
+        self._base, self._area = base, StagingArea(base.root, files.operation_id)
+        require_first_run(txn, (*self.options.once, *self.once))
+        files.begin(base.snapshot.tables, base)
+        staged = self._stage(base, self._area)
+        files.name({key: found.files for key, found in staged.types.items()}, base)
+        return True
 
     def _stage(self, base: Base, area: StagingArea) -> Staged:
         before = self._staged
@@ -136,28 +97,61 @@ class SparkLoad:
             files, base, area, self.embedding, self.runner, shown=shown
         )
         if staged.embedding is not None:
-            self.noted["embedding"] = staged.embedding
+            self.notes["embedding"] = staged.embedding
         return staged
 
-    def _resolve(self, staged: Staged, checked: Checked) -> Attempt:
+    def check(self, txn: WriteTxn) -> None:
+        """Leave out what is wrong, or refuse it; and note what that depends on."""
+        staged = self._done
+        checked = check_staged(staged, txn.base, self.options, self.runner)
+        self._checked.append(checked)
+        for claim in claims_of(
+            staged.types,
+            checked.found.directories,
+            mode=self.options.mode,
+            touched=staged.touched,
+            base=txn.base,
+        ):
+            txn.reads.claim(claim)
+
+    def stage(self, txn: WriteTxn) -> Effects:
+        """Write the fragments again that hold rows that were left out, and commit all."""
+        staged, checked = self._done, self._checked[-1]
         rewritten = rewrite_left_out(staged, checked.left_out, self.runner)
-        tables = tables_to_publish(staged, checked, rewritten, self.options.mode)
-        self._attempts.append(Attempt(checked, rewritten, tables))
-        return self._attempts[-1]
+        self._rewritten.append(rewritten)
+        txn.files.name(
+            {key: joined(some.values()).files for key, some in rewritten.items()}, txn.base
+        )
+        return tuple(self._effects(txn, checked, rewritten))
+
+    def _effects(self, txn: WriteTxn, checked: Checked, rewritten: Rewritten) -> list[TableEffect]:
+        """What happens to each type that the input says something about."""
+        staged, replaces = self._done, self.options.mode == "overwrite"
+        effects: list[TableEffect] = []
+        for key in sorted(staged.touched):
+            one = staged.types.get(key)
+            written = joined(resolved(one, rewritten.get(key, {})) if one is not None else ())
+            # A type whose every row was left out is left alone.
+            if written.count or (replaces and not (one is not None and one.count)):
+                gone = _gone(staged.job.area, checked.found.matches.get(key, []))
+                table, stamp = txn.base.table(key), txn.files.stamp()
+                effects.append(commit_rows(table, written, stamp, gone, replaces_all=replaces))
+        return effects
+
+    @property
+    def _done(self) -> Staged:
+        if self._staged is None:
+            raise AssertionError("a load is staged before it is checked")
+        return self._staged
 
     # -- the end ---------------------------------------------------------------------
 
-    def _discard(self, writer: Writer) -> None:
-        """Delete what was written in vain: all of a dry run, else what is not published."""
-        branch = MAIN if is_missing(writer.manifest, writer.branch) else writer.branch
-        tables = () if self.options.dry_run else self._attempts[-1].tables
-        kept = {(table.type_key, file) for table in tables for file in table.written.files}
-        self._delete(Base.of(writer.root, writer.manifest.view(branch)), kept)
-
-    def _discard_files(self, txn: WriteTxn) -> None:
+    def discard(self, txn: WriteTxn) -> None:
+        """Delete all that was staged; nobody needs the intent then."""
         # Whatever a store has answered before: what the branch shows is not to be touched.
-        if find_commit(txn.base.view, txn.announced.commit.id) is None:
+        if find_commit(txn.base.view, self.commit.id) is None:
             self._delete(txn.base)
+        txn.files.settle()
 
     def _delete(self, base: Base, kept: Collection[tuple[str, str]] = frozenset()) -> None:
         """Delete what was staged, but for the files that are published."""
@@ -165,30 +159,60 @@ class SparkLoad:
         names = [(key, name) for key, one in types.items() for name in one.files]
         names += [
             (key, name)
-            for attempt in self._attempts
-            for key, some in attempt.rewritten.items()
+            for rewritten in self._rewritten
+            for key, some in rewritten.items()
             for name in joined(some.values()).files
         ]
         delete_files(base, (name for name in names if name not in kept))
 
-    def _result(self, writer: Writer, actor: str | None, written: WriteOutcome) -> LoadResult:
-        staged, last = self._staged, self._attempts[-1]
-        if staged is None:
-            raise AssertionError("a load is prepared before it is published")
-        listed = [one.checked.rejects_file for one in self._attempts]
-        accepted = Accepted(
-            accepted_rows(staged, last.checked.left_out),
-            last.checked.codes,
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._area is not None:
+            self._area.remove()
+        if self._staged is not None:
+            forget(self._staged.types.values())
+
+    def result(self, written: Written) -> LoadResult:
+        """How many rows of each type were loaded, what was left out, and what it took."""
+        if written.repeats:
+            return load_result(self.options, written, self.actor, Accepted(), engine="spark")
+        seconds = self.runner.seconds
+        seconds["publish"] = monotonic() - self._begun - sum(seconds.values())
+        if self._base is not None and (any(self._rewritten) or self.options.dry_run):
+            effects = written.effects
+            self._delete(
+                self._base, {(one.type_key, name) for one in effects for name in one.written.files}
+            )
+        return load_result(
+            self.options,
+            written,
+            self.actor,
+            self._accepted(),
+            engine="spark",
+            work=self._work(written.effects),
+        )
+
+    def _accepted(self) -> Accepted:
+        last = self._checked[-1]
+        listed = [one.rejects_file for one in self._checked]
+        return Accepted(
+            accepted_rows(self._done, last.left_out),
+            last.codes,
             next((file for file in reversed(listed) if file is not None), None),
         )
+
+    def _work(self, effects: Effects) -> BulkWork:
+        rows = [some for one in self._done.types.values() for some in one.rows]
+        parts = [effect.written for effect in effects] or [one.written for one in rows]
         log_file = self.runner.engine.log_file
-        work = BulkWork(
-            sum(len(table.written.fragments) for table in last.tables),
-            sum(rows.size for one in staged.types.values() for rows in one.rows),
+        return BulkWork(
+            sum(len(part.fragments) for part in parts),
+            sum(one.size for one in rows),
             dict(self.runner.seconds),
             None if log_file is None else str(log_file),
         )
-        return load_result(writer, actor, self.options, written, accepted, work=work)
 
 
 def rewrite_left_out(staged: Staged, left_out: RejectedRows, runner: TaskRunner) -> Rewritten:
@@ -203,22 +227,6 @@ def rewrite_left_out(staged: Staged, left_out: RejectedRows, runner: TaskRunner)
     for (key, job), written in zip(jobs, made, strict=True):
         rewritten.setdefault(key, {})[job.part.number] = written
     return rewritten
-
-
-def tables_to_publish(
-    staged: Staged, checked: Checked, rewritten: Rewritten, mode: LoadMode
-) -> tuple[StagedFiles, ...]:
-    """What happens to each type that the input says something about."""
-    replaces = mode == "overwrite"
-    tables = []
-    for key in sorted(staged.touched):
-        one = staged.types.get(key)
-        written = joined(resolved(one, rewritten.get(key, {})) if one is not None else ())
-        # A type whose every row was left out is left alone.
-        if written.count or (replaces and not (one is not None and one.count)):
-            gone = _gone(staged.job.area, checked.found.matches.get(key, []))
-            tables.append(StagedFiles(key, written, gone, replaces_all=replaces))
-    return tuple(tables)
 
 
 def accepted_rows(staged: Staged, left_out: RejectedRows) -> dict[str, int]:

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
 from omnigraph.write.change.type_batch import EntityType, TypeBatch, type_key
-from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.violations import NoSource, SourceMap
 
 Rows = npt.NDArray[np.int64]
@@ -82,7 +81,6 @@ class ChangeSet:
 
     types: Mapping[str, TypeChange]
     repeatable: bool
-    writer_kind: WriterKind
 
     @property
     def is_empty(self) -> bool:

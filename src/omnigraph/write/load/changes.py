@@ -32,7 +32,7 @@ def load_changes(
 ) -> ChangeSet:
     """What a load of these batches does."""
     types = {type_key(batch.type): _change(batch, mode, base, reads) for batch in batches}
-    return ChangeSet(types, repeatable=mode != "overwrite", writer_kind="Load")
+    return ChangeSet(types, repeatable=mode != "overwrite")
 
 
 def _change(batch: TypeBatch, mode: LoadMode, base: Base, reads: ReadSet) -> TypeChange:

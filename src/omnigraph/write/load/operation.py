@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.fill import fill_vectors, lacks_vectors
@@ -17,49 +17,64 @@ from omnigraph.embed.protocol import Embedder
 from omnigraph.embed.providers import embedder_of
 from omnigraph.errors import ReadSetChanged
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.write.change.change_set import ChangeSet
+from omnigraph.write.change.protocol import WriteTxn, Written
 from omnigraph.write.change.results import LoadResult
+from omnigraph.write.change.rows import RowsChange
 from omnigraph.write.change.type_batch import TypeBatch, type_key
 from omnigraph.write.load.changes import load_changes
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.load.outcome import Accepted, load_result, repeated_result
+from omnigraph.write.load.outcome import Accepted, load_result
 from omnigraph.write.load.read_input import Sources, read_sources
 from omnigraph.write.load.rejects import Reject, count_codes, too_many, write_rejects
 from omnigraph.write.load.sifting import sift_values
 from omnigraph.write.load.skip_rounds import settle
-from omnigraph.write.mutation.operation import note_embedding, noted_commit
-from omnigraph.write.publish.driver import Writer, WriteTxn
-from omnigraph.write.publish.run_ids import RunAlreadyLoaded, require_first_run
+from omnigraph.write.mutation.operation import note_embedding
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.read_set import ReadSet
+from omnigraph.write.publish.run_ids import require_first_run
+from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.check import check_changes
 from omnigraph.write.rules.evaluation import Evaluation
 
 
 @dataclass(slots=True)
-class Load:
+class Load(RowsChange[LoadResult]):
     """One load; ``embedding`` is None for what the environment says."""
+
+    kind: ClassVar[WriterKind] = "Load"
 
     data: object
     options: LoadOptions
+    actor: str | None = None
     embedding: EmbedderConfig | None = None
-    noted: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
+    notes: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
+    commit: PendingCommit = field(init=False)
+    changes: ChangeSet | None = None
     rejects: list[Reject] = field(default_factory=list)
-    batches: Sequence[TypeBatch] | None = None
+    batches: Sequence[TypeBatch] = ()
     _sources: Sources | None = None
     _decoded: list[TypeBatch] | None = None
     _decoded_for: Catalog | None = None
     _early: list[Reject] = field(default_factory=list)
-    _name: str = ""
     _listed: Path | None = None
 
-    def prepare(self, txn: WriteTxn) -> ChangeSet:
-        """Decode and embed once for a schema, and fold by mode."""
-        require_first_run(txn.base, txn.reads, self.options.once)
-        decoded = self._decode(txn)
+    def __post_init__(self) -> None:
+        self.commit = PendingCommit.mint(self.actor)
+        self.notes |= self.options.notes
+
+    def prepare(self, txn: WriteTxn) -> bool:
+        """Decode and embed once for a schema, and fold by mode; an empty load is one, too."""
+        base, reads = txn.base, txn.reads
+        require_first_run(txn, self.options.once)
+        decoded = self._decode(base, reads)
         if self.options.on_error == "fail":
             self.batches = decoded
-            return load_changes(decoded, self.options.mode, txn.base, txn.reads)
-        settled = settle(decoded, self.options.mode, txn.base, txn.reads)
-        self.batches = settled.batches
+            self.changes = load_changes(decoded, self.options.mode, base, reads)
+            return True
+        settled = settle(decoded, self.options.mode, base, reads)
+        self.batches, self.changes = settled.batches, settled.changes
         sources = self._sources
         if sources is None:
             raise AssertionError("rows are decoded before they are settled")
@@ -68,10 +83,10 @@ class Load:
         )
         self._list_rejects()
         self._check_bound()
-        return settled.changes
+        return True
 
-    def _decode(self, txn: WriteTxn) -> list[TypeBatch]:
-        catalog = txn.base.catalog
+    def _decode(self, base: Base, reads: ReadSet) -> list[TypeBatch]:
+        catalog = base.catalog
         if self._decoded is not None and self._decoded_for is catalog:
             return self._decoded
         if self._decoded is not None and isinstance(self.data, Iterator):
@@ -89,18 +104,18 @@ class Load:
             sifted = sift_values(sifted, embedder)
             self._early = list(self._sources.rejects(sifted.violations))
         batches = [one.batch for one in sifted.batches]
-        self._decoded = self._embedded(batches, embedder, txn) if fails else batches
+        self._decoded = self._embedded(batches, embedder, base, reads) if fails else batches
         self._decoded_for = catalog
-        note_embedding(self.noted, embedder)
+        note_embedding(self.notes, embedder)
         return self._decoded
 
     def _embedded(
-        self, batches: Sequence[TypeBatch], embedder: Embedder, txn: WriteTxn
+        self, batches: Sequence[TypeBatch], embedder: Embedder, base: Base, reads: ReadSet
     ) -> list[TypeBatch]:
         if any(lacks_vectors(batch.rows, batch.type) for batch in batches):
             # Vectors may cost money: rows that will be refused get none.
-            changes = load_changes(batches, self.options.mode, txn.base, txn.reads)
-            check_changes(Evaluation(changes, txn.base, txn.reads), before_embedding=True)
+            changes = load_changes(batches, self.options.mode, base, reads)
+            check_changes(Evaluation(changes, base, reads), before_embedding=True)
         return [
             replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder)) for batch in batches
         ]
@@ -110,28 +125,18 @@ class Load:
         if limit is not None and len(self.rejects) > limit:
             raise too_many(limit, count_codes(self.rejects), self.rejects)
 
-    def run(self, writer: Writer, actor: str | None) -> LoadResult:
-        """Publish it as one commit; an empty load is one, too."""
-        options = self.options
-        self.noted |= options.notes
-        commit = noted_commit(actor, self.noted)
-        self._name = commit.id
-        try:
-            written = writer.run(self.prepare, commit, even_if_empty=True, dry_run=options.dry_run)
-        except RunAlreadyLoaded as done:
-            return repeated_result(writer, actor, options, done.commit)
-        return load_result(writer, actor, options, written, self._accepted())
-
     def _list_rejects(self) -> None:
         """Before anything is published: a load whose rejects cannot be listed must not happen."""
         directory = self.options.rejects
         if directory is None or not (self.rejects or self._listed):
             return
-        self._listed = write_rejects(directory, self._name, self.rejects)
+        self._listed = write_rejects(directory, self.commit.id, self.rejects)
 
-    def _accepted(self) -> Accepted:
-        if self.batches is None:
-            raise AssertionError("a load is prepared before it is published")
-        rows = {type_key(batch.type): batch.rows.num_rows for batch in self.batches}
-        listed = None if self._listed is None else str(self._listed)
-        return Accepted(rows, count_codes(self.rejects), listed)
+    def result(self, written: Written) -> LoadResult:
+        """How many rows of each type were loaded, and what was left out."""
+        accepted = Accepted(
+            {type_key(batch.type): batch.rows.num_rows for batch in self.batches},
+            count_codes(self.rejects),
+            None if self._listed is None else str(self._listed),
+        )
+        return load_result(self.options, written, self.actor, accepted)

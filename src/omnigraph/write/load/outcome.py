@@ -6,20 +6,19 @@ Owns assembling it. Never loads anything.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from omnigraph.manifest.entries import Commit
+from omnigraph.write.change.protocol import Written
 from omnigraph.write.change.results import BulkWork, LoadResult
 from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.publish.driver import WriteOutcome, Writer
 
 
 @dataclass(frozen=True, slots=True)
 class Accepted:
     """What a load has taken and left: rows by type key, rejects by code, and their list."""
 
-    rows: Mapping[str, int]
-    rejects: Mapping[str, int]
+    rows: Mapping[str, int] = field(default_factory=dict)
+    rejects: Mapping[str, int] = field(default_factory=dict)
     rejects_file: str | None = None
 
     def of(self, kind: str) -> dict[str, int]:
@@ -29,36 +28,38 @@ class Accepted:
 
 
 def load_result(
-    writer: Writer,
-    actor: str | None,
     options: LoadOptions,
-    written: WriteOutcome,
+    written: Written,
+    actor: str | None,
     accepted: Accepted,
     *,
+    engine: str = "inline",
     work: BulkWork | None = None,
 ) -> LoadResult:
-    """What a load did; one with ``work`` ran on Spark."""
+    """What a load did; of one that the branch has, that and nothing else."""
+    if written.repeats:
+        return LoadResult(
+            written.branch,
+            options.mode,
+            {},
+            {},
+            written.commit,
+            actor,
+            engine=engine,
+            repeats_run=True,
+        )
     return LoadResult(
-        writer.branch,
+        written.branch,
         options.mode,
         accepted.of("node"),
         accepted.of("edge"),
         written.commit,
         actor,
-        writer.fork_from,
+        written.fork_from,
         written.branch_created,
         rejects=accepted.rejects,
         rejects_file=accepted.rejects_file,
-        engine="inline" if work is None else "spark",
+        engine=engine,
         is_dry_run=options.dry_run,
         work=work,
-    )
-
-
-def repeated_result(
-    writer: Writer, actor: str | None, options: LoadOptions, done: Commit, *, engine: str = "inline"
-) -> LoadResult:
-    """What is told of a load whose commit the branch has."""
-    return LoadResult(
-        writer.branch, options.mode, {}, {}, done, actor, engine=engine, repeats_run=True
     )

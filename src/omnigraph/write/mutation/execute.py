@@ -61,7 +61,7 @@ def run_mutation(
         for statement in mutation.statements
     )
     types = {key: pending.change(embedder) for key, pending in sorted(run.pending.items())}
-    changes = ChangeSet(types, repeatable, "Mutation")
+    changes = ChangeSet(types, repeatable)
     return MutationChanges(changes, run.affected_nodes, run.affected_edges)
 
 

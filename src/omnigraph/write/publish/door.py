@@ -1,8 +1,8 @@
 """The door: the one place where a write becomes visible.
 
-Owns the publish of every plan and what follows a lost race: a plan whose read set
-still stands is moved to the new head, any other is given back. Must never publish
-anything but a plan, never a plan whose read set is broken, and never files that were
+Owns the publish of every staged change and what follows a lost race: a change whose read set
+still stands is moved to the new head, any other is given back. Must never publish what was
+built on another head, never a change whose read set is broken, and never files that were
 staged before a collection began that nobody told to leave them.
 """
 
@@ -11,30 +11,32 @@ from __future__ import annotations
 import random
 import time
 from collections import defaultdict
-from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from threading import Lock
-from typing import Protocol
+from typing import TypeVar
 
 from omnigraph.errors import (
     Conflict,
     PreconditionFailed,
     ReadSetChanged,
     StorageError,
-    VersionMismatch,
 )
 from omnigraph.manifest.apply import require_live
 from omnigraph.manifest.branch_state import BranchState
+from omnigraph.manifest.publish_request import ExactHead
+from omnigraph.manifest.publisher import FAILURES, RETRIED, is_published
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import CompareAndSwapLost
+from omnigraph.write.change.protocol import Change, Effects
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.commit_stamp import stamp
 from omnigraph.write.publish.failpoints import reach
-from omnigraph.write.publish.publish_plan import PublishPlan
 from omnigraph.write.publish.read_set import Dependency, ReadSet
-from omnigraph.write.publish.staging import restage
 from omnigraph.write.publish.writer_queue import WriterTicket
+from omnigraph.write.recovery.intent_scope import IntentScope
+
+_R = TypeVar("_R")
 
 ATTEMPTS = 128
 MAX_PAUSE = 0.003
@@ -47,27 +49,31 @@ _taking = Lock()
 _awaited: dict[tuple[str, str], bool] = {}
 
 
-class StagedFiles(Protocol):
-    """Who knows whether the files of a plan are safe from collectors."""
-
-    @property
-    def are_announced(self) -> bool:
-        """Whether an intent tells every collector to leave them."""
-
-    def require_alive(self) -> None:
-        """Refuse to publish when a collector may have taken them nevertheless."""
-
-
 class StageAgain(Exception):
-    """A collection has begun since the plan was built: its files may go, so stage others."""
+    """A collection has begun since it was staged: its files may go, so stage others."""
 
 
 class ReadSetBroken(Exception):
-    """What a plan was built on has changed; ``cause`` is what a caller is told of it."""
+    """What a change was built on is not so any more; ``cause`` is what a caller is told of it."""
 
     def __init__(self, cause: ReadSetChanged) -> None:
         super().__init__(cause.message)
         self.cause = cause
+
+
+@dataclass(frozen=True, slots=True)
+class Staged:
+    """A change that is staged: what it was built on, what it has read, and its effects.
+
+    ``head`` is the only one that it may be published on: that of its base, or of the branch
+    that was made from it. With ``is_conditional`` the caller insists on it, too.
+    """
+
+    base: Base
+    reads: ReadSet
+    effects: Effects
+    head: ExactHead
+    is_conditional: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,75 +84,93 @@ class Door:
     manifest: Manifest
 
     def publish(
-        self,
-        plan: PublishPlan,
-        base: Base,
-        reads: ReadSet,
-        files: StagedFiles,
-        *,
-        turn: WriterTicket | None = None,
-    ) -> BranchState:
-        """Make a plan visible, on a newer head if need be; returns the state it made.
+        self, change: Change[_R], staged: Staged, files: IntentScope, turn: WriterTicket
+    ) -> tuple[BranchState, Effects]:
+        """Make a change visible, on a newer head if need be.
 
-        ``turn`` is that of the write, if it has one already.
+        Returns the state it made, and the effects as they are there.
         """
         ControlObjects(self.root).require_create_only()
-        branch_id = plan.built_on.branch_id
+        branch_id = staged.head.branch_id
         key = (self.manifest.location.uri, branch_id)
-        with (
-            _lock(key),
-            WriterTicket(self.manifest.objects) if turn is None else nullcontext(turn) as mine,
-        ):
-            mine.join(branch_id)
+        failures, aimed = 0, 0
+        doubt: StorageError | None = None
+        with _lock(key):
+            turn.join(branch_id)
             for attempt in range(ATTEMPTS):
                 begun = time.monotonic()
                 is_awaited = attempt > 0 or _awaited.get(key, True)
-                waited = (is_awaited and mine.give_way()) or attempt > 0
-                view = self.manifest.known_by_id(branch_id)
-                if waited or view is None:
-                    # Others may have published while this one waited.
-                    view = self.manifest.view_by_id(branch_id)
-                if plan.built_on != view.exact:
-                    plan, base = self._rebase(plan, base, reads, view, files)
-                # After the head was captured: an intent that stands now was seen by every
-                # collection that this head knows of.
-                files.require_alive()
-                reach("publish_ready", plan.branch)
+                waited = (is_awaited and turn.give_way()) or attempt > 0
                 try:
-                    published = self.manifest.publish(branch_id, plan.request())
-                except (ReadSetChanged, VersionMismatch, Conflict) as lost:
-                    if isinstance(lost, Conflict) and "attempts" not in lost.details:
-                        raise  # not a lost race
-                    mine.claim(time.monotonic() - begun)
-                    _pause()
-                    continue
-                _awaited[key] = published.log.is_awaited
-                reach("published", plan.branch)
-                return published
-        raise Conflict(
-            f"branch {plan.branch} is too busy: {ATTEMPTS} attempts to publish lost the race; "
-            "retry",
-            details={"branch": plan.branch, "attempts": ATTEMPTS},
-        )
+                    view = self.manifest.known_by_id(branch_id)
+                    if waited or view is None:
+                        # Others may have published while this one waited.
+                        view = self.manifest.view_by_id(branch_id)
+                    if doubt is not None and is_published(view, change.commit, aimed):
+                        published = view
+                        break
+                    if staged.head != view.exact:
+                        doubt = None  # the version that it aimed at is another's
+                        staged = self._rebase(change, staged, view, files)
+                    # After the head was captured: an intent that stands now was seen by every
+                    # collection that this head knows of.
+                    files.require_alive()
+                except (StorageError, Conflict) as error:
+                    if doubt is None:
+                        raise
+                    raise doubt from error
+                reach("publish_ready", files.branch)
+                request = change.publish(staged.base, staged.effects)
+                request = replace(request, precondition=staged.head)
+                try:
+                    published = self.manifest.publish(branch_id, request, view)
+                    break
+                except CompareAndSwapLost:
+                    doubt = None
+                    turn.claim(time.monotonic() - begun)
+                    _pause(MAX_PAUSE)
+                except StorageError as error:
+                    failures += 1
+                    if error.kind not in RETRIED or failures == FAILURES:
+                        raise
+                    # It may still come through, as that version and no other.
+                    doubt, aimed = error, view.log.version + 1
+                    _pause(MAX_PAUSE * 2**failures)
+            else:
+                raise Conflict(
+                    f"branch {files.branch} is too busy: {ATTEMPTS} attempts to publish lost the "
+                    "race; retry",
+                    details={"branch": files.branch, "attempts": ATTEMPTS},
+                )
+            _awaited[key] = published.log.is_awaited
+            reach("published", files.branch)
+            return published, staged.effects
 
     def _rebase(
-        self, plan: PublishPlan, base: Base, reads: ReadSet, view: BranchState, files: StagedFiles
-    ) -> tuple[PublishPlan, Base]:
-        """The plan on a newer head, if everything it depends on is still so."""
-        reach("rebase_begun", plan.branch)
+        self, change: Change[_R], staged: Staged, view: BranchState, files: IntentScope
+    ) -> Staged:
+        """The change on a newer head, if everything it depends on is still so."""
+        reach("rebase_begun", files.branch)
         require_live(view.state)
-        built_on = plan.built_on
-        if plan.conditional and built_on.commit_id != view.state.head_commit_id:
-            raise precondition_failed(plan.branch, built_on.commit_id, view.state.head_commit_id)
+        expected, actual = staged.head, view.exact
+        if staged.is_conditional and expected.commit_id != actual.commit_id:
+            raise precondition_failed(files.branch, expected.commit_id, actual.commit_id)
         newer = Base.of(self.root, view)
-        require_unchanged(base, newer, reads)
-        if built_on.epoch != newer.exact.epoch and not files.are_announced:
+        require_unchanged(staged.base, newer, staged.reads)
+        if expected.epoch != actual.epoch and not files.are_announced:
             raise StageAgain
-        tables = restage(
-            plan.tables, newer, lambda: stamp(plan.commit.id, plan.operation_id, plan.class_)
-        )
-        reach("rebase_done", plan.branch)
-        return plan.on(newer.exact, tables), newer
+        effects = change.restage(staged.effects, newer, files)
+        if effects is None:
+            raise ReadSetBroken(
+                read_set_changed(
+                    f"head:{files.branch}",
+                    expected.commit_id,
+                    actual.commit_id,
+                    "all that this write was built on",
+                )
+            )
+        reach("rebase_done", files.branch)
+        return replace(staged, base=newer, effects=effects, head=actual)
 
 
 def require_unchanged(base: Base, newer: Base, reads: ReadSet) -> None:
@@ -215,5 +239,5 @@ def _lock(key: tuple[str, str]) -> Lock:
         return _locks[key]
 
 
-def _pause() -> None:
-    time.sleep(random.uniform(0, MAX_PAUSE))  # noqa: S311 - jitter, not a secret
+def _pause(longest: float) -> None:
+    time.sleep(random.uniform(0, longest))  # noqa: S311 - jitter, not a secret

@@ -12,8 +12,8 @@ from typing import Protocol
 
 from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.entries import Commit
+from omnigraph.write.change.protocol import AlreadyDone, WriteTxn
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.read_set import ReadSet
 
 RUN_ID = "run_id"
 
@@ -37,14 +37,6 @@ class RunId:
         return next((one for one in commits if one.metadata.get(RUN_ID) == self.name), None)
 
 
-class RunAlreadyLoaded(Exception):
-    """The branch has the commit of this load."""
-
-    def __init__(self, commit: Commit) -> None:
-        super().__init__(commit.id)
-        self.commit = commit
-
-
 @dataclass(frozen=True, slots=True)
 class RunIdUnused:
     """The claim that nobody has made the commit of a load: part of a read set."""
@@ -57,10 +49,10 @@ class RunIdUnused:
         return before.head == after.head or self.load.find(after.view) is None
 
 
-def require_first_run(base: Base, reads: ReadSet, loads: Iterable[Once]) -> None:
+def require_first_run(txn: WriteTxn, loads: Iterable[Once]) -> None:
     """Stop when the branch has the commit of a load, and depend on that it gets none."""
     for load in loads:
-        done = load.find(base.view)
+        done = load.find(txn.base.view)
         if done is not None:
-            raise RunAlreadyLoaded(done)
-        reads.claim(RunIdUnused(load))
+            raise AlreadyDone(done)
+        txn.reads.claim(RunIdUnused(load))

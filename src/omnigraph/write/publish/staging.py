@@ -1,7 +1,7 @@
-"""Staging: from a checked change set to detached table commits.
+"""Staging: from checked rows to detached table commits.
 
 Owns writing each touched table once and committing it to a base, in parallel. What
-it makes is visible to nobody: a staged table that is never published is only files.
+it makes is visible to nobody: an effect that is never published is only files.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from omnigraph.storage.tables.write_rows import (
     write_rows,
 )
 from omnigraph.write.change.change_set import ChangeSet, TypeChange, located_columns
+from omnigraph.write.change.table_effect import TableEffect
 from omnigraph.write.change.type_batch import EntityType
 from omnigraph.write.publish.base import Base, BaseTable
 from omnigraph.write.publish.failpoints import reach
-from omnigraph.write.publish.publish_plan import TableEffect
 
 CONCURRENCY = 8
 _T = TypeVar("_T")
@@ -47,9 +47,7 @@ def _stage(change: TypeChange, base: Base, stamp: Stamp) -> TableEffect:
     if change.replaces_all:
         written = write_rows(found.table, None, change.rows)
         reach("rows_written", change.type_key)
-        pin = overwrite_fragments(found.table, written, stamp)
-        reach("table_staged", change.type_key)
-        return _staged(found, pin, written, change.ids.slice(0, 0), replaces_all=True)
+        return commit_rows(found, written, stamp, replaces_all=True)
     updated, inserted = _split(change)
     written = write_rows(found.table, updated, inserted)
     _note(
@@ -62,10 +60,44 @@ def _stage(change: TypeChange, base: Base, stamp: Stamp) -> TableEffect:
     gone = pa.concat_tables(
         rows.select(["id", ROW_ADDRESS]) for rows in (change.existing, change.deleted)
     )
-    pin = apply_rows(found.table, written, gone.column(ROW_ADDRESS), stamp)
-    fragment_maps.learn(found.table, found.table.at(pin))
-    reach("table_staged", change.type_key)
-    return _staged(found, pin, written, gone.column("id").combine_chunks())
+    effect = commit_rows(found, written, stamp, gone)
+    fragment_maps.learn(found.table, found.table.at(effect.pin))
+    return effect
+
+
+def commit_rows(
+    found: BaseTable,
+    written: WrittenRows,
+    stamp: Stamp,
+    gone: pa.Table | None = None,
+    *,
+    replaces_all: bool = False,
+    adopted: TablePin | None = None,
+) -> TableEffect:
+    """Commit written rows to a table of a base, visible to nobody.
+
+    ``gone`` has the ids of the stored rows that go, and their addresses. With ``adopted``
+    another version of the table takes the place of the base's, before anything else.
+    """
+    start = found.table if adopted is None else found.table.at(adopted)
+    ids, addresses = pa.array([], pa.string()), ()
+    if gone is not None:
+        ids, addresses = gone.column("id").combine_chunks(), gone.column(ROW_ADDRESS)
+    if replaces_all:
+        pin = overwrite_fragments(start, written, stamp)
+    else:
+        pin = apply_rows(start, written, addresses, stamp)
+    reach("table_staged", found.type_key)
+    return TableEffect(
+        found.type_key,
+        found.identity,
+        found.version,
+        found.table.pin,
+        pin,
+        written,
+        ids,
+        replaces_all,
+    )
 
 
 def _split(change: TypeChange) -> tuple[pa.Table, pa.Table]:
@@ -91,57 +123,37 @@ def _note(type_: EntityType, table: Table, written: WrittenRows, rows: pa.Table)
     fragment_maps.note(table, written, rows.select(list(dict.fromkeys(texts))))
 
 
-def _staged(
-    found: BaseTable,
-    pin: TablePin,
-    written: WrittenRows,
-    gone: pa.Array,
-    *,
-    replaces_all: bool = False,
-) -> TableEffect:
-    return TableEffect(
-        found.type_key,
-        found.identity,
-        found.version,
-        found.table.pin,
-        pin,
-        written,
-        gone,
-        replaces_all,
-    )
-
-
 def restage(
-    tables: Sequence[TableEffect], base: Base, stamp: Callable[[], Stamp]
+    effects: Sequence[TableEffect], base: Base, stamp: Callable[[], Stamp]
 ) -> tuple[TableEffect, ...]:
     """Commit the same written rows to the tables of a newer base."""
-    return tuple(_parallel(lambda table: _restage(table, base, stamp), tables))
+    return tuple(_parallel(lambda effect: _restage(effect, base, stamp), effects))
 
 
-def _restage(staged: TableEffect, base: Base, stamp: Callable[[], Stamp]) -> TableEffect:
-    found = base.table(staged.type_key)
-    if found.table.pin == staged.base_pin:
-        return replace(staged, base_version=found.version)
-    if staged.replaces_all:
-        pin = overwrite_fragments(found.table, staged.written, stamp())
+def _restage(effect: TableEffect, base: Base, stamp: Callable[[], Stamp]) -> TableEffect:
+    found = base.table(effect.type_key)
+    if found.table.pin == effect.base_pin:
+        return replace(effect, base_version=found.version)
+    if effect.replaces_all:
+        pin = overwrite_fragments(found.table, effect.written, stamp())
     else:
-        pin = apply_rows(found.table, staged.written, _relocate(staged, found), stamp())
+        pin = apply_rows(found.table, effect.written, _relocate(effect, found), stamp())
         fragment_maps.learn(found.table, found.table.at(pin))
-    reach("table_staged", staged.type_key)
-    return replace(staged, base_version=found.version, base_pin=found.table.pin, pin=pin)
+    reach("table_staged", effect.type_key)
+    return replace(effect, base_version=found.version, base_pin=found.table.pin, pin=pin)
 
 
-def _relocate(staged: TableEffect, found: BaseTable) -> pa.ChunkedArray | Sequence[int]:
+def _relocate(effect: TableEffect, found: BaseTable) -> pa.ChunkedArray | Sequence[int]:
     """Where the rows that go lie now. Their ids are found again: addresses move."""
-    if not len(staged.gone):
+    if not len(effect.gone):
         return ()
-    rows = find_rows(found.table, "id", staged.gone, ["id"])
-    kept = np.isin(np.array(staged.written.row_ids, dtype=np.uint64), rows.column(ROW_ID))
-    if rows.num_rows != len(staged.gone) or not kept.all():
+    rows = find_rows(found.table, "id", effect.gone, ["id"])
+    kept = np.isin(np.array(effect.written.row_ids, dtype=np.uint64), rows.column(ROW_ID))
+    if rows.num_rows != len(effect.gone) or not kept.all():
         # The read set stands, so this cannot happen; writing would lose or double rows.
         raise ReadSetChanged(
-            f"rows of {staged.type_key} have changed: read again and retry",
-            details={"member": f"dataset_identity:{staged.type_key}"},
+            f"rows of {effect.type_key} have changed: read again and retry",
+            details={"member": f"dataset_identity:{effect.type_key}"},
         )
     return rows.column(ROW_ADDRESS)
 

@@ -16,9 +16,9 @@ from omnigraph.errors import StorageError
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.write.change.change_set import ChangeSet
+from omnigraph.storage.tables.detached import Stamp
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.publish_plan import PublishPlan
+from omnigraph.write.publish.commit_stamp import OperationClass, stamp
 from omnigraph.write.recovery.intents import STAGING, Intent, IntentTable, LiveIntent, WriterKind
 
 REQUEST_BYTES = 32 * 2**20
@@ -27,12 +27,14 @@ REQUEST_BYTES = 32 * 2**20
 
 @dataclass(slots=True)
 class IntentScope:
-    """The intent of one write, if it is large enough to have one."""
+    """The staged files of one write, and its intent, if it is large enough to have one."""
 
     root: Location
     branch: str
     operation_id: str
     commit: PendingCommit
+    kind: WriterKind
+    operation_class: OperationClass = "logical"
     _live: LiveIntent | None = field(default=None)
 
     @property
@@ -40,35 +42,30 @@ class IntentScope:
         """Whether the write has an intent that tells collectors to leave its files."""
         return self._live is not None
 
-    def begin(self, changes: ChangeSet, base: Base) -> None:
-        """Write the intent down before anything is staged, once."""
-        if changes.size > REQUEST_BYTES:
-            self.begin_bulk(changes.writer_kind, changes.types, base)
+    def stamp(self) -> Stamp:
+        """What a table commit of the write says about itself."""
+        return stamp(self.commit.id, self.operation_id, self.operation_class)
 
-    def begin_bulk(self, kind: WriterKind, type_keys: Iterable[str], base: Base) -> None:
-        """The same for work of any size on these types."""
-        if self._live is not None:
+    def begin(self, type_keys: Iterable[str], base: Base, size: int | None = None) -> None:
+        """Write the intent down before anything is staged on these types, once.
+
+        A write that says its ``size`` in bytes has one if that is more than a request may carry.
+        """
+        if self._live is not None or (size is not None and size <= REQUEST_BYTES):
             return
         tables = [_table(base, key, ()) for key in type_keys]
         state = base.view.state
         branch_id = state.branch_id if state.branch == self.branch else None
-        intent = Intent.mint(kind, self.branch, self.commit, tables, branch_id)
+        intent = Intent.mint(self.kind, self.branch, self.commit, tables, branch_id)
         live = LiveIntent.open(
             ControlObjects(self.root), replace(intent, operation_id=self.operation_id)
         )
         self._live = live.__enter__()
 
-    def name_files(self, files: Mapping[str, tuple[str, ...]], base: Base) -> None:
+    def name(self, files: Mapping[str, tuple[str, ...]], base: Base) -> None:
         """Name files that were staged below the directories of tables, by type key."""
-        if self._live is not None:
+        if self._live is not None and files:
             self._live.extend(_table(base, key, names) for key, names in files.items())
-
-    def extend(self, plan: PublishPlan, base: Base) -> None:
-        """Name what has been staged."""
-        if self._live is not None:
-            self._live.extend(
-                _table(base, table.type_key, table.written.files) for table in plan.tables
-            )
 
     def require_alive(self) -> None:
         """Refuse to publish when an intent was revoked; without one there is nothing to ask."""

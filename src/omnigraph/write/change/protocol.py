@@ -1,0 +1,118 @@
+"""The change protocol: what every kind of write tells the driver.
+
+Owns the steps and the order in which they are asked for: prepare, check, stage, perhaps stage
+again on a newer base, publish. A change decides what is written; when it happens, how often it
+is tried again and what makes it visible are the business of the driver and the door.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
+from omnigraph.write.change.table_effect import TableEffect
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.commit_stamp import OperationClass
+from omnigraph.write.publish.read_set import ReadSet
+from omnigraph.write.publish.staging import restage
+from omnigraph.write.recovery.intent_scope import IntentScope
+from omnigraph.write.recovery.intents import WriterKind
+
+R_co = TypeVar("R_co", covariant=True)
+
+Effects = tuple[TableEffect, ...]
+
+
+class AlreadyDone(Exception):
+    """The branch has the commit of this very change, made by an earlier run of it."""
+
+    def __init__(self, commit: Commit) -> None:
+        super().__init__(commit.id)
+        self.commit = commit
+
+
+@dataclass(frozen=True, slots=True)
+class WriteTxn:
+    """One preparation of a write: the base it captured, and the questions it asks of it.
+
+    ``files`` are those that it stages, on any base.
+    """
+
+    base: Base
+    reads: ReadSet
+    files: IntentScope
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What became of a change: its commit, or None when nothing was published.
+
+    With ``repeats`` the commit is that of an earlier run.
+    """
+
+    branch: str
+    commit: Commit | None = None
+    effects: Effects = ()
+    fork_from: str | None = None
+    branch_created: bool = False
+    repeats: bool = False
+
+
+class Change(Protocol[R_co]):
+    """One write of one kind.
+
+    ``commit`` is minted once: however often a change is prepared, it is the same commit.
+    ``notes`` are what that says about how it was made; they are complete when it is published.
+    """
+
+    kind: ClassVar[WriterKind]
+    operation_class: ClassVar[OperationClass] = "logical"
+    commit: PendingCommit
+    notes: Mapping[str, Any]
+
+    @property
+    def repeatable(self) -> bool:
+        """Whether it may be prepared again when what it has read has changed.
+
+        Inserts and upserts may; what was decided on rows that were read may not. Asked after
+        it was prepared.
+        """
+        return True
+
+    def prepare(self, txn: WriteTxn) -> bool:
+        """Decide what is to be done on the base; False when that is nothing.
+
+        Whatever the decision depends on is asked through the read set. Raises `AlreadyDone` when
+        the branch has the change. Files are staged here only where rows are checked in files.
+        """
+
+    def check(self, txn: WriteTxn) -> None:  # noqa: ARG002 - for those that have rules
+        """Refuse what breaks a rule."""
+        return
+
+    def stage(self, txn: WriteTxn) -> Effects:
+        """Write the rows and commit them to the tables of the base, visible to nobody.
+
+        Whatever file is written is named through the files of the transaction.
+        """
+
+    def restage(self, effects: Effects, newer: Base, files: IntentScope) -> Effects | None:
+        """The same effects on a newer base, where the read set stands; None to prepare again."""
+        return restage(effects, newer, files.stamp)
+
+    def publish(self, base: Base, effects: Effects) -> PublishRequest:  # noqa: ARG002 - for those that drop tables
+        """The one step that makes it visible on a base; that it is that one, the door sees to."""
+        return PublishRequest(
+            replace(self.commit, metadata=self.notes),
+            tuple(effect.advance for effect in effects if not effect.is_nothing),
+        )
+
+    def discard(self, txn: WriteTxn) -> None:  # noqa: ARG002 - for those that can
+        """It has failed before anything could be published: let go of what it has staged."""
+        return
+
+    def result(self, written: Written) -> R_co:
+        """What the caller is told."""
