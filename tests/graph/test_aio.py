@@ -101,7 +101,6 @@ def test_what_reads_on_is_a_stream(root: Path) -> None:
             for _ in range(2):
                 assert len([change.id async for change in diff]) == 3000
             assert diff.to_version > diff.from_version
-            assert len((await diff.body())["changes"]) == 3000
             baseline = await graph.changes.baseline()
             assert baseline.snapshot_commit_id == (await graph.snapshot()).commit_id
             assert len([line async for line in baseline]) == 3001
