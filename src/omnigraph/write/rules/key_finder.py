@@ -51,7 +51,9 @@ class HeldKeys:
 
     def has(self, keys: pa.Array) -> Mask:
         """Compare."""
-        return as_mask(pc.is_in(keys, value_set=self.keys, skip_nulls=True))
+        marks = pc.is_in(keys, value_set=self.keys, skip_nulls=True)
+        mask: Mask = marks.to_numpy(zero_copy_only=False)
+        return mask
 
     def find(self, keys: pa.Array) -> pa.Table:
         """Join, in the order of the keys asked about."""
@@ -117,9 +119,3 @@ class StoredKeys:
         for ids in self.gone:
             rows = without(rows, ids)
         return HeldKeys(self.key_of(rows), rows.column("id").combine_chunks())
-
-
-def as_mask(marks: pa.Array) -> Mask:
-    """Marks of Arrow's as those of NumPy."""
-    mask: Mask = marks.to_numpy(zero_copy_only=False)
-    return mask

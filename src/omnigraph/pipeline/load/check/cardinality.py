@@ -6,29 +6,17 @@ Owns adding up what is staged and what is stored, source by source.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from itertools import repeat
 
 import numpy as np
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.pipeline.load.check.key_index import KeyIndex, open_part
-from omnigraph.pipeline.load.check.violations import SCHEMA
 from omnigraph.storage.tables.row_address import fragments_of
 from omnigraph.write.rules.cardinality import cardinality_text, miscounted
 from omnigraph.write.rules.endpoints import missing_ends
 from omnigraph.write.rules.key_finder import HeldKeys
-
-
-@dataclass(frozen=True, slots=True)
-class CardinalityErrors:
-    """Sources with a wrong number of edges, and what is said of each.
-
-    ``sources`` have staged edges; ``strays`` have none, in the shape of verdicts.
-    """
-
-    sources: pa.Table
-    strays: pa.Table
 
 
 def wrong_degrees(
@@ -37,11 +25,11 @@ def wrong_degrees(
     stored: Sequence[str],
     nodes: Sequence[KeyIndex] | None,
     staged: Collection[int],
-) -> CardinalityErrors | None:
+) -> pa.Table:
     """The sources whose edges, staged and stored together, break the bounds of a type.
 
-    ``nodes`` are asked which sources will be there at all, where not all will. The fragments
-    ``staged`` tell which sources the input names.
+    They come in the shape of verdicts; ``is_stray`` those that no edge in the fragments ``staged``
+    names. ``nodes`` are asked which sources will be there at all, where not all will.
     """
     more = _counted(sources, stored)
     wrong = [_NOBODY]
@@ -56,22 +44,15 @@ def wrong_degrees(
             found = found.filter(pa.array(~missing_ends(names, nodes)))
         wrong.append(found)
     every = pa.concat_tables(wrong)
-    if not every.num_rows:
-        return None
-    texts = every.column("src").to_pylist()
-    said = map(cardinality_text, [edge] * len(texts), texts, every.column("edges").to_pylist())
-    every = every.append_column("message", pa.array(said, pa.string()))
-    is_named = np.isin(fragments_of(every.column("address").to_numpy()), list(staged))
-    strays = every.filter(pa.array(~is_named))
-    return CardinalityErrors(
-        every.filter(pa.array(is_named)),
-        pa.table(
-            {
-                "address": pa.array(np.zeros(strays.num_rows, dtype=np.uint64)),
-                "message": strays.column("message"),
-                "entity": strays.column("src"),
-            }
-        ).cast(SCHEMA),
+    names, counts = every.column("src").to_pylist(), every.column("edges").to_pylist()
+    fragments = fragments_of(every.column("address").to_numpy())
+    return pa.table(
+        {
+            "address": every.column("address"),
+            "message": pa.array(map(cardinality_text, repeat(edge), names, counts), pa.string()),
+            "entity": pa.array(names, pa.string()),
+            "is_stray": ~np.isin(fragments, list(staged)),
+        }
     )
 
 

@@ -34,7 +34,7 @@ from omnigraph.pipeline.load.check.tasks import (
     StoredMatches,
     ask,
 )
-from omnigraph.pipeline.load.check.violations import RejectedRows, RuleViolations, SetRule
+from omnigraph.pipeline.load.check.violations import RejectedRows, RuleViolations, SetRule, verdict
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.storage.tables.fragments import layout_of
@@ -91,8 +91,8 @@ class SetRules:
         self._supersede(left_out)
         repeats = self._repeats(left_out)
         verdicts = self._verdicts(repeats)
-        answers = self._ask(self._probes(left_out, {probe.rule.order for probe in repeats}))
-        verdicts += [one.verdict for one in answers if one.verdict is not None]
+        probes = self._probes(left_out, {probe.rule.order for probe in repeats})
+        verdicts += self._verdicts(probes)
         verdicts += self._cardinality(left_out)
         matches = self._matches()
         if not verdicts:
@@ -303,10 +303,7 @@ class SetRules:
                 for name, job in self._jobs(f"sources:{key}", edge, ("src",), sources)
             ]
         self._make(jobs)
-        verdicts: list[RuleViolations] = []
-        for edge in bounded:
-            verdicts += self._miscounted(edge, left_out)
-        return verdicts
+        return [found for edge in bounded for found in self._miscounted(edge, left_out)]
 
     def _miscounted(self, edge: EdgeType, left_out: RejectedRows) -> list[RuleViolations]:
         key = f"edge:{edge.name}"
@@ -319,17 +316,17 @@ class SetRules:
             stored = [one.table for one in self._ask(degrees) if one.table is not None]
         staged = {part.number for part in self.staged[key].parts}
         wrong = wrong_degrees(edge, sources, stored, self._nodes_that_stay(edge), staged)
-        if wrong is None:
+        if not wrong.num_rows:
             return []
         rule = SetRule(self._order()[key, "@card"], "cardinality", key, "from")
-        if wrong.strays.num_rows:
-            name = self.area.write_table("verdict-card", wrong.strays)
-            return [RuleViolations(rule, wrong.strays.num_rows, name, strays=True)]
-        listed = self.area.write_table("miscounted", wrong.sources)
+        strays = wrong.filter(wrong.column("is_stray"))
+        if found := verdict(self.area, rule, strays, self.shown, strays=True):
+            return [found]
+        listed = self.area.write_table("miscounted", wrong)
         # No edge of a source is more to blame than another, superseded ones included.
         edges = self.staged[key].source(left_out.addresses(key, with_superseded=False))
         probes = [EdgesOf(rule, part, sources, listed, self.shown) for part in edges.each()]
-        return [one.verdict for one in self._ask(probes) if one.verdict is not None]
+        return self._verdicts(probes)
 
     def _nodes_that_stay(self, edge: EdgeType) -> tuple[KeyIndex, ...] | None:
         """Where a replaced type's new nodes are found; None if its nodes stay."""

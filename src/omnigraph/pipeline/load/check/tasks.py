@@ -233,7 +233,7 @@ class EdgesOf:
         """Compare every source."""
         area = self.sources.area
         listed = area.read_table(self.listed)
-        wanted = listed.column("src").combine_chunks().cast(pa.string())
+        wanted = listed.column("entity").combine_chunks()
         found = []
         for rows in self.edges.read(("id", "src")):
             at = pc.index_in(rows.column("src"), value_set=wanted)
