@@ -23,10 +23,10 @@ PROJECT_STAMP := $(VENV)/.stamp-project
 DOCS_STAMP := $(VENV)/.stamp-docs
 PINS_STAMP := $(VENV)/.stamp-pins
 
-.PHONY: help venv demo test lint check soak bench docs pins fmt clean
+.PHONY: help venv demo test lint check coverage soak bench docs pins fmt clean
 
 help: ## show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 10
+	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
 
 venv: $(PROJECT_STAMP) ## create .venv with the product and the development tools
 
@@ -57,10 +57,11 @@ $(PINS_STAMP): requirements/pins.txt $(BUILD_STAMP)
 demo: venv ## show what OmniGraph can do today
 	$(BIN)/python -m demo
 
-# Tracing would make the long generated tests several times longer and tell nothing new.
-test: venv ## the whole test suite; coverage of the quick tests is reported
-	$(BIN)/python -m pytest -n 2 -m slow
-	$(BIN)/python -m pytest -n 2 -m "not slow" --cov=omnigraph --cov-report=term
+# Tests that share a server, a JVM or a cluster go to one of the two processes.
+PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+
+test: venv ## the whole test suite
+	$(PYTEST)
 
 lint: venv ## formatting, lint, types and layers
 	$(BIN)/ruff format --check .
@@ -69,13 +70,16 @@ lint: venv ## formatting, lint, types and layers
 	$(BIN)/lint-imports
 
 check: lint ## the same and the quick tests
-	$(BIN)/python -m pytest -n 2 -m "not slow"
+	$(PYTEST) -m "not slow"
 
-soak: venv ## kill processes at random for an hour; OMNIGRAPH_SOAK_KILLS and _SEED choose
-	@export OMNIGRAPH_SOAK=1 OMNIGRAPH_SOAK_KILLS=$${OMNIGRAPH_SOAK_KILLS:-2000} \
-		OMNIGRAPH_SOAK_SEED=$${OMNIGRAPH_SOAK_SEED:-$$(date +%s)}; \
+# Tracing would make the long generated tests several times longer and tell nothing new.
+coverage: venv ## what the quick tests cover, by branches
+	$(PYTEST) -m "not slow" --cov=omnigraph --cov-report=term
+
+soak: venv ## the searches of the tests, much further; OMNIGRAPH_SOAK_KILLS and _SEED choose
+	@export OMNIGRAPH_TEST_PROFILE=soak OMNIGRAPH_SOAK_SEED=$${OMNIGRAPH_SOAK_SEED:-$$(date +%s)}; \
 	echo "seed $$OMNIGRAPH_SOAK_SEED"; \
-	$(BIN)/python -m pytest -n 2 -m "soak or slow" tests/soak tests/protocol
+	$(PYTEST) -m "soak or pairwise or hypothesis"
 
 bench: venv ## the benchmarks, as ratios with limits
 	$(BIN)/python -m bench

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import uuid
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator
 
 import pytest
 
+from tests import jvm, profile
 from tests.s3_server import S3Server, running
+
+SHARED = {"spark_engine": "spark", "cluster": "spark", "rehearsals": "crash", "s3_server": "s3"}
+"""What is costly to make, and the group of the tests that share it."""
+
+os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm.OPTIONS)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -17,6 +24,43 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite the expectations of fixture files from actual output, then read the diff",
     )
+
+
+@pytest.hookimpl(tryfirst=True)  # xdist reads the groups
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what the profile does not ask for, and give tests that share to one process.
+
+    The largest groups are begun first.
+    """
+    for item in items:
+        wanted = set(getattr(item, "fixturenames", ()))
+        if any(isinstance(one, str) and one == "s3" for one in _params(item).values()):
+            wanted.add("s3_server")
+        group = next((group for name, group in SHARED.items() if name in wanted), None)
+        if group is not None:
+            item.add_marker(pytest.mark.xdist_group(group))
+    if not profile.CHOSEN.every_case:
+        left_out = set(_left_out(items))
+        config.hook.pytest_deselected(items=list(left_out))
+        items[:] = [item for item in items if item not in left_out]
+
+
+def _params(item: pytest.Item) -> dict[str, object]:
+    return getattr(getattr(item, "callspec", None), "params", {})
+
+
+def _left_out(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Cases of tests marked ``pairwise`` whose values all meet in other cases."""
+    cases: dict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("pairwise") is not None:
+            cases[item.nodeid.partition("[")[0]].append(item)
+    found: list[pytest.Item] = []
+    for same in cases.values():
+        values = [{name: repr(value) for name, value in _params(item).items()} for item in same]
+        chosen = profile.pairwise(values)
+        found += [item for place, item in enumerate(same) if place not in chosen]
+    return found
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

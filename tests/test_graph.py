@@ -75,6 +75,7 @@ except og.errors.StorageError as error:
 """
 
 
+@pytest.mark.slow
 def test_looking_works_without_the_right_to_write_and_writing_says_so(
     root: Path, graph: og.Graph
 ) -> None:

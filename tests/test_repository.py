@@ -1,4 +1,7 @@
-"""The repository itself: pins that are complete and say nothing about where packages come from."""
+"""The repository itself: pins that are complete and say nothing about where packages come from.
+
+And its documentation for developers: it names no module that is not there.
+"""
 
 from __future__ import annotations
 
@@ -15,6 +18,9 @@ ROOT = Path(__file__).parents[1]
 REQUIREMENTS = sorted((ROOT / "requirements").glob("*.txt"))
 PIN = re.compile(r"^(?P<name>[A-Za-z0-9._-]+)==(?P<version>[^\s;]+)(?P<marker> ; [^\\]+)?( \\)?$")
 HASH = re.compile(r"^    --hash=sha256:[0-9a-f]{64}( \\)?$")
+PAGES = sorted((ROOT / "docs" / "developer").glob("*.md"))
+# A module by its path or the end of it, or a package with a slash behind it.
+MODULE = re.compile(r"`((?:\w+/)*\w+\.py|(?:\w+/){2,})`")
 # Built from parts, or this file would be the one that names them.
 FORBIDDEN = re.compile(
     "|".join(
@@ -119,3 +125,12 @@ def test_the_version_is_read_from_the_package() -> None:
 def test_spark_gets_the_pandas_it_supports() -> None:
     (version,) = pins(ROOT / "requirements" / "product.txt")["pandas"]
     assert (2, 2) <= tuple(int(part) for part in version.split(".")[:2]) < (3, 0)
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: path.name)
+def test_every_module_that_the_documentation_names_is_there(page: Path) -> None:
+    modules = {f"/{path.relative_to(ROOT).as_posix()}" for path in ROOT.glob("src/**/*.py")}
+    places = modules | {f"{module.rpartition('/')[0]}/" for module in modules}
+    for name in set(MODULE.findall(page.read_text(encoding="utf-8"))):
+        is_ours = any(place.endswith(f"/{name}") for place in places)
+        assert is_ours or (ROOT / name).exists(), f"{page.name} names {name}"

@@ -76,6 +76,7 @@ def test_a_file_from_python(graph: og.Graph, tmp_path: Path) -> None:
     assert path.read_text(encoding="utf-8").splitlines() == list(graph.export(types=["Person"]))
 
 
+@pytest.mark.slow
 def test_a_reader_that_went_away_is_no_error_message(graph: og.Graph) -> None:
     read_end, write_end = os.pipe()
     os.close(read_end)

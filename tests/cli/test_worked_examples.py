@@ -162,6 +162,7 @@ def test_35_a_key_is_immutable(pilots: Pilots) -> None:
     assert "cannot update @key property 'name' — delete and re-insert instead" in said
 
 
+@pytest.mark.slow
 def test_the_installed_program_does_the_same(pilots: Pilots) -> None:
     """Examples 29 and 28 one after the other, each in a process of its own."""
 

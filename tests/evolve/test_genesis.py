@@ -230,6 +230,7 @@ def test_an_init_that_was_overtaken_by_force_makes_nothing(
     assert not (root / "__manifest").exists()
 
 
+@pytest.mark.slow
 def test_many_types(tmp_path: Path) -> None:
     nodes = [f"node N{n} {{\n    name: String @key\n}}\n" for n in range(109)]
     edges = [f"edge E{n}: N{n} -> N{n + 1}\n" for n in range(108)]

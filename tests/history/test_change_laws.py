@@ -16,6 +16,7 @@ from omnigraph.errors import MergeConflicts
 from omnigraph.history.stream import ChangeStream
 from omnigraph.rows.external_sort import SortLimits
 from omnigraph.storage.indexes.table_indexes import compact
+from tests import profile
 from tests.history.changing import SCHEMA, State, apply, follow, lines_of, state_of
 from tests.write.writing import maintain
 
@@ -93,8 +94,7 @@ def run(graph: og.Graph, step: tuple[Any, ...]) -> None:
 
 @pytest.mark.slow
 @settings(
-    max_examples=12,
-    deadline=None,
+    profile.dear,
     derandomize=True,
     phases=(Phase.generate,),
     suppress_health_check=list(HealthCheck),

@@ -6,15 +6,13 @@ from collections.abc import Iterable
 from copy import deepcopy
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
 from omnigraph.history.changes import Change, Image
+from tests import profile
 from tests.history.changing import follow
 from tests.history.history_machine import Histories, seen
 from tests.history.history_model import Row, State
-
-EXAMPLES, STEPS = 8, 20
 
 
 def row_of(image: Image) -> Row:
@@ -76,20 +74,10 @@ class Changing(Histories):
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_changes_rebuild_every_branch(capsys: pytest.CaptureFixture[str]) -> None:
     seen.clear()
-    run_state_machine_as_test(
-        Changing,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            derandomize=True,
-            phases=(Phase.generate,),
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_state_machine_as_test(Changing, settings=profile.histories(12, 20))
     with capsys.disabled():
         counted = ", ".join(f"{count} {what}" for what, count in sorted(seen.items()))
         print(f"\n{counted}")  # noqa: T201 - says what was looked at

@@ -3,30 +3,17 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis.stateful import run_state_machine_as_test
 
+from tests import profile
 from tests.history.history_machine import Histories, seen
-
-EXAMPLES, STEPS = 30, 20
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_histories_are_what_the_model_says(capsys: pytest.CaptureFixture[str]) -> None:
     seen.clear()
-    run_state_machine_as_test(
-        Histories,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            derandomize=True,
-            # Shrinking takes minutes: ask for it when there is something to shrink.
-            phases=(Phase.generate,),
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_state_machine_as_test(Histories, settings=profile.histories(15, 20))
     with capsys.disabled():
         counted = ", ".join(f"{count} {what}" for what, count in sorted(seen.items()))
         print(f"\n{counted}")  # noqa: T201 - says what was looked at

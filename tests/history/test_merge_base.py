@@ -325,6 +325,7 @@ def test_a_name_that_is_used_again_is_another_branch(graph: og.Graph) -> None:
     assert graph.branches.merge("s").outcome == "already_up_to_date"
 
 
+@pytest.mark.slow
 def test_a_branch_from_before_the_commits_were_sealed_away(graph: og.Graph) -> None:
     graph.branches.create("s")
     before = head(graph)

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import ChangeCursorRejected
@@ -23,8 +23,6 @@ from omnigraph.history.position import (
     seal,
     unseal,
 )
-
-unhurried = settings(deadline=None)
 
 BINDING = {"domain": "d", "branch": "b", "incarnation": None, "filter": "f"}
 ALPHABET = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_"
@@ -40,7 +38,6 @@ def refused(text: str, kind: TokenKind = "feed-cursor", **binding: Any) -> str:
     return message
 
 
-@unhurried
 @given(PLACES)
 def test_a_token_comes_back(place: dict[str, Any]) -> None:
     text = seal("feed-cursor", BINDING, place)
@@ -48,7 +45,6 @@ def test_a_token_comes_back(place: dict[str, Any]) -> None:
     assert unseal(text, "feed-cursor", BINDING) == place
 
 
-@unhurried
 @given(st.data())
 def test_every_altered_token_is_refused(data: st.DataObject) -> None:
     text = seal("feed-cursor", BINDING, {"commit": "01KA5QWZ7N4T3M8YB0C2D6E9FG"})
@@ -60,7 +56,6 @@ def test_every_altered_token_is_refused(data: st.DataObject) -> None:
     refused(text + other)
 
 
-@unhurried
 @given(st.text() | st.text(ALPHABET))
 def test_no_other_text_is_a_token(text: str) -> None:
     refused(text)
@@ -111,7 +106,6 @@ def behind(id_: str) -> ChangePosition:
     return ChangePosition.of(Change("node", TypeRef("t", "T"), id_, "delete"))
 
 
-@unhurried
 @given(IDS)
 def test_a_position_comes_back(id_: str) -> None:
     position = behind(id_)
@@ -120,7 +114,6 @@ def test_a_position_comes_back(id_: str) -> None:
     assert len(seal("feed-page", BINDING, position.to_json())) <= MAX_LENGTH
 
 
-@unhurried
 @given(st.sets(IDS | st.text("ab", min_size=250, max_size=260), min_size=1), st.data())
 def test_a_position_is_found_again(ids: set[str], data: st.DataObject) -> None:
     ordered = sorted(ids, key=str.encode)

@@ -128,10 +128,7 @@ gaps = opaque(st.lists(st.one_of(st.just(""), _pieces), max_size=3).map("".join)
 
 # -- drawing -----------------------------------------------------------------------
 
-whole_trees = settings(
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
-)
+whole_trees = settings(suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large])
 """Settings for properties of whole trees, which take their time to draw."""
 
 

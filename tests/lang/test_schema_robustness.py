@@ -149,6 +149,7 @@ def test_huge_texts_end_soon(text: str) -> None:
     assert perf_counter() - started < 10
 
 
+@pytest.mark.slow
 def test_a_large_schema_compiles() -> None:
     text = "\n".join(
         f"node N{i} {{ a: String @key b: I32? @index }}\nedge E{i}: N{i} -> N{i}"

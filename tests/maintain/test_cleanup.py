@@ -53,6 +53,7 @@ def any_graph(request: pytest.FixtureRequest, root: Path) -> og.Graph:
 # -- the rule ----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_newest_commits_stay_and_the_others_go(any_graph: og.Graph) -> None:
     graph = any_graph
     commits = [insert(graph, f"p{number}") for number in range(6)]
@@ -377,6 +378,7 @@ def test_a_deletion_that_was_cut_short_is_finished(graph: og.Graph, root: Path) 
 # -- tables ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_all_that_a_version_is_made_of(tmp_path: Path) -> None:
     root = tmp_path / "blobs.omni"
     graph = og.init(
@@ -503,6 +505,7 @@ def test_without_anything_to_remove_nothing_is_published(graph: og.Graph, root: 
     assert stored(root) == before
 
 
+@pytest.mark.slow
 def test_a_reclaimed_commit_whose_version_holds_history_says_so(graph: og.Graph) -> None:
     for number in range(70):
         insert(graph, f"p{number}")

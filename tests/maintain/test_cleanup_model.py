@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -23,11 +22,11 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.storage.objects import faults
 from omnigraph.write.recovery import intent_scope
+from tests import profile
 from tests.maintain.cleaning import NO_GRACE, SCHEMA, clean, forget_all, shown
 from tests.maintain.reachable import Lineage, hollow, manifest_file, reachable, stored
 from tests.write.writing import compact_all, index_all, mutate
 
-EXAMPLES, STEPS = 12, 22
 seen: Counter[str] = Counter()
 """What the examples have met, so that the test can tell whether it looked at anything."""
 
@@ -266,21 +265,10 @@ class Histories(RuleBasedStateMachine):
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_cleanup_keeps_what_is_needed_and_nothing_else(capsys: pytest.CaptureFixture[str]) -> None:
     seen.clear()
-    run_state_machine_as_test(
-        Histories,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            derandomize=True,
-            # Shrinking takes minutes: ask for it when there is something to shrink.
-            phases=(Phase.generate,),
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_state_machine_as_test(Histories, settings=profile.histories(6, 22))
     with capsys.disabled():
         counted = ", ".join(f"{count} {what}" for what, count in sorted(seen.items()))
         print(f"\n{counted}")  # noqa: T201 - says what was looked at

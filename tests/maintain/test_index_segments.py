@@ -19,6 +19,7 @@ from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables import write_rows
 from omnigraph.storage.tables.fragments import layout_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, create_table
+from tests import profile
 from tests.maintain.indexing import ids, nearest, truly_nearest
 from tests.storage.sample import validate
 
@@ -144,13 +145,9 @@ def walk(root: Path, seed: int) -> None:
         check(table)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(profile.CHOSEN.dear))
 def test_segments_go_along_with_their_table(tmp_path: Path, seed: int) -> None:
-    walk(tmp_path, seed)
-
-
-@pytest.mark.parametrize("seed", range(100, 124))
-def test_segments_go_along_with_their_table_for_long(tmp_path: Path, seed: int) -> None:
     walk(tmp_path, seed)
 
 
@@ -180,9 +177,7 @@ LETTERS = st.sampled_from("abAB .%_*\\'\"\n\x00äÄßéİ̈あ🙂1")
 TEXTS = st.text(LETTERS, max_size=12)
 
 
-@settings(
-    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
-)
+@settings(profile.costly, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     stored=st.lists(st.none() | TEXTS, min_size=1, max_size=12),
     later=st.lists(TEXTS, max_size=3),

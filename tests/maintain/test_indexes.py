@@ -200,6 +200,7 @@ def test_later_rows_are_found_at_once_and_covered_next_time(graph: og.Graph) -> 
     assert words(graph, MatchQuery("0003", "blurb")) == []
 
 
+@pytest.mark.slow
 def test_many_parts_become_one(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(index_choice, "MAX_SEGMENTS", 3)
     graph.ensure_indices()

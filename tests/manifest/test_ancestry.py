@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import combinations
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.manifest.ancestry import Commits, base_of, possible_bases
@@ -50,7 +50,6 @@ def pairs(heads: list[str]) -> list[tuple[str, str]]:
     return list(combinations(sorted(set(heads)), 2))
 
 
-@settings(max_examples=300, deadline=None)
 @given(histories())
 def test_base_is_a_lowest_common_ancestor(drawn: tuple[Commits, list[str]]) -> None:
     known, heads = drawn
@@ -64,7 +63,6 @@ def test_base_is_a_lowest_common_ancestor(drawn: tuple[Commits, list[str]]) -> N
         assert base.created_at == max(known[id_].created_at for id_ in lowest)
 
 
-@settings(max_examples=300, deadline=None)
 @given(histories())
 def test_every_lowest_common_ancestor_is_a_possible_base(
     drawn: tuple[Commits, list[str]],
@@ -76,7 +74,6 @@ def test_every_lowest_common_ancestor_is_a_possible_base(
         assert lowest_common(one, other, known) <= set(found)
 
 
-@settings(max_examples=200, deadline=None)
 @given(histories())
 def test_possible_bases_are_common_ancestors_of_two_heads(
     drawn: tuple[Commits, list[str]],
@@ -89,7 +86,6 @@ def test_possible_bases_are_common_ancestors_of_two_heads(
     assert {commit.id for commit in possible_bases(heads, known)} <= shared
 
 
-@settings(max_examples=150, deadline=None)
 @given(histories(10), st.data())
 def test_merges_that_come_later_have_no_other_bases(
     drawn: tuple[Commits, list[str]], data: st.DataObject

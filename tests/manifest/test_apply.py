@@ -33,6 +33,7 @@ from omnigraph.manifest.publish_request import (
 )
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.state import ManifestState
+from tests import profile
 from tests.manifest.graphs import KNOWS, PERSON, SCHEMA, first_state, pin, request
 
 NEW = TableIdentity(3, 1)
@@ -356,5 +357,5 @@ class PublishMachine(RuleBasedStateMachine):
         assert self.state.version == len(self.commits)
 
 
-PublishMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=25, deadline=None)
+PublishMachine.TestCase.settings = settings(profile.costly, stateful_step_count=25)
 TestPublishMachine = PublishMachine.TestCase

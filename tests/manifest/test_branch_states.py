@@ -83,6 +83,7 @@ def test_branch_of_a_branch(manifest: Manifest, root: Location) -> None:
     assert cold.view_at(cold.commits("b")[1]).state == on_a
 
 
+@pytest.mark.slow
 def test_history_is_found_through_every_branch_it_was_sealed_on(
     manifest: Manifest, root: Location
 ) -> None:
@@ -167,6 +168,7 @@ def test_deleted_branch_is_gone_for_every_handle(manifest: Manifest, root: Locat
         other.publish(branch_id, request())
 
 
+@pytest.mark.slow
 def test_what_was_merged_is_known_when_its_branch_is_gone(
     manifest: Manifest, root: Location
 ) -> None:

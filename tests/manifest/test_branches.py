@@ -165,6 +165,7 @@ def test_deletion_that_resumes_late_leaves_the_next_branch_alone(
     assert advance(branches.manifest, "dev").state.version == 3
 
 
+@pytest.mark.slow
 def test_concurrent_creates_have_one_winner(any_root: Location) -> None:
     manifest = make_manifest(any_root)
     makers = 4

@@ -94,6 +94,7 @@ def test_branch_costs_what_main_costs(any_root: Location, monkeypatch: pytest.Mo
     assert cold_open(any_root, monkeypatch, "b3").total == cold.total + 2
 
 
+@pytest.mark.slow
 def test_cost_of_branches_is_flat_in_their_number(any_root: Location) -> None:
     manifest = make_manifest(any_root)
     few, many = (cost_of_branches(manifest, any_root, count) for count in (10, 1000))

@@ -96,6 +96,7 @@ def test_refusal_of_a_step_changes_nothing(root: Location) -> None:
     assert stored(root) == []
 
 
+@pytest.mark.slow
 def test_threads_lose_no_change(any_root: Location) -> None:
     workers = [f"w{number}" for number in range(WORKERS)]
     with ThreadPoolExecutor(WORKERS) as pool:
@@ -188,6 +189,7 @@ def test_names_that_others_change_all_the_time_are_a_conflict(root: Location) ->
 # -- old versions -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_old_versions_go_and_the_newest_stay(any_root: Location) -> None:
     store = RefStore(any_root)
     names = [f"n{number}" for number in range(MANY + 5)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.manifest.apply import next_state
@@ -12,6 +12,7 @@ from omnigraph.manifest.entries import Commit, TableVersion
 from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.manifest.publisher import FANOUT, SEAL_ENTRIES, seal
 from omnigraph.manifest.state import ManifestState
+from tests import profile
 from tests.manifest.graphs import KNOWS, PERSON, first_state, pin, request
 
 History = Commit | TableVersion
@@ -40,7 +41,7 @@ class Log:
         return [*sealed, *self.state.recent, *self.state.versions.values()]
 
 
-@settings(max_examples=60, deadline=None)
+@profile.costly
 @given(st.lists(st.sampled_from([(), (PERSON,), (KNOWS,), (PERSON, KNOWS)]), max_size=200))
 def test_nothing_published_is_ever_lost(steps: list[tuple[object, ...]]) -> None:
     log = Log()
@@ -76,7 +77,7 @@ def test_head_keeps_its_newest_commit() -> None:
     assert sealing.sealed == state.recent[:-1]
 
 
-@settings(max_examples=60, deadline=None)
+@profile.costly
 @given(st.lists(st.integers(SEAL_ENTRIES - 1, 40 * SEAL_ENTRIES), max_size=400))
 def test_number_of_fragments_is_logarithmic(sizes: list[int]) -> None:
     from omnigraph.manifest.publisher import _absorbed

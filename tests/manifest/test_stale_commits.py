@@ -204,6 +204,7 @@ def check(root: Location, acknowledged: list[list[str]]) -> None:
     assert [commit.parent_id for commit in commits] == [*ids[1:], None]
 
 
+@pytest.mark.slow
 def test_threads_publish_while_versions_are_removed(any_root: Location) -> None:
     make_manifest(any_root)
     done = Event()

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from omnigraph.pipeline.spark.java import find_java
+from tests import jvm
 from tests.s3_server import free_ports
 
 HOST = "127.0.0.1"
@@ -61,6 +62,7 @@ def standalone_cluster(
         environment = {
             **os.environ,
             "JAVA_HOME": str(find_java().home),
+            "JDK_JAVA_OPTIONS": jvm.OPTIONS,
             "SPARK_HOME": str(home),
             "SPARK_DAEMON_MEMORY": "256m",
             "SPARK_LOCAL_DIRS": directory,

@@ -1,4 +1,4 @@
-"""The Spark session that the tests of one process share: starting one takes seconds."""
+"""The Spark session and the cluster that all tests share: starting them takes seconds."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from omnigraph.pipeline.spark.session import SparkEngine, spark_session
+from tests.pipeline.cluster import Cluster, standalone_cluster
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -26,3 +27,10 @@ def spark_engine() -> Iterator[SparkEngine]:
 @pytest.fixture(scope="session")
 def spark(spark_engine: SparkEngine) -> SparkSession:
     return spark_engine.session
+
+
+@pytest.fixture(scope="session")
+def cluster() -> Iterator[Cluster]:
+    """A cluster with two workers, which stay: a test that needs a worker to die brings its own."""
+    with standalone_cluster(workers=2) as running:
+        yield running

@@ -26,6 +26,7 @@ from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.recovery.intents import Intent
 from omnigraph.write.recovery.sweep import stored_intents, sweep
+from tests import jvm
 from tests.pipeline import cluster, load_worker
 from tests.pipeline.cluster import Cluster
 from tests.pipeline.engines import content
@@ -268,7 +269,7 @@ def _still(started: Mapping[int, str]) -> list[int]:
 
 
 @contextmanager
-def worker_at(running: Cluster, host: str) -> Iterator[None]:
+def worker_at(running: Cluster, host: str) -> Iterator[subprocess.Popen[bytes]]:
     """One more worker of a cluster, under a name of its own for this machine."""
     import pyspark
 
@@ -276,6 +277,7 @@ def worker_at(running: Cluster, host: str) -> Iterator[None]:
     environment = {
         **os.environ,
         "JAVA_HOME": str(find_java().home),
+        "JDK_JAVA_OPTIONS": jvm.OPTIONS,
         "SPARK_HOME": str(home),
         "SPARK_DAEMON_MEMORY": "256m",
         "SPARK_LOCAL_DIRS": str(running.logs),
@@ -293,6 +295,6 @@ def worker_at(running: Cluster, host: str) -> Iterator[None]:
             stderr=subprocess.STDOUT,
         )
     try:
-        yield
+        yield process
     finally:
         cluster._kill(process)

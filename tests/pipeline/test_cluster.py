@@ -3,22 +3,15 @@ from __future__ import annotations
 import os
 import signal
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
-from tests.pipeline.cluster import Cluster, standalone_cluster
+from tests.pipeline.cluster import Cluster
 from tests.pipeline.scripts import output_of
 
 pytestmark = pytest.mark.slow
-
-
-@pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with standalone_cluster(workers=2) as running:
-        yield running
 
 
 def test_executors_run_the_package_that_the_driver_runs(cluster: Cluster) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.generate.people_graph import GraphSize
-from tests.pipeline.cluster import standalone_cluster
+from tests.pipeline.cluster import Cluster
 from tests.pipeline.killing import (
     Story,
     await_end,
@@ -50,8 +50,8 @@ def order(story: Story, place: Path, name: str, trouble: dict[str, str]) -> Orde
     )
 
 
-# One test, so that there is one cluster and one session.
-def test_all_rows_arrive_once_whatever_the_cluster_loses(tmp_path: Path) -> None:
+# One test, so that there is one session.
+def test_all_rows_arrive_once_whatever_the_cluster_loses(cluster: Cluster, tmp_path: Path) -> None:
     story = make_story(tmp_path, people=PEOPLE, files=3)
     orders = [
         order(story, tmp_path, "executor", {"*": "wait"}),
@@ -59,25 +59,25 @@ def test_all_rows_arrive_once_whatever_the_cluster_loses(tmp_path: Path) -> None
         order(story, tmp_path, "speculation", {"0": "race"}),
     ]
     conf = {"spark.executor.memory": "512m", **SPECULATION}
+    # Spark does not run a task twice on one machine: this is another one by its name.
     with (
-        standalone_cluster(workers=2) as cluster,
+        worker_at(cluster, "localhost") as doomed,
         driver(tmp_path, *orders, master=cluster.url, conf=conf) as loading,
     ):
-        # One task on each of the two cores, both have written their rows.
-        loading.await_signs("stage-*", 2, order=0)
+        # One task on each of the three cores, all have written their rows.
+        loading.await_signs("stage-*", 3, order=0)
         victim = cluster.executors()[0]
         os.kill(victim, signal.SIGKILL)
         until(lambda: victim not in cluster.executors(), "the executor is gone")
         loading.release(0)
 
-        loading.await_signs("stage-*", 2, order=1)
-        lost = family(cluster.workers[0].pid)
+        loading.await_signs("stage-*", 3, order=1)
+        lost = family(doomed.pid)
         assert lost
-        cluster.workers[0].kill()
-        cluster.workers[0].wait()
+        doomed.kill()
+        doomed.wait()
         await_end(lost)
         loading.release(1)
-        # Spark does not run a task twice on one machine: this is another one by its name.
         with worker_at(cluster, "localhost"):
             results = loading.results()
     for given, result in zip(orders, results, strict=True):

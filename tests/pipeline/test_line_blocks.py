@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import BadRequest, ResourceLimit
@@ -19,6 +19,7 @@ from omnigraph.pipeline.input import byte_ranges
 from omnigraph.pipeline.input.line_blocks import LineBlock, line_blocks
 from omnigraph.pipeline.input.load_files import Compression, InputFile, find_inputs
 from omnigraph.pipeline.input.splits import Split, cut
+from tests import profile
 
 BOM = b"\xef\xbb\xbf"
 
@@ -65,7 +66,6 @@ def expected_lines(data: bytes) -> list[tuple[int, bytes]]:
 _PIECES = st.sampled_from([b"\n", b"\r\n", b"\r", b"a", b'{"x":1}', b" ", b"\xff", "é".encode()])
 
 
-@settings(deadline=None, max_examples=300)
 @given(
     pieces=st.lists(_PIECES, max_size=30),
     bom=st.booleans(),
@@ -90,7 +90,7 @@ def test_every_line_belongs_to_one_split(
     assert found == expected_lines(data)
 
 
-@settings(deadline=None, max_examples=50)
+@profile.costly
 @given(
     pieces=st.lists(_PIECES, max_size=30),
     block=st.integers(1, 40),

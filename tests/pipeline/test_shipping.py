@@ -32,6 +32,7 @@ def test_equal_sources_make_equal_archives(tmp_path: Path) -> None:
     assert (tmp_path / "one.zip").read_bytes() == (tmp_path / "two.zip").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_package_works_from_its_archive(tmp_path: Path) -> None:
     script = (
         "import sys; sys.path.insert(0, sys.argv[1])\n"

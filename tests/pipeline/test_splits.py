@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import BadRequest
@@ -17,6 +17,7 @@ from omnigraph.pipeline.input.csv_records import quote_count
 from omnigraph.pipeline.input.load_files import InputFile, find_inputs
 from omnigraph.pipeline.input.splits import Split, cut, cut_csv, pack, ranges, renumber
 from omnigraph.pipeline.input.table_blocks import table_blocks
+from tests import profile
 
 
 @given(size=st.integers(0, 10_000), target=st.integers(1, 500))
@@ -91,7 +92,7 @@ def test_splits_are_renumbered() -> None:
     assert [split.number for split in renumber(splits)] == [0, 1]
 
 
-@settings(deadline=None, max_examples=50)
+@profile.costly
 @given(data=st.binary(max_size=200), target=st.integers(1, 50))
 def test_quotes_are_counted_by_range(
     tmp_path_factory: pytest.TempPathFactory, data: bytes, target: int

@@ -12,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import BadRequest, ResourceLimit
@@ -22,6 +22,7 @@ from omnigraph.pipeline.input.csv_records import quote_count, read_header
 from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.input.splits import Split, cut, cut_csv, ranges
 from omnigraph.pipeline.input.table_blocks import TableBlock, table_blocks
+from tests import profile
 
 Row = tuple[str | None, ...]
 CsvText = tuple[bytes, list[Row | list[str]]]
@@ -92,27 +93,10 @@ def csv_texts(draw: st.DrawFn) -> CsvText:
     return ("".join(parts) + draw(st.sampled_from(["", "\n"]))).encode(), rows
 
 
-_CSV_CASES = given(text=csv_texts(), target=st.integers(1, 60), block=st.integers(1, 60))
-
-
-@settings(deadline=None, max_examples=50)
-@_CSV_CASES
+@given(text=csv_texts(), target=st.integers(1, 60), block=st.integers(1, 60))
 def test_csv_is_the_same_however_it_is_cut(
     scratch: Path, text: CsvText, target: int, block: int
 ) -> None:
-    check_cuts(scratch, text, target, block)
-
-
-@pytest.mark.slow
-@settings(deadline=None, max_examples=500)
-@_CSV_CASES
-def test_much_csv_is_the_same_however_it_is_cut(
-    scratch: Path, text: CsvText, target: int, block: int
-) -> None:
-    check_cuts(scratch, text, target, block)
-
-
-def check_cuts(scratch: Path, text: CsvText, target: int, block: int) -> None:
     data, rows = text
     file = csv_file(scratch / "any.csv", data)
     for splits in ([whole(file)], cut_finely(file, target)):
@@ -140,7 +124,7 @@ def check_cuts(scratch: Path, text: CsvText, target: int, block: int) -> None:
         assert bad == [written(tuple(row)) for row in rows if isinstance(row, list)]
 
 
-@settings(deadline=None, max_examples=50)
+@profile.costly
 @given(rows=st.lists(st.tuples(_TEXTS, _TEXTS), max_size=8), target=st.integers(1, 60))
 def test_csv_of_another_writer_is_read(
     scratch: Path, rows: list[tuple[str, str]], target: int
@@ -275,7 +259,7 @@ def parquet_file(path: Path, table: pa.Table, group: int) -> InputFile:
     return InputFile(str(path), "parquet", path.stat().st_size, type_name="Person")
 
 
-@settings(deadline=None, max_examples=50)
+@profile.costly
 @given(
     count=st.integers(0, 60),
     group=st.integers(1, 20),

@@ -8,11 +8,11 @@ explored from a given beginning only.
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable
 
 import pytest
 
+from tests import profile
 from tests.protocol.actors import Actor, LongWriter, Writer
 from tests.protocol.cleaner import Cleaner
 from tests.protocol.merging import LongMerger, Merger
@@ -119,9 +119,9 @@ LARGER = {
         merge_long, delete, clean, clean, existing=BOTH
     ),
 }
-"""Millions of states: explored too when ``OMNIGRAPH_SOAK`` is set."""
+"""Millions of states: explored by `make soak`."""
 
-EXPLORED = SCENARIOS | LARGER if os.environ.get("OMNIGRAPH_SOAK") else SCENARIOS
+EXPLORED = SCENARIOS | LARGER if profile.CHOSEN.larger else SCENARIOS
 
 MISTAKES = {
     Mistake.LIST_LAST: of(append, replace, clean),
@@ -155,6 +155,7 @@ MISTAKES = {
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("scenario", EXPLORED.values(), ids=EXPLORED.keys())
 def test_no_interleaving_breaks_a_promise(
     scenario: Scenario, record_property: Callable[[str, object], None]

@@ -99,6 +99,7 @@ def test_false_is_less_than_true(pairs: list[tuple[Any, Any]], op: CompareOp) ->
     assert found.to_pylist() == _wanted(op, left, right)
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.text(max_size=3), st.text(max_size=3))))
 def test_texts_compare_by_code_point(pairs: list[tuple[str, str]]) -> None:
     pairs.append(("\ufb00", "\U0001d518"))

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import omnigraph as og
 from omnigraph.read.access import entities, multi_hop
+from tests import profile
 from tests.read.differential import Place, check
 from tests.read.generate_graphs import (
     change,
@@ -27,7 +28,6 @@ from tests.read.model import Data, NodeType, PropType, Schema
 from tests.read.query_ast import Bind, Clause, Column, Compare, In, IsNull, Lit, Param, Prop, Query
 from tests.write.writing import index_all
 
-SEEDS = 62
 QUERIES = 50
 
 
@@ -60,7 +60,8 @@ def _treat_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("seed", range(SEEDS))
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(profile.CHOSEN.seeds))
 def test_generated_queries(
     seed: int,
     tmp_path: Path,
@@ -138,7 +139,7 @@ def _tests(draw: st.DrawFn) -> Query:
     return Query((Bind("v", "Value"), clause), (Column(Prop("v", "name")),), params)
 
 
-@settings(max_examples=150, deadline=None, derandomize=True)
+@settings(derandomize=True)
 @given(query=_tests())
 def test_quick(values: Place, query: Query) -> None:
     check(values, query, "auto")

@@ -167,6 +167,7 @@ def test_properties_are_found_by_name(graph: og.Graph) -> None:
     )
 
 
+@pytest.mark.slow
 def test_runs_and_pieces_change_nothing(graph: og.Graph) -> None:
     rows = [
         {"id": f"{number * 7919 % 1009}", "blob": b"x" * (number % 50), "f32": number / 10}

@@ -11,12 +11,13 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import omnigraph as og
 from omnigraph.read.access import entities
 from omnigraph.wire.changes import ChangeBody
+from tests import profile
 from tests.wire.plain import plain
 from tests.write.writing import table_of
 
@@ -88,7 +89,7 @@ def envelopes(given_: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@settings(max_examples=25, deadline=None)
+@profile.dear
 @given(events())
 @example([{"at": FIRST, "seen": LAST, "visits": [FIRST, -1, LAST]}])
 def test_a_moment_survives_load_query_export_and_load(given_: list[dict[str, Any]]) -> None:
@@ -132,7 +133,7 @@ def test_a_moment_survives_load_query_export_and_load(given_: list[dict[str, Any
         assert list(third.export()) == lines
 
 
-@settings(max_examples=15, deadline=None)
+@profile.dear
 @given(st.lists(MILLIS, min_size=1, max_size=4))
 def test_least_and_greatest_are_moments(millis: list[int]) -> None:
     with TemporaryDirectory() as directory:

@@ -111,6 +111,7 @@ def exact(
     return np.argsort(1 - wide @ query / lengths, kind="stable")
 
 
+@pytest.mark.slow
 def test_an_index_finds_nearly_all_that_are_nearest(points: Any, asked_storage: list[str]) -> None:
     graph, made = points
     found = wanted = 0

@@ -17,6 +17,7 @@ from omnigraph.read.access.csr import Topology
 from omnigraph.read.access.topology_cache import topologies
 from omnigraph.read.output.result import Result
 from omnigraph.storage.objects.meter import RequestMeter, measure
+from tests import profile
 from tests.write.writing import compact_all, mutate
 
 pytestmark = pytest.mark.slow
@@ -305,7 +306,8 @@ CHANGES = (
 )
 
 
-@pytest.mark.parametrize("seed", range(12))
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(profile.CHOSEN.dear))
 def test_degrees_through_any_history(seed: int, tmp_path: Path) -> None:
     history = History(og.init(tmp_path / "graph", SCHEMA), seed)
     history.add()

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import omnigraph as og
+from tests import profile
 from tests.read import search_model as model
 from tests.read.model import Data, freeze
 from tests.read.search_graph import MODEL, make_search_graph, memo, search_data
@@ -160,7 +161,7 @@ def check(found: Sequence[dict[str, Any]], data: Data, query: Asked) -> None:
 
 
 @pytest.mark.slow
-@settings(max_examples=15, deadline=None)
+@profile.dear
 @given(data=st.data())
 def test_generated_searches(tmp_path_factory: pytest.TempPathFactory, data: st.DataObject) -> None:
     before = data.draw(graphs())

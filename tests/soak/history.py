@@ -17,7 +17,7 @@ from typing import Any
 from tests.soak.ledger import Entry, Ledger, Violation
 from tests.soak.lineage import Lineage
 from tests.soak.operations import MAIN, NAMES, Draw, Operation
-from tests.soak.processes import Process, Spares
+from tests.soak.processes import Nurseries, Process
 
 WORKERS = 4
 MOST_STOPPED = 2
@@ -30,7 +30,7 @@ FIRST_GUESS = 0.02
 class Crew:
     """The processes of a run, and how long operations take them."""
 
-    spares: Spares
+    nurseries: Nurseries
     workers: list[Process] = field(default_factory=list)
     typical: dict[str, float] = field(default_factory=dict)
     seen: Counter[str] = field(default_factory=Counter)
@@ -49,7 +49,7 @@ class Crew:
         for process in self.workers:
             process.kill()
         self.workers.clear()
-        self.spares.end()
+        self.nurseries.end()
 
 
 class History:
@@ -113,7 +113,7 @@ class History:
     def begin(self) -> None:
         """Make the graph, and let every worker open it."""
         while len(self.crew.workers) < WORKERS:
-            self.crew.workers.append(self.crew.spares.take())
+            self.crew.workers.append(self.crew.nurseries.take())
         first, *others = self.crew.workers
         self._do(first, self.draw.init())
         for process in others:
@@ -190,7 +190,7 @@ class History:
 
     def _inspect_anew(self, place: int) -> None:
         """Let a process look that has never seen the graph; it takes a place among the workers."""
-        process = self.crew.spares.take()
+        process = self.crew.nurseries.take()
         self.crew.workers[place] = process
         self._do(process, self.draw.special("open"))
         self._compare(process)
@@ -273,7 +273,7 @@ class History:
         oldest = self.crew.workers.pop(0)
         oldest.kill()
         self._pending.pop(oldest, None)
-        self.crew.workers.append(self.crew.spares.take())
+        self.crew.workers.append(self.crew.nurseries.take())
         process = self.crew.workers[-1]
         self._do(process, self.draw.special("open"))
         self._compare(process)

@@ -1,6 +1,7 @@
-"""Worker processes as the driver has them: started ahead, told, stopped, resumed, killed.
+"""Worker processes as the driver has them: started, told, stopped, resumed, killed.
 
-Owns their pipes. A process that says nothing for long is stuck, and that is a failure.
+Owns their pipes and the nurseries that fork them: importing everything anew for every worker
+would take most of the time. A process that says nothing for long is stuck, which is a failure.
 """
 
 from __future__ import annotations
@@ -9,11 +10,13 @@ import json
 import os
 import select
 import signal
+import socket
 import subprocess
 import sys
 import time
 from collections import deque
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -23,7 +26,6 @@ PATIENCE = 120
 """Seconds after which a process that says nothing is taken for stuck."""
 DAY = 86_400.0
 SKEWS = (0.0, 0.0, 0.0, DAY, -DAY, 3_700.0, -3_700.0)
-AHEAD = 2
 
 
 class Stuck(Exception):
@@ -33,37 +35,22 @@ class Stuck(Exception):
 class Process:
     """One worker process."""
 
-    def __init__(self, skew: float, environment: Mapping[str, str], log: Path) -> None:
+    def __init__(self, pid: int, pipes: tuple[int, int], skew: float, log: Path) -> None:
         self.skew = skew
         self.is_stopped = False
-        with log.open("ab") as errors:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.soak.worker", str(skew)],
-                cwd=ROOT,
-                env={**os.environ, **environment},
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=errors,
-                bufsize=0,
-            )
+        self._pid = pid
+        self._input, self._output = pipes
+        self._is_dead = False
         self._log = log
         self._rest = b""
         self._answers: deque[dict[str, Any]] = deque()
-        self._is_ready = False
 
     def tell(self, command: Mapping[str, Any]) -> None:
         """Hand over a command; it is done after those before it."""
-        if self._process.stdin is None:
-            raise AssertionError("a worker has a pipe")
-        self._process.stdin.write(json.dumps(command).encode() + b"\n")
+        os.write(self._input, json.dumps(command).encode() + b"\n")
 
     def answer(self) -> dict[str, Any]:
         """The next answer; waits for it."""
-        while not self._is_ready:
-            self._is_ready = "ready" in self._next()
-        return self._next()
-
-    def _next(self) -> dict[str, Any]:
         deadline = time.monotonic() + PATIENCE
         while not self._answers:
             left = deadline - time.monotonic()
@@ -77,16 +64,12 @@ class Process:
         """The answers that are there already."""
         while self._readable(0) and self._receive():
             pass
-        found = [answer for answer in self._answers if "ready" not in answer]
-        self._is_ready = self._is_ready or len(found) < len(self._answers)
+        return self._taken()
+
+    def _taken(self) -> list[dict[str, Any]]:
+        found = list(self._answers)
         self._answers.clear()
         return found
-
-    @property
-    def _output(self) -> int:
-        if self._process.stdout is None:
-            raise AssertionError("a worker has a pipe")
-        return self._process.stdout.fileno()
 
     def _readable(self, seconds: float) -> bool:
         return bool(select.select([self._output], [], [], seconds)[0])
@@ -99,53 +82,76 @@ class Process:
 
     def stop(self) -> None:
         """Let it stand still in the middle of whatever it does."""
-        self._process.send_signal(signal.SIGSTOP)
+        os.kill(self._pid, signal.SIGSTOP)
         self.is_stopped = True
 
     def resume(self) -> None:
         """Let it go on."""
-        self._process.send_signal(signal.SIGCONT)
+        os.kill(self._pid, signal.SIGCONT)
         self.is_stopped = False
 
     def kill(self) -> list[dict[str, Any]]:
         """End it at once; gives what it had answered. Nothing happens to one that is dead."""
-        if self._process.stdout is None or self._process.stdout.closed:
+        if self._is_dead:
             return []
-        self._process.kill()
-        self._process.wait()
+        self._is_dead = True
+        with suppress(ProcessLookupError):
+            os.kill(self._pid, signal.SIGKILL)
+        # Its end of the pipe is closed when all of its threads are over.
         while self._receive():
             pass
-        found = self.answered() if self._answers else []
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        return found
+        for pipe in (self._input, self._output):
+            os.close(pipe)
+        return self._taken()
 
 
-class Spares:
-    """Processes that start while others work, and have never seen the graph."""
+class Nursery:
+    """A process that has imported everything under one clock, and forks workers."""
+
+    def __init__(self, skew: float, environment: Mapping[str, str], log: Path) -> None:
+        self._skew = skew
+        self._log = log
+        self._socket, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
+        with far, log.open("ab") as errors:
+            self._process = subprocess.Popen(
+                [sys.executable, "-m", "tests.soak.worker", str(skew)],
+                cwd=ROOT,
+                env={**os.environ, **environment},
+                stdin=far.fileno(),
+                stdout=errors,
+                stderr=errors,
+            )
+
+    def fork(self) -> Process:
+        """A worker that has never seen a graph."""
+        (its_input, tell), (hear, its_output) = os.pipe(), os.pipe()
+        socket.send_fds(self._socket, [b"+"], [its_input, its_output])
+        os.close(its_input)
+        os.close(its_output)
+        answer = self._socket.recv(8)
+        if not answer:
+            raise Stuck(f"no worker can be forked; see {self._log}")
+        return Process(int.from_bytes(answer), (tell, hear), self._skew, self._log)
+
+    def end(self) -> None:
+        """End it; the workers that it has forked end with it."""
+        self._process.kill()
+        self._process.wait()
+        self._socket.close()
+
+
+class Nurseries:
+    """Processes to be had at once, with clocks that are right or wrong."""
 
     def __init__(self, random: Random, environment: Mapping[str, str], log: Path) -> None:
         self._random = random
-        self._environment = environment
-        self._log = log
-        self._waiting: deque[Process] = deque()
-        self.prepare()
-
-    def prepare(self) -> None:
-        """Start as many as will be needed soon."""
-        while len(self._waiting) < AHEAD:
-            skew = self._random.choice(SKEWS)
-            self._waiting.append(Process(skew, self._environment, self._log))
+        self._nurseries = {skew: Nursery(skew, environment, log) for skew in sorted(set(SKEWS))}
 
     def take(self) -> Process:
-        """One that has started first; another takes its place."""
-        found = self._waiting.popleft()
-        self.prepare()
-        return found
+        """A new process with some clock."""
+        return self._nurseries[self._random.choice(SKEWS)].fork()
 
     def end(self) -> None:
         """Nobody is needed any more."""
-        for process in self._waiting:
-            process.kill()
-        self._waiting.clear()
+        for nursery in self._nurseries.values():
+            nursery.end()

@@ -17,7 +17,7 @@ from pathlib import Path
 from random import Random
 
 from tests.soak.history import Crew, History
-from tests.soak.processes import Spares
+from tests.soak.processes import Nurseries
 
 KILLS_OF_A_GRAPH = 40
 SHOWN = 60
@@ -43,7 +43,7 @@ def run(
     """
     directory = Path(tempfile.mkdtemp(prefix=f"omnigraph-soak-{store.name}-{seed}-"))
     random = Random(f"{store.name} {seed}")  # noqa: S311 - the same run every time
-    crew = Crew(Spares(random, store.environment, directory / "workers.log"))
+    crew = Crew(Nurseries(random, store.environment, directory / "workers.log"))
     began = time.monotonic()
     done = 0
     try:

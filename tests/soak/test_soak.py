@@ -1,6 +1,6 @@
 """Processes that are killed and stopped at random instants leave a graph that agrees with a model.
 
-`OMNIGRAPH_SOAK_KILLS` processes die, half of them on S3; `OMNIGRAPH_SOAK_SEED` is the seed.
+As many die as the profile says, or `OMNIGRAPH_SOAK_KILLS`; `OMNIGRAPH_SOAK_SEED` is the seed.
 `python -m tests.soak` runs one seed again.
 """
 
@@ -11,12 +11,13 @@ from collections.abc import Callable
 
 import pytest
 
+from tests import profile
 from tests.s3_server import S3Server
 from tests.soak.run import Store, run
 from tests.soak.stores import local, on_s3
 
 SEED = int(os.environ.get("OMNIGRAPH_SOAK_SEED", "1"))
-KILLS = int(os.environ.get("OMNIGRAPH_SOAK_KILLS", "120"))
+KILLS = int(os.environ.get("OMNIGRAPH_SOAK_KILLS", profile.CHOSEN.kills))
 SHARE_OF_S3 = 0.4
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]

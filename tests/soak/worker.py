@@ -1,7 +1,8 @@
-"""A process of the soak: it does what it is told on its standard input, and answers each time.
+"""A process of the soak: it does what it is told through a pipe, and answers each time.
 
-Run as `python -m tests.soak.worker SECONDS`, where the seconds are how wrong its clock is.
-Owns the calls of the public API. Decides nothing: what an answer means, the driver knows.
+`python -m tests.soak.worker SECONDS` forks such processes, for the driver at the other end of its
+standard input; the seconds are how wrong their clocks are. Owns the calls of the public API.
+Decides nothing: what an answer means, the driver knows.
 """
 
 from __future__ import annotations
@@ -9,8 +10,10 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import sys
 import time
+import warnings
 from datetime import timedelta
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
@@ -262,7 +265,7 @@ def _answer(handle: Handle, command: dict[str, Any]) -> dict[str, Any]:
         return {"error": "crash", "kind": None, "message": "", "trace": format_exc()}
 
 
-def _end_with_the_driver() -> None:
+def _end_with_the_parent() -> None:
     """Leave nothing behind should the driver be killed: a process that is stopped sees no end."""
     if sys.platform == "linux":
         import ctypes
@@ -271,29 +274,46 @@ def _end_with_the_driver() -> None:
 
 
 def main() -> None:
-    """Serve until nobody asks any more."""
-    _end_with_the_driver()
-    # Whatever a library prints must not be taken for an answer.
-    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)
+    """Import everything, use nothing, and fork a worker for each pair of pipes that is sent.
+
+    Lance has no threads yet, so a worker is as good as one that was started anew.
+    """
+    _end_with_the_parent()
     # First: pandas, which it needs, cannot be imported under another class of datetimes.
-    import lance  # noqa: F401 - takes the longest, and nobody should wait for it later
+    import lance  # noqa: F401 - nobody should wait for it later
 
     shift_clock(float(sys.argv[1]))
-    import omnigraph.graph
+    import omnigraph.graph  # noqa: F401
 
+    # It cannot know that this process has never used it.
+    warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
+    # Whoever is killed is gone: nobody asks how it ended.
+    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    with socket.socket(fileno=0) as driver:
+        while (given := socket.recv_fds(driver, 1, 2))[0]:
+            _, (commands, answers), _, _ = given
+            if not (pid := os.fork()):
+                break
+            os.close(commands)
+            os.close(answers)
+            driver.sendall(pid.to_bytes(8))
+        else:
+            return
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    _end_with_the_parent()
+    _serve(commands, answers)
+
+
+def _serve(commands: int, answers: int) -> None:
+    """Do what is told until nobody asks any more."""
     handle = Handle()
-
-    def say(answer: dict[str, Any]) -> None:
-        answers.write(json.dumps(answer) + "\n")
-        answers.flush()
-
-    say({"ready": omnigraph.graph.__name__})
-    for line in sys.stdin:
-        command = json.loads(line)
-        started = time.monotonic()
-        answer = _answer(handle, command)
-        say({"id": command["id"], "started": started, "ended": time.monotonic(), **answer})
+    with open(commands, encoding="utf-8") as told, open(answers, "w", encoding="utf-8") as said:
+        for line in told:
+            command = json.loads(line)
+            started = time.monotonic()
+            answer = {"id": command["id"], "started": started, **_answer(handle, command)}
+            said.write(json.dumps({**answer, "ended": time.monotonic()}) + "\n")
+            said.flush()
 
 
 if __name__ == "__main__":

@@ -103,6 +103,7 @@ def test_a_row_id_means_nothing_across_fragments_that_are_not_shared(local: Tabl
     check(update(one, ["k7"]), update(other, ["k7", "k8"]))
 
 
+@pytest.mark.slow
 def test_rows_that_were_written_again_are_named_by_few_requests(local: Table) -> None:
     base = insert(local, list(range(60_000)))
     ids = [f"k{number}" for number in range(0, 60_000, 300)]
@@ -113,6 +114,7 @@ def test_rows_that_were_written_again_are_named_by_few_requests(local: Table) ->
     assert meter.total <= 8, str(meter)
 
 
+@pytest.mark.slow
 def test_rows_that_were_deleted_are_named_by_the_version_that_has_them(local: Table) -> None:
     base = insert(local, list(range(60_000)))
     ids = [f"k{number}" for number in range(0, 60_000, 3000)]

@@ -179,12 +179,7 @@ def through_a_scan(table: Table, filter_: RowFilter) -> set[str]:
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=300,
-    derandomize=True,
-    deadline=None,
-    suppress_health_check=[HealthCheck.function_scoped_fixture],
-)
+@settings(derandomize=True, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.lists(predicates(), min_size=1, max_size=3))
 @example([plan.IsNull(column("usmall"), negated=False)])
 @example([plan.IsNull(column("moment"), negated=True)])

@@ -275,6 +275,7 @@ def publish(location: Location, log: HeadLog, mine: int) -> HeadLog:
             log = newest_of(location)
 
 
+@pytest.mark.slow
 def test_nothing_acknowledged_is_lost_while_versions_are_removed(location: Location) -> None:
     """Publishers of which some sleep over many versions, and a collector that takes any but the
     newest; what a publisher was told to be there is there at the end.

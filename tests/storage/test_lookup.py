@@ -31,6 +31,7 @@ from omnigraph.storage.tables.write_rows import (
     overwrite,
     write_rows,
 )
+from tests import profile
 from tests.storage.sample import SCHEMA, Rows, make_rows
 
 
@@ -209,9 +210,7 @@ STEPS = st.lists(
 
 
 @pytest.mark.slow
-@settings(
-    max_examples=100, derandomize=True, deadline=None, suppress_health_check=list(HealthCheck)
-)
+@settings(profile.costly, derandomize=True, suppress_health_check=list(HealthCheck))
 @given(STEPS, st.randoms(use_true_random=False))
 def test_any_history_is_looked_up_as_it_is_scanned(
     steps: list[tuple[str, int, set[int], str]], order: Random

@@ -60,6 +60,7 @@ def test_row_addresses_come_along(tmp_path: Path) -> None:
     assert batch["_rowaddr"].to_pylist() == [1, 2, 0]
 
 
+@pytest.mark.slow
 @given(ids=IDS, run_rows=st.integers(1, 20), fan_in=st.integers(2, 4), data=st.data())
 def test_the_size_of_runs_changes_nothing(
     tmp_path_factory: pytest.TempPathFactory,

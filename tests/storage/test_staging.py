@@ -122,6 +122,7 @@ def test_fragments_are_independent_of_the_pin_they_were_staged_on(table: Table, 
     assert len(set(row_ids(after).values())) == 2
 
 
+@pytest.mark.slow
 def test_another_process_stages_and_this_one_commits(table: Table) -> None:
     program = """
 import sys

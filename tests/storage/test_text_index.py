@@ -6,7 +6,7 @@ from random import Random
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import omnigraph.rows.text_positions as text_index_module
@@ -16,7 +16,6 @@ from omnigraph.rows.text_positions import TextIndex, index_texts, positions_by_t
 Hasher = Callable[..., Hashes]
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=200), unique=True, max_size=60), st.randoms(use_true_random=False))
 def test_every_text_is_found_at_its_position(texts: list[str], random: Random) -> None:
     positions = np.arange(len(texts), dtype=np.int64)[::-1] * 3
@@ -95,7 +94,6 @@ def _index(texts: list[str], hashed: Hasher = hash_texts) -> TextIndex:
     return index
 
 
-@settings(deadline=None)
 @given(st.lists(st.text(max_size=200), unique=True, max_size=60), st.lists(st.text(max_size=200)))
 def test_an_index_finds_its_own_texts_and_no_other(texts: list[str], others: list[str]) -> None:
     found = _index(texts).find(pa.array([*texts, *others], pa.string()))

@@ -99,6 +99,7 @@ def check_there(graph: og.Graph, written: Any, expected: dict[str, Rows]) -> Non
 # -- writes of the size of a request -----------------------------------------------------
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("is_moved", [False, True], ids=["cleanup", "commits-and-cleanup"])
 @pytest.mark.parametrize("point", POINTS)
 @pytest.mark.parametrize("write", WRITES)
@@ -115,6 +116,7 @@ def test_a_write_beside_a_cleanup_is_there(
     check_there(graph, written, results[write, is_moved])
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("collector", ODD_COLLECTORS)
 @pytest.mark.parametrize("point", [*STAGING, *PUBLISHING])
 @pytest.mark.parametrize("write", ["insert", "update"])
@@ -255,6 +257,7 @@ def intents(graph: og.Graph) -> int:
     return len(stored_intents(ControlObjects(graph.location)).intents)
 
 
+@pytest.mark.pairwise
 @pytest.mark.usefixtures("announced")
 @pytest.mark.parametrize("is_moved", [False, True], ids=["cleanup", "commits-and-cleanup"])
 @pytest.mark.parametrize("point", [*PREPARING, *INTENT])

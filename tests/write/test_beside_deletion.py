@@ -130,6 +130,7 @@ def test_a_handle_that_knew_the_branch_learns_of_its_deletion(
     check_sound(graph)
 
 
+@pytest.mark.pairwise
 @pytest.mark.usefixtures("either_size")
 @pytest.mark.parametrize("deletion", DELETIONS)
 @pytest.mark.parametrize("point", POINTS)

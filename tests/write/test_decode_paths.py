@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from omnigraph.lang.schema.catalog import Catalog
@@ -181,7 +181,6 @@ def compare(texts: list[str]) -> None:
 
 @pytest.mark.slow
 @given(st.lists(lines, min_size=1, max_size=3))
-@settings(max_examples=400, deadline=None)
 @example(['{"type":"Thing","data":null}'])
 @example(
     [
@@ -195,7 +194,6 @@ def test_both_paths_agree(texts: list[str]) -> None:
 
 
 @given(st.data())
-@settings(max_examples=200, deadline=None)
 def test_each_value_of_each_type_alone(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(PROPERTIES)))
     compare([f'{{"type":"Thing","data":{{"{name}":{data.draw(fitting(name))}}}}}'])
@@ -213,14 +211,12 @@ moments = st.from_regex(
 
 
 @given(st.lists(st.one_of(st.none(), dates), max_size=4))
-@settings(deadline=None)
 def test_columns_of_dates(texts: list[str | None]) -> None:
     found = cells.days_of_texts(pa.array(texts, pa.string())).cast(pa.int32()).to_pylist()
     assert found == [None if text is None else cells.read_date(text) for text in texts]
 
 
 @given(st.lists(st.one_of(st.none(), moments), max_size=4))
-@settings(deadline=None)
 def test_columns_of_times(texts: list[str | None]) -> None:
     found = cells.moments_of_texts(pa.array(texts, pa.string())).cast(pa.int64()).to_pylist()
     assert found == [None if text is None else cells.read_datetime(text) for text in texts]

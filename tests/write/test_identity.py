@@ -7,7 +7,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from ulid import ULID
 
@@ -46,7 +46,6 @@ def as_table(type_: NodeType, rows: list[tuple[Any, ...]]) -> pa.Table:
 
 
 @given(st.data())
-@settings(deadline=None)
 def test_ids_agree_with_the_language(data: st.DataObject) -> None:
     scalars = data.draw(st.lists(st.sampled_from(sorted(VALUES)), min_size=1, max_size=3))
     type_ = keyed(*scalars)

@@ -162,6 +162,7 @@ CASES = [
 ]
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("others", OTHERS)
 @pytest.mark.parametrize(("kind", "point"), CASES)
 def test_a_merge_beside_others_is_whole_or_refused(

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from hypothesis import HealthCheck, Phase, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import (
     RuleBasedStateMachine,
@@ -26,6 +25,7 @@ from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.indexes.table_indexes import compact, create_index
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.commit_stamp import stamp
+from tests import profile
 from tests.write.model import (
     Condition,
     Delete,
@@ -42,7 +42,6 @@ from tests.write.model import (
 )
 from tests.write.writing import image, maintain
 
-EXAMPLES, STEPS = 40, 30
 seen: Counter[str] = Counter()
 """What the examples have met, so that the test can tell whether it looked at anything."""
 
@@ -466,21 +465,10 @@ def text(row: Row) -> str:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_writes_do_what_the_model_says(capsys: pytest.CaptureFixture[str]) -> None:
     seen.clear()
-    run_state_machine_as_test(
-        Writes,
-        settings=settings(
-            max_examples=EXAMPLES,
-            stateful_step_count=STEPS,
-            derandomize=True,
-            # Shrinking takes minutes: ask for it when there is something to shrink.
-            phases=(Phase.generate,),
-            deadline=None,
-            database=None,
-            suppress_health_check=list(HealthCheck),
-        ),
-    )
+    run_state_machine_as_test(Writes, settings=profile.histories(20, 30))
     with capsys.disabled():
         counted = ", ".join(f"{count} {what}" for what, count in sorted(seen.items()))
         print(f"\n{counted}")  # noqa: T201 - says what was looked at

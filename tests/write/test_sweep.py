@@ -199,6 +199,7 @@ def test_a_write_that_was_rebased_shows_where_it_landed(graph: og.Graph) -> None
     assert run(graph).recoveries == (recovery(writer, "RolledForward", 1, 3),)
 
 
+@pytest.mark.slow
 def test_a_published_commit_is_found_however_old_it_is(graph: og.Graph) -> None:
     writer = begin(graph)
     writer.publish()

@@ -1,18 +1,20 @@
 """What happens when nobody dies: the passings of a write, and the states it leads through.
 
-Owns what a crash at each passing must leave behind.
+Owns what a crash at each passing must leave behind, and at which of them processes are killed.
 """
 
 from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections import Counter, defaultdict
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import omnigraph as og
 from omnigraph.manifest.branches import is_missing
+from tests import profile
 from tests.write.crash.crash_child import RIVAL, Passing, rehearse
 from tests.write.crash.writers import WRITERS, prepare
 from tests.write.processes import context
@@ -119,6 +121,43 @@ class Rehearsal:
         before = self.passings[: points.index(told)]
         effects = [n for n, passing in enumerate(before) if passing[:2] == effect]
         return effects[-1] <= place
+
+
+class Rehearsals:
+    """Every kind of write that went well, each held once."""
+
+    def __init__(self, seed: Path, place: Path) -> None:
+        self._held = {kind: hold_rehearsal(seed, place / kind, kind) for kind in WRITERS}
+        self._fatal = {kind: held.cases for kind, held in self._held.items()}
+        if not profile.CHOSEN.every_passing:
+            self._fatal = _spread(self._held)
+
+    def of(self, kind: str) -> Rehearsal:
+        """The one of a kind."""
+        return self._held[kind]
+
+    def fatal(self, kind: str) -> list[Passing]:
+        """Where writes of this kind are killed."""
+        return self._fatal[kind]
+
+
+def _spread(held: Mapping[str, Rehearsal]) -> dict[str, list[Passing]]:
+    """Every point, target and family that leaves something else once, over all kinds alike."""
+    found: dict[Hashable, dict[str, Passing]] = defaultdict(dict)
+    for kind, rehearsal in held.items():
+        for passing in rehearsal.cases:
+            left = rehearsal.aftermath(passing)
+            flags = (left.is_published, left.is_overtaken, left.has_intent)
+            same = (passing.point, passing.target, WRITERS[kind].family, flags)
+            found[same].setdefault(kind, passing)
+    chosen: dict[str, list[Passing]] = {kind: [] for kind in held}
+    counts: Counter[str] = Counter()
+    # First those that few kinds can have: the others make up for them.
+    for kinds in sorted(found.values(), key=len):
+        kind = min(kinds, key=lambda kind: counts[kind])
+        counts[kind] += 1
+        chosen[kind].append(kinds[kind])
+    return chosen
 
 
 def hold_rehearsal(seed: Path, place: Path, kind: str) -> Rehearsal:

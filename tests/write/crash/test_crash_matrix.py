@@ -21,12 +21,12 @@ from omnigraph.write.publish.failpoints import FAILPOINTS
 from omnigraph.write.recovery.intents import Intent
 from omnigraph.write.recovery.sweep import stored_intents, sweep
 from tests.write.crash.crash_child import Passing, crash
-from tests.write.crash.rehearsals import Aftermath, Rehearsal, hold_rehearsal, observe
+from tests.write.crash.rehearsals import Aftermath, Rehearsal, Rehearsals, observe
 from tests.write.crash.writers import WRITERS, Family, Writer, collect, make_seed, prepare
 from tests.write.processes import check_chain, context
 from tests.write.writing import mutate, table_of
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.soak]
 NEXT = 'insert Person { name: "Next", age: 1 }'
 FAR_FUTURE = 4_000_000_000_000_000
 SWEPT = {
@@ -45,6 +45,11 @@ def seed(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
+@pytest.fixture(scope="module")
+def rehearsals(seed: Path, tmp_path_factory: pytest.TempPathFactory) -> Rehearsals:
+    return Rehearsals(seed, tmp_path_factory.mktemp("rehearsals"))
+
+
 def kill(root: Path, kind: str, fatal: Passing) -> None:
     """Run a write in a process that dies there."""
     process = context.Process(target=crash, args=(str(root), kind, fatal))
@@ -61,14 +66,18 @@ def left_intents(root: Path) -> tuple[Intent, ...]:
 
 @pytest.mark.parametrize("kind", [kind for kind in WRITERS if kind not in UNSEEN])
 def test_a_killed_write_happened_or_did_not(
-    kind: str, seed: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+    kind: str,
+    seed: Path,
+    rehearsals: Rehearsals,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    rehearsal = hold_rehearsal(seed, tmp_path, kind)
+    rehearsal, fatals = rehearsals.of(kind), rehearsals.fatal(kind)
     assert rehearsal.done != rehearsal.overtaken
     prepared = tmp_path / "prepared"
     shutil.copytree(seed, prepared)
     prepare(prepared, kind)
-    for number, fatal in enumerate(rehearsal.cases):
+    for number, fatal in enumerate(fatals):
         root = tmp_path / str(number)
         shutil.copytree(prepared, root)
         kill(root, kind, fatal)
@@ -78,7 +87,7 @@ def test_a_killed_write_happened_or_did_not(
             error.add_note(f"{kind} was killed at {fatal}")
             raise
         shutil.rmtree(root)
-    record_property("crash matrix, processes killed", len(rehearsal.cases))
+    record_property("crash matrix, processes killed", len(fatals))
 
 
 def check_write(root: Path, rehearsal: Rehearsal, left: Aftermath) -> None:
@@ -166,11 +175,15 @@ def check_sweep(graph: og.Graph, intents: tuple[Intent, ...], *, is_published: b
 
 @pytest.mark.parametrize("kind", SWEPT)
 def test_a_killed_sweep_is_finished_by_the_next(
-    kind: str, seed: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+    kind: str,
+    seed: Path,
+    rehearsals: Rehearsals,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    rehearsal = hold_rehearsal(seed, tmp_path, kind)
+    rehearsal, fatals = rehearsals.of(kind), rehearsals.fatal(kind)
     assert rehearsal.done == rehearsal.before
-    for number, fatal in enumerate(rehearsal.cases):
+    for number, fatal in enumerate(fatals):
         root = tmp_path / str(number)
         shutil.copytree(seed, root)
         prepare(root, kind)
@@ -182,7 +195,7 @@ def test_a_killed_sweep_is_finished_by_the_next(
             error.add_note(f"{kind} was killed at {fatal}")
             raise
         shutil.rmtree(root)
-    record_property("crash matrix, processes killed", len(rehearsal.cases))
+    record_property("crash matrix, processes killed", len(fatals))
 
 
 def check_swept(root: Path, rehearsal: Rehearsal, intents: tuple[Intent, ...]) -> None:
@@ -208,9 +221,12 @@ def check_swept(root: Path, rehearsal: Rehearsal, intents: tuple[Intent, ...]) -
 
 
 def test_a_killed_cleanup_is_finished_by_the_next(
-    seed: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+    seed: Path,
+    rehearsals: Rehearsals,
+    tmp_path: Path,
+    record_property: Callable[[str, object], None],
 ) -> None:
-    rehearsal = hold_rehearsal(seed, tmp_path, "cleanup")
+    rehearsal, fatals = rehearsals.of("cleanup"), rehearsals.fatal("cleanup")
     assert rehearsal.done == rehearsal.before
     prepared = tmp_path / "prepared"
     shutil.copytree(seed, prepared)
@@ -218,7 +234,7 @@ def test_a_killed_cleanup_is_finished_by_the_next(
     finished = tmp_path / "finished"
     shutil.copytree(prepared, finished)
     collect(og.open(finished))
-    for number, fatal in enumerate(rehearsal.cases):
+    for number, fatal in enumerate(fatals):
         root = tmp_path / str(number)
         shutil.copytree(prepared, root)
         kill(root, "cleanup", fatal)
@@ -235,7 +251,7 @@ def test_a_killed_cleanup_is_finished_by_the_next(
             error.add_note(f"a cleanup was killed at {fatal}")
             raise
         shutil.rmtree(root)
-    record_property("crash matrix, processes killed", len(rehearsal.cases))
+    record_property("crash matrix, processes killed", len(fatals))
 
 
 def files_of_tables(root: Path) -> set[str]:
@@ -244,15 +260,15 @@ def files_of_tables(root: Path) -> set[str]:
 
 
 def test_every_point_is_tested(
-    seed: Path, tmp_path: Path, record_property: Callable[[str, object], None]
+    rehearsals: Rehearsals, record_property: Callable[[str, object], None]
 ) -> None:
-    rehearsals = [hold_rehearsal(seed, tmp_path / kind, kind) for kind in WRITERS]
     targets: dict[str, set[str]] = defaultdict(set)
     families: dict[str, set[str]] = defaultdict(set)
-    for rehearsal in rehearsals:
-        for passing in rehearsal.cases:
+    for kind, writer in WRITERS.items():
+        assert rehearsals.fatal(kind), f"no {kind} is killed"
+        for passing in rehearsals.fatal(kind):
             targets[passing.point].add(passing.target)
-            families[passing.point].add(WRITERS[rehearsal.kind].family)
+            families[passing.point].add(writer.family)
     assert set(targets) == {*FAILPOINTS, *STORAGE_POINTS}
     for point in ("before_commit", "after_commit"):
         assert len(targets[point] - {"manifest", "audit"}) == 4, "every table is committed to"
@@ -266,5 +282,6 @@ def test_every_point_is_tested(
     for point in ("table_staged", "publish_ready", "published"):
         assert families[point] == writers
     record_property("crash matrix, points", len(targets))
-    record_property("crash matrix, kinds of writers", len(rehearsals))
-    record_property("crash matrix, cases", sum(len(found.cases) for found in rehearsals))
+    record_property("crash matrix, kinds of writers", len(WRITERS))
+    cases = sum(len(rehearsals.of(kind).cases) for kind in WRITERS)
+    record_property("crash matrix, cases", cases)
