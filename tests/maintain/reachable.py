@@ -84,7 +84,7 @@ def names(root: Path) -> dict[str, str]:
     """The ids of the branches by their names, from the newest version of the names."""
     versions = sorted((root / "__refs").glob("*.json"))
     stored = json.loads(versions[-1].read_bytes())["names"] if versions else {}
-    return {"main": "main", **{name: found["id"] for name, found in stored.items()}}
+    return {"main": "main", **{name: found[0] for name, found in stored.items()}}
 
 
 def manifest_of(root: Path, branch_id: str) -> Path:
