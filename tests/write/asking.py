@@ -9,7 +9,7 @@ import omnigraph as og
 from omnigraph.manifest.entries import Commit, SchemaContract
 from omnigraph.manifest.publish_request import DropTable, PendingCommit, PublishRequest, TableChange
 from omnigraph.storage.objects.faults import reach
-from omnigraph.write.change.protocol import Change, Effects, WriteTxn, Written
+from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.recovery.intents import WriterKind
@@ -44,7 +44,7 @@ class Asked(Change[Commit | None]):
         drops = tuple(DropTable(found.identity, found.version) for found in dropped)
         return replace(request, changes=(*self.changes, *drops), schema=self.schema)
 
-    def result(self, written: Written) -> Commit | None:
+    def result(self, written: WriteOutcome) -> Commit | None:
         return written.commit
 
 

@@ -20,7 +20,7 @@ from omnigraph.storage.indexes.build import BuiltIndex, build_index, commit_inde
 from omnigraph.storage.indexes.vector_index import partitions
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
-from omnigraph.write.change.protocol import Change, Effects, WriteTxn, Written
+from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.change.table_effect import TableEffect
 from omnigraph.write.publish.base import Base, BaseTable
 from omnigraph.write.publish.commit_stamp import OperationClass
@@ -104,7 +104,7 @@ class IndexBuild(Change[IndexReport]):
         reach("table_staged", key)
         return TableEffect(key, found.identity, found.version, table.pin, pin)
 
-    def result(self, written: Written) -> IndexReport:
+    def result(self, written: WriteOutcome) -> IndexReport:
         """What was built, and what others made useless by rewriting all its rows meanwhile."""
         done: list[IndexChange] = []
         pending = [

@@ -34,7 +34,7 @@ from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
 from omnigraph.storage.tables.write_rows import write_streams
-from omnigraph.write.change.protocol import Change, Effects, WriteTxn, Written
+from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.change.type_batch import type_key
 from omnigraph.write.mutation.operation import note_embedding
 from omnigraph.write.publish.base import Base
@@ -114,7 +114,7 @@ class Backfill(Change[EmbedResult]):
     def __post_init__(self) -> None:
         self.commit = PendingCommit.mint(self.actor)
 
-    def result(self, written: Written) -> EmbedResult:
+    def result(self, written: WriteOutcome) -> EmbedResult:
         """How many vectors are new."""
         return EmbedResult(
             written.branch, self.type_name, self.vectors, self.rows, self.actor, written.commit

@@ -33,7 +33,7 @@ from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
-from omnigraph.write.change.protocol import Change, Effects, WriteTxn, Written
+from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.recovery.intents import WriterKind
@@ -164,7 +164,7 @@ class Merge(Change[MergeResult]):
         """A commit with two parents, and what it brings along of the history of the source."""
         return replace(Change.publish(self, base, effects), ancestors=self.news)
 
-    def result(self, written: Written) -> MergeResult:
+    def result(self, written: WriteOutcome) -> MergeResult:
         """How the merge went; a dry run also counts rows."""
         if self.base is None:
             raise AssertionError("a merge was run and not planned")

@@ -28,7 +28,7 @@ from omnigraph.pipeline.load.stage.staged_types import delete_files, forget, joi
 from omnigraph.pipeline.spark.tasks import TaskRunner
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.storage.tables.write_rows import WrittenRows
-from omnigraph.write.change.protocol import Change, Effects, WriteTxn, Written
+from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.change.results import BulkWork, LoadResult
 from omnigraph.write.change.table_effect import TableEffect
 from omnigraph.write.load.options import LoadOptions
@@ -151,7 +151,7 @@ class SparkLoad(Change[LoadResult]):
         # Whatever a store has answered before: what the branch shows is not to be touched.
         if find_commit(txn.base.view, self.commit.id) is None:
             self._delete(txn.base)
-        txn.files.settle()
+        txn.files.close()
 
     def _delete(self, base: Base, kept: Collection[tuple[str, str]] = frozenset()) -> None:
         """Delete what was staged, but for the files that are published."""
@@ -174,7 +174,7 @@ class SparkLoad(Change[LoadResult]):
         if self._staged is not None:
             forget(self._staged.types.values())
 
-    def result(self, written: Written) -> LoadResult:
+    def result(self, written: WriteOutcome) -> LoadResult:
         """How many rows of each type were loaded, what was left out, and what it took."""
         if written.repeats:
             return load_result(self.options, written, self.actor, Accepted(), engine="spark")

@@ -47,7 +47,7 @@ class WriteTxn:
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WriteOutcome:
     """What became of a change: its commit, or None when nothing was published.
 
     With ``repeats`` the commit is that of an earlier run.
@@ -114,5 +114,5 @@ class Change(Protocol[R_co]):
         """It has failed before anything could be published: let go of what it has staged."""
         return
 
-    def result(self, written: Written) -> R_co:
+    def result(self, written: WriteOutcome) -> R_co:
         """What the caller is told."""

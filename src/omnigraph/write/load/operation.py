@@ -19,7 +19,7 @@ from omnigraph.errors import ReadSetChanged
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.write.change.change_set import ChangeSet
-from omnigraph.write.change.protocol import WriteTxn, Written
+from omnigraph.write.change.protocol import WriteOutcome, WriteTxn
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.change.rows import RowsChange
 from omnigraph.write.change.type_batch import TypeBatch, type_key
@@ -132,7 +132,7 @@ class Load(RowsChange[LoadResult]):
             return
         self._listed = write_rejects(directory, self.commit.id, self.rejects)
 
-    def result(self, written: Written) -> LoadResult:
+    def result(self, written: WriteOutcome) -> LoadResult:
         """How many rows of each type were loaded, and what was left out."""
         accepted = Accepted(
             {type_key(batch.type): batch.rows.num_rows for batch in self.batches},

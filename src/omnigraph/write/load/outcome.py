@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from omnigraph.write.change.protocol import Written
+from omnigraph.write.change.protocol import WriteOutcome
 from omnigraph.write.change.results import BulkWork, LoadResult
 from omnigraph.write.load.options import LoadOptions
 
@@ -29,7 +29,7 @@ class Accepted:
 
 def load_result(
     options: LoadOptions,
-    written: Written,
+    written: WriteOutcome,
     actor: str | None,
     accepted: Accepted,
     *,

@@ -16,7 +16,7 @@ from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.write.change.change_set import ChangeSet
-from omnigraph.write.change.protocol import WriteTxn, Written
+from omnigraph.write.change.protocol import WriteOutcome, WriteTxn
 from omnigraph.write.change.results import MutationResult
 from omnigraph.write.change.rows import RowsChange
 from omnigraph.write.mutation.execute import run_mutation
@@ -58,7 +58,7 @@ class Mutation(RowsChange[MutationResult]):
         self._affected = done.affected_nodes, done.affected_edges
         return not done.changes.is_empty
 
-    def result(self, written: Written) -> MutationResult:
+    def result(self, written: WriteOutcome) -> MutationResult:
         """How many nodes and edges its statements affected."""
         return MutationResult(
             written.branch, self._name, *self._affected, self.actor, written.commit

@@ -21,7 +21,7 @@ from omnigraph.manifest.publish_request import ExactHead, PendingCommit
 from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
-from omnigraph.write.change.protocol import AlreadyDone, Change, WriteTxn, Written
+from omnigraph.write.change.protocol import AlreadyDone, Change, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.door import (
     Door,
@@ -84,12 +84,12 @@ def run(change: Change[_R], target: Target, *, dry_run: bool = False) -> _R:
                 reach("changes_checked", branch)
                 if dry_run or not is_needed:
                     _confirm_head(target)
-                    files.settle()
-                    return change.result(Written(branch, fork_from=target.fork_from))
+                    files.close()
+                    return change.result(WriteOutcome(branch, fork_from=target.fork_from))
                 effects = change.stage(txn)
             except AlreadyDone as done:
                 change.discard(txn)
-                return change.result(Written(branch, done.commit, repeats=True))
+                return change.result(WriteOutcome(branch, done.commit, repeats=True))
             except OmniGraphError as error:
                 # The base may have been collected while it was read: then there is another.
                 gone = isinstance(error, StorageError) and error.kind == "not_found"
@@ -115,9 +115,9 @@ def run(change: Change[_R], target: Target, *, dry_run: bool = False) -> _R:
                 # Others would be faster again: preparing takes longer than publishing.
                 turn.claim(time.monotonic() - begun)
                 continue
-            files.settle()
+            files.close()
             commit = _commit_of(view, change.commit)
-            return change.result(Written(branch, commit, effects, target.fork_from, created))
+            return change.result(WriteOutcome(branch, commit, effects, target.fork_from, created))
     raise Conflict(
         f"branch {branch} changes too fast: this write was prepared {PREPARATIONS} times "
         "and overtaken each time; retry",

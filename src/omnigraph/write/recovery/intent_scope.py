@@ -72,7 +72,7 @@ class IntentScope:
         if self._live is not None:
             self._live.require_alive()
 
-    def settle(self) -> None:
+    def close(self) -> None:
         """The write is published or given up, and so the intent is of no use any more."""
         if self._live is None:
             return
