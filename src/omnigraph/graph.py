@@ -32,16 +32,16 @@ from omnigraph.pipeline.export.operation import choose_export_engine, export_on_
 from omnigraph.pipeline.facade import OnSpark
 from omnigraph.pipeline.load.choice import choose_engine
 from omnigraph.read.execute.budget import Budget, Cancellation
-from omnigraph.read.execute.context import Expansion
 from omnigraph.read.output.export import Export, open_export
 from omnigraph.read.output.export_file import ExportReport, write_export
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation, explain
+from omnigraph.read.plan.physical import Expansion
 from omnigraph.read.queries import Query
 from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.handles import cache_uses, open_pin
+from omnigraph.storage.tables.handles import cache_uses
 from omnigraph.write.backfill import Backfill, EmbedResult
 from omnigraph.write.change.results import LoadResult, MutationResult
 from omnigraph.write.load.operation import Load
@@ -169,7 +169,7 @@ class Graph(OnSpark, Maintained):
 
         def run(shown: Snapshot) -> lance.LanceDataset:
             found = _find_table(shown, type_name)
-            return open_pin(self.location.join(found.table.path), found.pin.version)
+            return found.pinned.dataset()
 
         return self.read(run, branch, commit=snapshot)
 
@@ -216,7 +216,7 @@ class Graph(OnSpark, Maintained):
         shown = self.snapshot(branch)
         catalog = catalog_of(shown.schema)
         if choose_export_engine(path, format, engine) == "inline" or path is None:
-            export = open_export(self.location, shown, catalog, types, format)
+            export = open_export(shown, catalog, types, format)
             return export if path is None else write_export(export, path)
         from omnigraph.pipeline.load.entry import SparkTarget
 
@@ -282,7 +282,7 @@ class Graph(OnSpark, Maintained):
         def run(shown: Snapshot) -> Result:
             # Old data is read with the schema of today.
             catalog = catalog_of(shown.schema) if snapshot is None else self.catalog
-            return query.run(self.location, shown, catalog, at_commit=snapshot is not None)
+            return query.run(shown, catalog, at_commit=snapshot is not None)
 
         return self.read(run, branch, commit=snapshot)
 
@@ -310,7 +310,7 @@ class Graph(OnSpark, Maintained):
 
         def run(shown: Snapshot) -> Explanation:
             catalog = self.catalog if is_old else catalog_of(shown.schema)
-            return explain(query, self.location, shown, catalog, at_commit=is_old, analyze=analyze)
+            return explain(query, shown, catalog, at_commit=is_old, analyze=analyze)
 
         return self.read(run, branch, commit=snapshot)
 

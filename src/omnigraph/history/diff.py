@@ -22,7 +22,7 @@ from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
 from omnigraph.manifest.graph_handle import GraphHandle
-from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+from omnigraph.manifest.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,14 +142,14 @@ def diff(
     if old.schema.identity_domain != new.schema.identity_domain:
         raise BadRequest("the two snapshots are not of one graph: only states of one are compared")
     wanted = read_selection(kinds, types, ops, (old, new))
-    return Diff(compared_types(graph.location, old, new), wanted, old, new)
+    return Diff(compared_types(old, new), wanted, old, new)
 
 
 def _state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
     if isinstance(named, Snapshot):
         return named
     try:
-        return snapshot_of(graph.manifest.view(normalise_branch(named)).state)
+        return graph.manifest.view(normalise_branch(named)).snapshot
     except (BadRequest, BranchNotFound):
         pass  # then it is a commit
     try:

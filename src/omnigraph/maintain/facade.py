@@ -57,4 +57,4 @@ class Maintained(GraphHandle):
 
     def index_status(self, branch: str = MAIN) -> IndexStatus:
         """Which indexes a branch has, how much they cover, and which are missing and why."""
-        return index_status(self.location, self.snapshot(branch))
+        return index_status(self.snapshot(branch))

@@ -12,7 +12,7 @@ from typing import TypeVar
 from omnigraph.errors import BadRequest, StorageError
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
 
@@ -39,8 +39,8 @@ class GraphHandle:
     def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> Snapshot:
         """What a branch shows now, or what a commit showed."""
         if commit is not None:
-            return snapshot_of(self.manifest.view_at(self.manifest.find_commit(commit)).state)
-        return snapshot_of(self.manifest.view(normalise_branch(branch)).state)
+            return self.manifest.view_at(self.manifest.find_commit(commit)).snapshot
+        return self.manifest.view(normalise_branch(branch)).snapshot
 
     def read(
         self, work: Callable[[Snapshot], T], branch: str = MAIN, *, commit: str | None = None

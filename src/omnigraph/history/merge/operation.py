@@ -29,7 +29,6 @@ from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.publish_request import PendingCommit
-from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.write.change.staged_changes import StagedChanges
@@ -119,9 +118,9 @@ class Merge:
         self.base, self.news = self._merge_base(apart, txn.base.view), apart.news
         if self.base.id == self.source.state.head_commit_id:
             raise AlreadyMerged
-        old = snapshot_of(self.graph.manifest.view_at(self.base).state)
-        new = snapshot_of(self.source.state)
-        sides = sides_of(self.graph.location, old, new, txn.base)
+        old = self.graph.manifest.view_at(self.base).snapshot
+        new = self.source.snapshot
+        sides = sides_of(old, new, txn.base)
         conflicts = Conflicts(read_resolution(self.resolve, txn.base.catalog))
         self.plan = MergePlan(sides, conflicts, self.limits, self.dry_run)
         self.plan.build()
