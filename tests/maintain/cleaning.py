@@ -53,7 +53,7 @@ def change(graph: og.Graph, body: str, branch: str = "main") -> str:
 def shown(graph: og.Graph, commit: str) -> tuple[str, ...]:
     """Everything that a commit shows."""
     snapshot = graph.snapshot(commit=commit)
-    lines = open_export(graph.location, snapshot, catalog_of(snapshot.schema))
+    lines = open_export(snapshot, catalog_of(snapshot.schema))
     return tuple(sorted(map(str, lines)))
 
 

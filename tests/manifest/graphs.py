@@ -33,6 +33,7 @@ from omnigraph.storage.tables.head_log import HeadLog
 from omnigraph.storage.tables.table import TablePin
 from omnigraph.version import INTERNAL_SCHEMA
 
+ROOT = Location.parse("/graph")
 PERSON = TableIdentity(1, 1)
 KNOWS = TableIdentity(2, 1)
 SCHEMA = SchemaContract("node Person { }", "{}", "shape", "ir", "domain")

@@ -34,7 +34,7 @@ from omnigraph.manifest.publish_request import (
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.state import ManifestState
 from tests import profile
-from tests.manifest.graphs import KNOWS, PERSON, SCHEMA, first_state, pin, request
+from tests.manifest.graphs import KNOWS, PERSON, ROOT, SCHEMA, first_state, pin, request
 
 NEW = TableIdentity(3, 1)
 DOG = RegisterTable(Registration(NEW, "node:Dog", "nodes/dog"), pin(1))
@@ -189,25 +189,25 @@ def test_table_changes_once_in_a_publish(changes: tuple[TableChange, ...]) -> No
 def test_registered_table_starts_at_one() -> None:
     state = after(DOG)
     assert state.current_version(NEW) == 1
-    assert snapshot_of(state).table("node", "Dog").pin == pin(1)
+    assert snapshot_of(state, ROOT).table("node", "Dog").pin == pin(1)
 
 
 def test_rename_keeps_path_and_version_and_may_go_with_a_new_version() -> None:
     state = after(RenameTable(PERSON, "node:Human"), AdvanceTable(PERSON, 1, pin(2)))
-    human = snapshot_of(state).table("node", "Human")
+    human = snapshot_of(state, ROOT).table("node", "Human")
     assert (human.version, human.table.path) == (2, first_state().tables[PERSON].path)
-    assert "node:Person" not in snapshot_of(state).tables
+    assert "node:Person" not in snapshot_of(state, ROOT).tables
 
 
 def test_two_tables_may_swap_their_names() -> None:
     state = after(DOG)
     state = after(RenameTable(PERSON, "node:Dog"), RenameTable(NEW, "node:Person"), state=state)
-    assert snapshot_of(state).table("node", "Dog").identity == PERSON
+    assert snapshot_of(state, ROOT).table("node", "Dog").identity == PERSON
 
 
 def test_dropped_table_comes_back_as_another_incarnation_only() -> None:
     dropped = after(DropTable(PERSON, 1))
-    assert "node:Person" not in snapshot_of(dropped).tables
+    assert "node:Person" not in snapshot_of(dropped, ROOT).tables
     same = RegisterTable(Registration(PERSON, "node:Person", "x"), pin(1))
     with pytest.raises(Conflict, match="new incarnation"):
         after(same, state=dropped)
@@ -215,7 +215,7 @@ def test_dropped_table_comes_back_as_another_incarnation_only() -> None:
         after(RenameTable(PERSON, "node:Ghost"), state=dropped)
     again = TableIdentity(PERSON.table_id, 2)
     state = after(RegisterTable(Registration(again, "node:Person", "y"), pin(1)), state=dropped)
-    assert snapshot_of(state).table("node", "Person").identity == again
+    assert snapshot_of(state, ROOT).table("node", "Person").identity == again
 
 
 def test_drop_and_new_incarnation_in_one_publish() -> None:
@@ -223,7 +223,7 @@ def test_drop_and_new_incarnation_in_one_publish() -> None:
     state = after(
         RegisterTable(Registration(again, "node:Person", "y"), pin(1)), DropTable(PERSON, 1)
     )
-    assert snapshot_of(state).table("node", "Person").identity == again
+    assert snapshot_of(state, ROOT).table("node", "Person").identity == again
 
 
 def test_exact_head() -> None:
@@ -346,7 +346,7 @@ class PublishMachine(RuleBasedStateMachine):
     def agree(self) -> None:
         shown = {
             name: (table.identity, table.version)
-            for name, table in snapshot_of(self.state).tables.items()
+            for name, table in snapshot_of(self.state, ROOT).tables.items()
         }
         assert shown == {
             table.name: (identity, table.version)

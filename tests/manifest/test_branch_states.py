@@ -50,7 +50,7 @@ def test_branch_starts_as_its_source_and_goes_its_own_way(
     assert cold.view().state == on_main
     assert [commit.branch for commit in cold.commits("dev")] == ["dev", None, None]
     assert [commit.branch for commit in cold.commits()] == [None] * 5
-    assert snapshot_of(on_dev).table("node", "Person").branch == "dev"
+    assert snapshot_of(on_dev, root).table("node", "Person").branch == "dev"
 
 
 def test_publishes_to_branches_do_not_disturb_each_other(manifest: Manifest) -> None:

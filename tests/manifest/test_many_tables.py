@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from omnigraph.manifest.entries import Registration, TableIdentity
 from omnigraph.manifest.publish_request import AdvanceTable, RegisterTable
-from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
 from tests.manifest.graphs import KNOWS, PERSON, pin, request
@@ -26,7 +25,7 @@ def test_217_types(manifest: Manifest, root: Location) -> None:
             "main", request(*(AdvanceTable(i, round_, pin(round_)) for i in identities))
         )
     cold = Manifest(root)
-    snapshot = snapshot_of(cold.view().state)
+    snapshot = cold.view().snapshot
     assert len(snapshot.tables) == TYPES
     assert {table.version for table in snapshot.tables.values()} == {1, 12}
     assert len(cold.commits()) == 13

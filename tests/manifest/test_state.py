@@ -17,7 +17,7 @@ from omnigraph.manifest.entries import (
 from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.state import ManifestState, fold
-from tests.manifest.graphs import KNOWS, PERSON, genesis, pin
+from tests.manifest.graphs import KNOWS, PERSON, ROOT, genesis, pin
 
 
 def folded(*more: Entry) -> ManifestState:
@@ -44,7 +44,7 @@ def test_folding_what_a_state_writes_gives_the_state() -> None:
 def test_tombstone_at_or_above_the_version_ends_the_table(tombstone: int, gone: bool) -> None:
     state = folded(TableVersion(PERSON, 3, pin(3)), Tombstone(PERSON, tombstone))
     assert state.current_version(PERSON) == (0 if gone else 3)
-    assert ("node:Person" in snapshot_of(state).tables) is not gone
+    assert ("node:Person" in snapshot_of(state, ROOT).tables) is not gone
 
 
 def test_highest_tombstone_counts_in_any_order() -> None:
@@ -63,7 +63,7 @@ def test_name_of_a_dropped_table_is_free() -> None:
         Registration(again, "node:Person", "nodes/again"),
         TableVersion(again, 1, pin(1)),
     )
-    assert snapshot_of(state).table("node", "Person").identity == again
+    assert snapshot_of(state, ROOT).table("node", "Person").identity == again
 
 
 def test_head_commit_is_the_newest() -> None:
@@ -129,4 +129,4 @@ def test_corruption_is_refused(entries: list[Entry], complaint: str) -> None:
 
 def test_snapshot_names_what_it_lacks() -> None:
     with pytest.raises(NotFound, match="no node type Dog"):
-        snapshot_of(folded()).table("node", "Dog")
+        snapshot_of(folded(), ROOT).table("node", "Dog")

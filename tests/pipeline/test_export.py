@@ -103,7 +103,7 @@ def test_parquet_of_two_types_of_one_name_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize("format_", ["jsonl", "parquet"])
 def test_parts_are_ordered_and_complete(graph: og.Graph, tmp_path: Path, format_: Format) -> None:
     directory = ExportDirectory.of(tmp_path / "out")
-    export = open_export(graph.location, graph.snapshot(), graph.catalog, ["Sample"])
+    export = open_export(graph.snapshot(), graph.catalog, ["Sample"])
     [(type_, table)] = export.tables
     parts = parts_of(table, rows=2)
     assert [part.pin.row_count for part in parts] == [2, 1]

@@ -63,7 +63,7 @@ def add(graph: og.Graph, name: str, age: int | None = None, branch: str = "main"
 
 
 def chosen(graph: og.Graph, type_name: str, columns: list[str] | None = None) -> TypeSelection:
-    return select(graph.location, graph.snapshot(), type_name, columns)
+    return select(graph.snapshot(), type_name, columns)
 
 
 def ids(frame: DataFrame) -> list[str]:

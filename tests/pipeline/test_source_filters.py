@@ -22,7 +22,7 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
 
 
 def chosen(graph: og.Graph, type_name: str = "Sample") -> TypeSelection:
-    return select(graph.location, graph.snapshot(), type_name)
+    return select(graph.snapshot(), type_name)
 
 
 MOST = EXTREMES["key"]

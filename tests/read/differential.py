@@ -10,8 +10,8 @@ from typing import Any
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
-from omnigraph.read.execute.context import Expansion
 from omnigraph.read.output.result import Result
+from omnigraph.read.plan.physical import Expansion
 from tests.read.generate_graphs import envelopes, schema_text
 from tests.read.model import Data, Schema, freeze
 from tests.read.naive import Expected, evaluate

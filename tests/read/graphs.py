@@ -85,4 +85,4 @@ def export_of(
 ) -> Export:
     """The export of a branch."""
     shown = graph.snapshot(branch)
-    return open_export(graph.location, shown, catalog_of(shown.schema), types, limits=limits)
+    return open_export(shown, catalog_of(shown.schema), types, limits=limits)

@@ -11,7 +11,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import QueryCancelled, ResourceLimit
 from omnigraph.read.execute.budget import Budget, Cancellation
-from omnigraph.read.execute.context import Expansion
+from omnigraph.read.plan.physical import Expansion
 
 SCHEMA = "node N { name: String @key  v: I32? }\nedge E: N -> N\n"
 NODES = 120

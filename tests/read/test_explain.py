@@ -9,9 +9,12 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import ParamError, ResourceLimit, TypeCheckError
+from omnigraph.read import queries
 from omnigraph.read.access.column_cache import columns
 from omnigraph.read.access.topology_cache import topologies
+from omnigraph.read.plan import explain, planner
 from omnigraph.read.plan.explain import Explanation
+from omnigraph.read.plan.physical import PhysicalPlan
 from omnigraph.wire.results import ExplanationBody
 from tests.ferry_graph import QUERIES, make_ferries
 from tests.wire.plain import plain
@@ -212,3 +215,62 @@ def test_refusals(graph: og.Graph) -> None:
         graph.explain('query q() { delete Port where code = "ARD" }')
     with pytest.raises(ResourceLimit):
         graph.explain(ALL, params={"n": 1}, analyze=True, timeout=1e-9)
+
+
+def test_what_is_open_until_the_run_is_said_with_its_rule(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.read.plan.planner.MANY_EDGES", 3)
+    monkeypatch.setattr("omnigraph.read.plan.physical.FEW_NODES", 2)
+    graph = og.init(tmp_path / "g.omni", "node N { name: String @key } edge E: N -> N")
+    names = [f"n{n}" for n in range(5)]
+    rows: list[dict[str, Any]] = [{"type": "N", "data": {"name": name}} for name in names]
+    rows += [{"edge": "E", "from": "n0", "to": name} for name in names]
+    graph.load(rows, mode="append")
+    graph.ensure_indices()
+    walk = 'query q() { match { $a: N { name: "n0" } $a e $b $b e $c } return { $c.name } }'
+    planned = graph.explain(walk)
+    first, second = (found for found in planned.to_json()["operators"] if "expansion" in found)
+    rule = "indexed from up to 2 nodes, csr from more"
+    assert (first["expansion"], first["expansion_rule"]) == ("indexed", rule)
+    assert (second["expansion"], second["expansion_rule"]) == ("indexed", rule)
+    assert f"open until then: {rule}" in planned.text
+    ran = graph.explain(walk, analyze=True)
+    hops = [found.notes["hops"] for found in ran.operators if "hops" in found.notes]
+    assert hops == [
+        [{"sources": 1, "expansion": "indexed"}],
+        [{"sources": 5, "expansion": "csr"}],
+    ]
+    assert ran.result is not None
+    assert len(ran.result) == 5
+    assert "expansion_rule" not in named(graph.explain(walk), "expand"), "the topology is there now"
+
+
+def test_the_plan_is_made_once_and_run_as_it_was_made(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[PhysicalPlan] = []
+
+    def spy(*args: Any) -> PhysicalPlan:
+        made.append(planner.plan_read(*args))
+        return made[-1]
+
+    monkeypatch.setattr(queries, "plan_read", spy)
+    monkeypatch.setattr(explain, "plan_read", spy)
+    graph.explain(ALL)
+    graph.query(ALL, params={"n": 1})
+    graph.explain(ALL, params={"n": 1}, analyze=True)
+    first, second, third = made
+    assert first == second
+    assert third.tail == first.tail
+    assert hash(first) == hash(second)
+
+
+def test_nothing_of_ranking_is_made_where_nothing_is_ranked(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise AssertionError("nothing is ranked")
+
+    monkeypatch.setattr("omnigraph.read.search.ranking.ranked_read", refuse)
+    assert len(graph.query(ALL, params={"n": 1})) > 0

@@ -130,7 +130,7 @@ def test_a_selection(tmp_path: Path) -> None:
     assert ids(export_of(graph, ["Likes"])) == ["eLikes", "nLikes"]
     assert ids(export_of(graph, ["Person", "Knows", "Person"])) == ["eKnows", "nPerson"]
     shown = graph.snapshot()
-    one = open_export(graph.location, shown, graph.catalog, "Likes")
+    one = open_export(shown, graph.catalog, "Likes")
     assert ids(one) == ["eLikes", "nLikes"]
 
 
@@ -140,7 +140,7 @@ def test_wrong_names_are_refused_before_anything_is_read(graph: og.Graph) -> Non
     with pytest.raises(NotFound, match="no type Zebra: the types are Knows, Person, Sample"):
         export_of(graph, ["Zebra"])
     with pytest.raises(BadRequest, match=r"'csv': the formats are jsonl"):
-        open_export(graph.location, graph.snapshot(), graph.catalog, format="csv")
+        open_export(graph.snapshot(), graph.catalog, format="csv")
 
 
 def test_a_branch_and_an_earlier_view(graph: og.Graph) -> None:
@@ -161,7 +161,7 @@ def test_properties_are_found_by_name(graph: og.Graph) -> None:
     changed = SCHEMA.replace("    joined: Date?\n", "    nick: String?\n")
     accepted = compile_schema(Source(SCHEMA, "old.pg")).ir
     catalog = compile_schema(Source(changed, "new.pg"), accepted=accepted).catalog
-    [line] = open_export(graph.location, shown, catalog, ["Person"])
+    [line] = open_export(shown, catalog, ["Person"])
     assert line == (
         '{"type":"Person","data":{"id":"Ann","age":30,"name":"Ann","nick":null,"tags":null}}'
     )

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.read.execute.context import Expansion
+from omnigraph.read.plan.physical import Expansion
 from omnigraph.read.search import ranking
 from tests.lang.fixture_file import Case, load_cases
 from tests.read.search_graph import MODEL, make_search_graph, memo, search_data

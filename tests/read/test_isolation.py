@@ -11,7 +11,7 @@ from random import Random
 import pytest
 
 import omnigraph as og
-from omnigraph.read.execute.context import Expansion
+from omnigraph.read.plan.physical import Expansion
 from tests.write.processes import context
 
 pytestmark = pytest.mark.slow

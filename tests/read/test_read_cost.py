@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
+from omnigraph.read.access import entities
 from omnigraph.read.access import topology_cache as topologies_module
 from omnigraph.read.access.column_cache import columns
 from omnigraph.read.access.csr import Topology
@@ -18,7 +20,7 @@ from omnigraph.read.access.topology_cache import topologies
 from omnigraph.read.output.result import Result
 from omnigraph.storage.objects.meter import RequestMeter, measure
 from tests import profile
-from tests.write.writing import compact_all, mutate
+from tests.write.writing import compact_all, mutate, table_of
 
 pytestmark = pytest.mark.slow
 
@@ -134,6 +136,44 @@ def test_a_branch_reads_only_what_it_changed(graph: og.Graph) -> None:
     graph.query(_text(QUERIES[1]), branch="work")
     assert (columns.use().misses, topologies.use().misses) == before
     assert [row["c.name"] for row in graph.query(cities)] == ["x", "y"]
+
+
+@pytest.mark.parametrize(
+    ("shown", "clause"),
+    [("$p.age", ""), ("$p.name, $p.age, $p", ""), ("count($p) as n", "$p.age >= 0")],
+)
+def test_a_point_lookup_finds_and_fetches_in_one_request(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch, shown: str, clause: str
+) -> None:
+    """As it is in a large table, whose columns are not read as a whole."""
+    monkeypatch.setattr(entities, "SMALL_TABLE", 0)
+    monkeypatch.setattr(entities, "CHEAP_IDS", 0)
+    monkeypatch.setattr(entities, "ROW_BYTES", 0)
+    match = f"match {{ $p: Person {{ name: $n }} {clause} }}"
+    text = f"query q($n: String) {{ {match} return {{ {shown} }} }}"
+
+    def ask(name: str) -> list[dict[str, Any]]:
+        return graph.query(text, params={"n": name}).rows
+
+    ask("p1")
+    for name in ("p2", "p3"):
+        cost = _requests(partial(ask, name))
+        assert cost.gets == 1, str(cost)
+        assert _requests(partial(ask, name)).gets == 0
+        assert len(ask(name)) == 1
+    assert _requests(partial(ask, "nobody")).gets == 0
+
+
+def test_rows_of_a_small_table_are_read_one_by_one_at_first(graph: og.Graph) -> None:
+    text = "query q($n: String) { match { $p: Person { name: $n } } return { $p.age } }"
+    for name in ("p1", "p2"):
+        assert graph.query(text, params={"n": name}).rows == [{"p.age": int(name[1:])}]
+    assert not columns.holds(table_of(graph, "node:Person"), "age")
+    for n in range(3, 12):
+        assert graph.query(text, params={"n": f"p{n}"}).rows == [{"p.age": n % 7}]
+    assert columns.holds(table_of(graph, "node:Person"), "age")
+    asked = _requests(lambda: graph.query(text, params={"n": "p20"}))
+    assert asked.gets == 0, str(asked)
 
 
 # -- a little changed ------------------------------------------------------------------------

@@ -10,6 +10,8 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.manifest import branch_state
+from omnigraph.read.access.column_cache import columns
 from omnigraph.read.access.topology_cache import topologies
 from omnigraph.storage import cache_budget
 from omnigraph.storage.tables import row_lookup
@@ -182,3 +184,75 @@ def test_versions_that_share_their_edges_count_them_once(graph: og.Graph) -> Non
     two = topologies.use()
     assert (one.entries, two.entries) == (1, 2)
     assert two.bytes - one.bytes < 1_000 < one.bytes
+
+
+def test_a_warm_query_makes_no_snapshot_again(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answers(graph)
+    shown = graph.snapshot()
+    made: list[object] = []
+    monkeypatch.setattr(branch_state, "snapshot_of", lambda *args: made.append(args))
+    assert answers(graph) == expected
+    assert graph.snapshot() is shown
+    assert not made
+    monkeypatch.undo()
+    mutate(graph, 'insert Person { name: "new" age: 7 }')
+    assert graph.snapshot() is not shown
+    assert graph.snapshot().tables["edge:Knows"].pinned == shown.tables["edge:Knows"].pinned
+
+
+# -- memory follows the rows there are ---------------------------------------------------------
+
+ROWS = 2_000
+OF_ROWS = ("columns", "topologies", "ids", "lookups", "row_ids")
+
+
+def rewrite(graph: og.Graph, shift: int) -> None:
+    people: Lines = [
+        {"type": "Person", "data": {"name": f"p{n}", "age": n + shift}} for n in range(ROWS)
+    ]
+    edges: Lines = [
+        {"edge": "Knows", "from": f"p{n}", "to": f"p{(n * 7 + 1) % ROWS}"} for n in range(ROWS)
+    ]
+    graph.load(people + edges, mode="overwrite")
+
+
+def held() -> int:
+    return sum(use.bytes for name, use in cache_budget.budget.uses().items() if name in OF_ROWS)
+
+
+@pytest.mark.parametrize("each_time", [True, False], ids=["asked each time", "asked at the end"])
+def test_overwriting_again_and_again_leaves_as_much_in_memory(
+    graph: og.Graph, each_time: bool
+) -> None:
+    cache_budget.budget.clear()
+    rewrite(graph, 0)
+    answers(graph)
+    once = held()
+    for shift in range(1, 12):
+        rewrite(graph, shift)
+        if each_time:
+            answers(graph)
+    expected = stored_answers(graph)
+    assert answers(graph) == expected
+    assert held() <= 1.3 * once
+
+
+def test_a_version_that_another_branch_reads_is_not_given_up_twice(graph: og.Graph) -> None:
+    expected = answers(graph)
+    graph.branches.create("old")
+    rewrite(graph, 3)
+
+    def ask() -> int:
+        before = columns.use().misses, topologies.use().misses
+        assert graph.query(ALL, branch="old").table.num_rows == len(expected[1])
+        assert graph.query(WALK, branch="old").table.num_rows == len(expected[0])
+        assert graph.query(ALL).table.num_rows == ROWS
+        assert graph.query(WALK).table.num_rows == ROWS
+        after = columns.use().misses, topologies.use().misses
+        return sum(after) - sum(before)
+
+    assert ask() > 0
+    ask()
+    assert ask() == 0

@@ -136,3 +136,22 @@ def test_nothing_at_all(rows: np.ndarray[tuple[int], np.dtype[np.int64]] | None)
     assert ways.degrees(somebody).tolist() == [0, 0, 0]
     assert not ways.has(somebody, somebody).any()
     assert ways.expand(somebody)[1].tolist() == []
+
+
+@given(edge_lists, st.sets(st.integers(0, NODES)))
+def test_moved_is_rebuilt(edges: Edges, isolated: set[int]) -> None:
+    """Nodes without edges are taken away, so that the positions of the others move."""
+    gone = isolated - {end for edge in edges for end in edge}
+    left = [node for node in range(NODES + 1) if node not in gone]
+    moves = np.array([left.index(node) if node in left else -1 for node in range(NODES + 1)])
+    base = topology(edges)
+    for way in WAYS:
+        base.edges(way)
+        base.steps(way)
+    rebuilt = topology([(left.index(source), left.index(target)) for source, target in edges])
+    for with_derived in (True, False):
+        moved = base.moved(moves, moves, with_derived=with_derived)
+        for way in WAYS:
+            assert content(moved.edges(way)) == content(rebuilt.edges(way))
+            assert content(moved.steps(way)) == content(rebuilt.steps(way))
+    assert base.moved(None, None, with_derived=True) is base

@@ -9,7 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
-from omnigraph.read.execute.context import Expansion
+from omnigraph.read.plan.physical import Expansion
 from tests.lang.fixture_file import Case, load_cases
 from tests.pilot_graph import DATA, SCHEMA
 from tests.read.model import freeze

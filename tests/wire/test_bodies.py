@@ -40,7 +40,8 @@ from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.read.execute.trace import Operator
 from omnigraph.read.output.export_file import ExportReport
 from omnigraph.read.plan.explain import Explanation, Total
-from omnigraph.storage.tables.table import TablePin
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.version import INTERNAL_SCHEMA, __version__
 from omnigraph.wire import changes, graphs, reports, results
 from omnigraph.wire import errors as wire_errors
@@ -95,6 +96,7 @@ NODE_JSON = (
 BLOCK_JSON = f'{{"cause":{CAUSE_JSON},"changes":[{NODE_JSON}]'
 SCHEMA = Source("node Person { name: String @key }\n", "s.pg")
 KEPT = TablePin(12, None, 3)
+ROOT = Location.parse("/graph")
 LOADED = (
     '"branch":"main","mode":"append","base_branch":null,"branch_created":false,'
     '"nodes":[{"name":"A","entities_loaded":1},{"name":"B","entities_loaded":2}],"edges":[],'
@@ -104,7 +106,9 @@ LOADED = (
 
 def snapshot() -> Snapshot:
     tables = {
-        key: SnapshotTable(Registration(TableIdentity(number, 1), key, path), 4, KEPT)
+        key: SnapshotTable(
+            Registration(TableIdentity(number, 1), key, path), 4, Table(ROOT.join(path), KEPT)
+        )
         for number, (key, path) in enumerate(
             [("node:Person", "nodes/1-1"), ("edge:Knows", "edges/2-1")]
         )

@@ -50,8 +50,7 @@ def unchanged(graph: og.Graph, branch: str = "main") -> Iterator[None]:
 
 def table_of(graph: og.Graph, type_key: str, branch: str = "main") -> Table:
     """The pinned table of a type."""
-    found = graph.snapshot(branch).tables[type_key]
-    return Table(graph.location.join(found.table.path), found.pin)
+    return graph.snapshot(branch).tables[type_key].pinned
 
 
 def maintain(

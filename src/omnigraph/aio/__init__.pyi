@@ -27,11 +27,11 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.declared.run import Pipeline
 from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.read.execute.budget import Cancellation
-from omnigraph.read.execute.context import Expansion
 from omnigraph.read.output.export import Chunk
 from omnigraph.read.output.export_file import ExportReport
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation
+from omnigraph.read.plan.physical import Expansion
 from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.backfill import EmbedResult

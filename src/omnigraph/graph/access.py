@@ -16,7 +16,7 @@ from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.graph_handle import GraphHandle
-from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.write.publish.driver import Target
 
 ATTEMPTS = 8
@@ -75,8 +75,8 @@ class Access:
         """The same without the types."""
         manifest = self.handle.manifest
         if commit is not None:
-            return snapshot_of(manifest.view_at(manifest.find_commit(commit)).state)
-        return snapshot_of(manifest.view(normalise_branch(branch)).state)
+            return manifest.view_at(manifest.find_commit(commit)).snapshot
+        return manifest.view(normalise_branch(branch)).snapshot
 
     @property
     def catalog(self) -> Catalog:

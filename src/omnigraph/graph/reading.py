@@ -23,15 +23,15 @@ from omnigraph.maintain.reports import IndexStatus
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.read.execute.budget import Budget, Cancellation
-from omnigraph.read.execute.context import Expansion
 from omnigraph.read.output.export import Export, open_export
 from omnigraph.read.output.export_file import ExportReport, write_export
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation, explain
+from omnigraph.read.plan.physical import Expansion
 from omnigraph.read.queries import Query
 from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.handles import cache_uses, open_pin
+from omnigraph.storage.tables.handles import cache_uses
 from omnigraph.write.recovery.audit import Recovery, recoveries
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class Reading(Surface):
     @action("read", branch="branch")
     def index_status(self, branch: str = MAIN) -> IndexStatus:
         """Which indexes a branch has, how much they cover, and which are missing and why."""
-        return index_status(self.location, self._access.snapshot(branch))
+        return index_status(self._access.snapshot(branch))
 
     @action("read")
     def recoveries(self) -> list[Recovery]:
@@ -134,7 +134,7 @@ class Reading(Surface):
         query = Query(text.text, name, params, text.name, budget, expansion)
 
         def run(shown: Snapshot, catalog: Catalog) -> Result:
-            return query.run(self.location, shown, catalog, at_commit=is_old)
+            return query.run(shown, catalog, at_commit=is_old)
 
         return self._access.read(run, branch, snapshot)
 
@@ -162,7 +162,7 @@ class Reading(Surface):
         query = Query(text.text, name, params, text.name, budget, expansion)
 
         def run(shown: Snapshot, catalog: Catalog) -> Explanation:
-            return explain(query, self.location, shown, catalog, at_commit=is_old, analyze=analyze)
+            return explain(query, shown, catalog, at_commit=is_old, analyze=analyze)
 
         return self._access.read(run, branch, snapshot)
 
@@ -180,7 +180,7 @@ class Reading(Surface):
 
         def run(shown: Snapshot, _: Catalog) -> lance.LanceDataset:
             found = _find_table(shown, type_name)
-            return open_pin(self.location.join(found.table.path), found.pin.version)
+            return found.pinned.dataset()
 
         return self._access.read(run, branch, snapshot)
 
@@ -248,7 +248,7 @@ class Reading(Surface):
 
         shown, catalog = self._access.view(branch)
         if choose_export_engine(path, format, engine) == "inline" or path is None:
-            export = open_export(self.location, shown, catalog, types, format)
+            export = open_export(shown, catalog, types, format)
             return export if path is None else write_export(export, path)
         from omnigraph.pipeline.load.entry import SparkTarget
 
@@ -280,7 +280,7 @@ class Reading(Surface):
         """
         handle = self._access.handle
         before, after = named_state(handle, a), named_state(handle, b)
-        return diff(self.location, before, after, Filters(kinds, types, ops))
+        return diff(before, after, Filters(kinds, types, ops))
 
 
 def _source(text: str | Source) -> Source:

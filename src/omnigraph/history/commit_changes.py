@@ -17,7 +17,7 @@ from omnigraph.history.selection import ChangeFilter, Filters
 from omnigraph.history.stream import ChangeStream, PausedStreams, page_room
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
-from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+from omnigraph.manifest.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def commit_changes(
         start = ChangePosition.from_json(unseal(page_token, "commit-page", binding))
     stream = paused.take((commit.id, wanted.digest, start))
     if stream is None:
-        stream = open_block(graph, before, after, wanted, start)
+        stream = open_block(before, after, wanted, start)
     taken = [found.change for found in stream.take(room)]
     if stream.is_done:
         return CommitChanges(Cause.of(commit), tuple(taken))
@@ -64,20 +64,19 @@ def commit_changes(
 
 
 def open_block(
-    graph: GraphHandle,
     before: Snapshot,
     after: Snapshot,
     wanted: ChangeFilter,
     start: ChangePosition | None = None,
 ) -> ChangeStream:
     """The wanted changes of a commit in their order: nodes before edges, then by type, then id."""
-    types = sorted(compared_types(graph.location, before, after), key=type_place)
+    types = sorted(compared_types(before, after), key=type_place)
     return ChangeStream(types, wanted, start)
 
 
 def state_of_commit(graph: GraphHandle, commit: Commit) -> Snapshot:
     """What a commit showed."""
-    return snapshot_of(graph.manifest.view_at(commit).state)
+    return graph.manifest.view_at(commit).snapshot
 
 
 def domain_digest(snapshot: Snapshot) -> str:

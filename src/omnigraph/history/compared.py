@@ -7,7 +7,7 @@ properties are not the same on both sides. Never reads a row.
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 
@@ -17,7 +17,6 @@ from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import EntityKind, Registration, TableIdentity
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
-from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
 
 _SEPARATOR = b"\x1f"
@@ -42,23 +41,22 @@ class ComparedType:
             raise _boundary(self.ref.name, self.commits[1])
 
 
-def compared_types(root: Location, before: Snapshot, after: Snapshot) -> list[ComparedType]:
+def compared_types(before: Snapshot, after: Snapshot) -> list[ComparedType]:
     """The types that may differ between two states, by type key: edges before nodes."""
-    old, new = _by_identity(before), _by_identity(after)
+    old, new = before.by_identity, after.by_identity
     _check_boundary(before, after, old, new)
     found: list[ComparedType] = []
     for identity, shown in new.items():
         earlier = old.get(identity)
         if earlier is None or earlier.pin.version == shown.pin.version:
             continue
-        location = root.join(shown.table.path)
         found.append(
             ComparedType(
                 shown.table.entity_kind,
                 TypeRef(type_id(after, identity), shown.table.type_name),
                 tuple(_type(after, shown.table).properties),
-                Table(location, earlier.pin),
-                Table(location, shown.pin),
+                earlier.pinned,
+                shown.pinned,
                 shown.version,
                 (before.commit_id, after.commit_id),
             )
@@ -76,18 +74,13 @@ def type_id(snapshot: Snapshot, identity: TableIdentity) -> str:
     return urlsafe_b64encode(sha256(_SEPARATOR.join(parts)).digest()).rstrip(b"=").decode()
 
 
-def _by_identity(snapshot: Snapshot) -> dict[TableIdentity, SnapshotTable]:
-    by_key = sorted(snapshot.tables.items())
-    return {shown.identity: shown for _, shown in by_key}
-
-
 def _check_boundary(
     before: Snapshot,
     after: Snapshot,
-    old: dict[TableIdentity, SnapshotTable],
-    new: dict[TableIdentity, SnapshotTable],
+    old: Mapping[TableIdentity, SnapshotTable],
+    new: Mapping[TableIdentity, SnapshotTable],
 ) -> None:
-    for identity, shown in (old | new).items():
+    for identity, shown in {**old, **new}.items():
         if identity not in old or identity not in new:
             if shown.pin.row_count:
                 raise _boundary(shown.table.type_name, after.commit_id)

@@ -21,8 +21,7 @@ from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
 from omnigraph.manifest.graph_handle import GraphHandle
-from omnigraph.manifest.snapshot import Snapshot, snapshot_of
-from omnigraph.storage.objects.location import Location
+from omnigraph.manifest.snapshot import Snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,11 +97,11 @@ class Diff:
         return f"<Diff of manifest versions {self.from_version} and {self.to_version}>"
 
 
-def diff(root: Location, before: Snapshot, after: Snapshot, filters: Filters) -> Diff:
+def diff(before: Snapshot, after: Snapshot, filters: Filters) -> Diff:
     """What is different in ``after``."""
     if before.schema.identity_domain != after.schema.identity_domain:
         raise BadRequest("the two snapshots are not of one graph: only states of one are compared")
-    return Diff(compared_types(root, before, after), filters.among(before, after), before, after)
+    return Diff(compared_types(before, after), filters.among(before, after), before, after)
 
 
 def named_state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
@@ -110,7 +109,7 @@ def named_state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
     if isinstance(named, Snapshot):
         return named
     try:
-        return snapshot_of(graph.manifest.view(normalise_branch(named)).state)
+        return graph.manifest.view(normalise_branch(named)).snapshot
     except (BadRequest, BranchNotFound):
         pass  # then it is a commit
     try:

@@ -26,7 +26,7 @@ from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
-from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.output.export import Export, open_export
 
 MAX_COMMITS = 128
@@ -72,7 +72,7 @@ class Feed:
         if sum(given is not None for given in (start, cursor, page_token)) > 1:
             raise BadRequest("give one of start, cursor and page_token, not several")
         view = self._graph.manifest.view(normalise_branch(branch))
-        head = snapshot_of(view.state)
+        head = view.snapshot
         wanted = filters.among(head)
         binding = self._binding(view, head, wanted)
         position: ChangePosition | None = None
@@ -112,11 +112,10 @@ class Feed:
     ) -> Baseline | BaselineLines:
         """Everything a branch holds now, in a file or as lines, and the cursor behind it."""
         view = self._graph.manifest.view(normalise_branch(branch))
-        head = snapshot_of(view.state)
+        head = view.snapshot
         wanted = filters.among(head)
         cursor = seal("feed-cursor", self._binding(view, head, wanted), {"commit": head.commit_id})
-        catalog = catalog_of(head.schema)
-        every = open_export(self._graph.location, head, catalog, filters.type_names)
+        every = open_export(head, catalog_of(head.schema), filters.type_names)
         lines = Export([found for found in every.tables if found[0].kind in wanted.kinds])
         if path is None:
             return BaselineLines(lines, head.commit_id, cursor)
@@ -193,7 +192,7 @@ class _Poll:
         digest = self._wanted.digest
         stream = self._paused.take((commit.id, digest, start))
         if stream is None:
-            stream = open_block(self._graph, before, after, self._wanted, start)
+            stream = open_block(before, after, self._wanted, start)
         is_first = not self.blocks
         taken = stream.take(self._room)
         if stream.is_done:

@@ -41,12 +41,12 @@ from omnigraph.maintain.garbage import GarbageCollector
 from omnigraph.maintain.live_work import find_live_work
 from omnigraph.maintain.reports import CleanupReport
 from omnigraph.maintain.roots import CONCURRENCY, Retention, Roots
-from omnigraph.manifest.branch_state import BranchState
+from omnigraph.manifest.branch_state import MANIFEST_NAME, BranchState
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.epochs import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.refs import Refs
-from omnigraph.manifest.store import MANIFEST_NAME, Manifest
+from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.reserve import give_back_reserve, is_out_of_space, keep_reserve
 from omnigraph.write.publish.failpoints import reach

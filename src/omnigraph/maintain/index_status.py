@@ -13,18 +13,16 @@ from omnigraph.maintain.reports import Coverage, IndexState, IndexStatus
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.storage.indexes.table_indexes import fragment_rows
-from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
 
 NOT_BUILT = "not built yet"
 
 
-def index_status(root: Location, shown: Snapshot) -> IndexStatus:
+def index_status(shown: Snapshot) -> IndexStatus:
     """The indexes of a snapshot."""
     states: list[IndexState] = []
     for key, intent in intents_of(catalog_of(shown.schema)).items():
-        found = shown.tables[key]
-        states += _states(Table(root.join(found.table.path), found.pin), intent)
+        states += _states(shown.tables[key].pinned, intent)
     return IndexStatus(shown.branch, shown.commit_id, tuple(states))
 
 

@@ -1,39 +1,47 @@
 """Views: a state of a branch together with the storage version it was read from.
 
-Owns the pair and the way from it into history: the branch's own log, and the logs of the
-versions that it was forked from. Immutable.
+Owns the pair, the snapshot that it shows, and the way from it into history: the branch's own
+log, and the logs of the versions that it was forked from. Immutable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 import pyarrow.compute as pc
 
 from omnigraph.manifest.entries import Commit, StoredVersion
 from omnigraph.manifest.publish_request import ExactHead
 from omnigraph.manifest.rows import from_table
+from omnigraph.manifest.snapshot import Snapshot, snapshot_of
 from omnigraph.manifest.state import ManifestState, line_of
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.head_log import HeadLog
 
+MANIFEST_NAME = "__manifest"
 _IS_COMMIT = pc.field("object_type") == "graph_commit"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class BranchState:
     """One state of a branch together with the storage version it was read from."""
 
     log: HeadLog
     state: ManifestState
-    manifest: Location
-    """Where the manifests of all branches lie."""
+    root: Location
+    """Where the graph lies."""
 
     @property
     def branch_id(self) -> str:
         """What tells the branch from every other."""
         return self.state.branch_id
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What the state shows; made once, for every reader of it."""
+        return snapshot_of(self.state, self.root)
 
     @property
     def stored(self) -> StoredVersion:
@@ -83,6 +91,6 @@ def _sealed(view: BranchState, where: pc.Expression) -> Iterator[Commit]:
     for stored in view.history:
         log = view.log
         if stored != view.stored:
-            log = HeadLog.open(view.manifest.join(stored.branch_id), stored.version)
+            log = HeadLog.open(view.root.join(MANIFEST_NAME, stored.branch_id), stored.version)
         entries = from_table(log.log(where))
         yield from (entry for entry in entries if isinstance(entry, Commit))

@@ -176,7 +176,7 @@ def _replace(view: BranchState, state: ManifestState, properties: dict[str, str]
         absorbed=sealing.absorbed,
         properties=properties,
     )
-    return BranchState(log, sealing.state, view.manifest)
+    return BranchState(log, sealing.state, view.root)
 
 
 def _pause(attempt: int) -> None:

@@ -1,18 +1,20 @@
 """Snapshots: which version of every table one graph commit shows.
 
-Owns the mapping from types to pinned tables. Immutable. Never opens a table and
-never reads the manifest itself (state.py folds rows, store.py reads them).
+Owns the mapping from types to pinned tables, and hands these out. Immutable. Never reads
+a table, nor the manifest itself (state.py folds rows, store.py reads them).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from omnigraph.errors import NotFound
 from omnigraph.manifest.entries import EntityKind, Registration, SchemaContract, TableIdentity
 from omnigraph.manifest.state import ManifestState
-from omnigraph.storage.tables.table import TablePin
+from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.table import Table, TablePin
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,8 +23,13 @@ class SnapshotTable:
 
     table: Registration
     version: int
-    pin: TablePin
+    pinned: Table
     branch: str | None = None
+
+    @property
+    def pin(self) -> TablePin:
+        """The version of it that is shown."""
+        return self.pinned.pin
 
     @property
     def identity(self) -> TableIdentity:
@@ -30,7 +37,7 @@ class SnapshotTable:
         return self.table.identity
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Snapshot:
     """One consistent view of the whole graph."""
 
@@ -41,6 +48,11 @@ class Snapshot:
     """By type key, such as `node:Person`."""
     schema: SchemaContract
 
+    @cached_property
+    def by_identity(self) -> Mapping[TableIdentity, SnapshotTable]:
+        """The same tables by what they are, whatever their types are called here."""
+        return {found.identity: found for found in self.tables.values()}
+
     def table(self, kind: EntityKind, name: str) -> SnapshotTable:
         """The table of a type, or NotFound when the type did not exist here."""
         found = self.tables.get(f"{kind}:{name}")
@@ -49,16 +61,18 @@ class Snapshot:
         return found
 
 
-def snapshot_of(state: ManifestState) -> Snapshot:
-    """The snapshot a manifest state shows."""
+def snapshot_of(state: ManifestState, root: Location) -> Snapshot:
+    """The snapshot that a manifest state shows of the graph at a root."""
     tables = {
-        table.type_key: SnapshotTable(table, version.version, version.pin, version.branch)
+        table.type_key: SnapshotTable(
+            table, version.version, Table(root.join(table.path), version.pin), version.branch
+        )
         for table, version in state.live
     }
     return Snapshot(
         state.branch,
         state.version,
         state.head_commit_id,
-        dict(sorted(tables.items())),
+        tables,
         state.schema,
     )

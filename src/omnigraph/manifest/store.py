@@ -22,7 +22,13 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.manifest.apply import require_live
-from omnigraph.manifest.branch_state import BranchState, commits_of, find_commit, retained_line
+from omnigraph.manifest.branch_state import (
+    MANIFEST_NAME,
+    BranchState,
+    commits_of,
+    find_commit,
+    retained_line,
+)
 from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
 from omnigraph.manifest.publish_request import PublishRequest
 from omnigraph.manifest.publisher import Mark, publish, publish_mark
@@ -34,7 +40,6 @@ from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.head_log import HeadLog
 
 T = TypeVar("T")
-MANIFEST_NAME = "__manifest"
 ATTEMPTS = 8
 MAX_VIEWS = 256
 """Of so many branches the newest state is remembered."""
@@ -44,6 +49,7 @@ class Manifest:
     """Reads and publishes the manifest below one graph root."""
 
     def __init__(self, root: Location) -> None:
+        self.root = root
         self.location = root.join(MANIFEST_NAME)
         self.objects = ControlObjects(self.location)
         """The objects of the manifest, on one connection for as long as the handle lives."""
@@ -193,7 +199,7 @@ class Manifest:
 
     def _read(self, log: HeadLog) -> BranchState:
         check_stamp(log.metadata)
-        return BranchState(log, fold(from_table(log.head())), self.location)
+        return BranchState(log, fold(from_table(log.head())), self.root)
 
     def _refuse_older_format(self) -> None:
         """Say of a graph whose manifest is one dataset for all branches what it is."""

@@ -14,11 +14,12 @@ from omnigraph.lang.query.values import statement_time
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.execute.budget import Budget
-from omnigraph.read.execute.context import Expansion, ReadContext
+from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.engine import execute
 from omnigraph.read.execute.trace import Trace
 from omnigraph.read.output.result import Result
-from omnigraph.storage.objects.location import Location
+from omnigraph.read.plan.physical import Expansion
+from omnigraph.read.plan.planner import plan_read
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +35,6 @@ class Query:
 
     def run(
         self,
-        root: Location,
         snapshot: Snapshot,
         catalog: Catalog,
         *,
@@ -43,15 +43,15 @@ class Query:
     ) -> Result:
         """Execute it; ``at_commit`` says that the caller asked for a commit, not a branch."""
         compiled = compile_query(self.source, catalog, self.name, path=self.path)
-        plan = compiled.require_read()
-        table = execute(plan, self.context(root, snapshot, catalog, compiled, trace))
+        read = compiled.require_read()
+        ctx = self.context(snapshot, catalog, compiled, trace)
+        table = execute(plan_read(read, ctx), ctx)
         branch = None if at_commit else snapshot.branch
         commit = snapshot.commit_id if at_commit else None
         return Result(table, compiled.name, snapshot.commit_id, branch, commit)
 
     def context(
         self,
-        root: Location,
         snapshot: Snapshot,
         catalog: Catalog,
         compiled: CompiledQuery,
@@ -59,7 +59,6 @@ class Query:
     ) -> ReadContext:
         """Everything its steps may ask for."""
         return ReadContext(
-            root,
             snapshot,
             catalog,
             coerce_params(compiled.params, self.params),

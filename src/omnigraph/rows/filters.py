@@ -102,11 +102,11 @@ def can_filter(predicate: Predicate) -> bool:
             return isinstance(left, Property) and not isinstance(right, Property)
         case Either(groups):
             members = [member for group in groups for member in group]
-            return all(can_filter(member) and _is_pushable(member) for member in members)
+            return all(can_filter(member) and is_pushable(member) for member in members)
     return False
 
 
-def _is_pushable(predicate: Predicate) -> bool:
+def is_pushable(predicate: Predicate) -> bool:
     """Whether storage itself can decide a predicate about one column."""
     match predicate:
         case IsNull(Property() as left, _):
@@ -136,7 +136,7 @@ def row_filter(predicates: Iterable[Predicate], value_of: ValueOf) -> RowFilter:
         if isinstance(condition, Membership):
             memberships.append(condition)
             kept_columns.append(condition.column)
-        elif _is_pushable(predicate):
+        elif is_pushable(predicate):
             pushed.append(condition)
         else:
             kept.append(condition)
@@ -160,6 +160,11 @@ def among(column: str, values: pa.Array | pa.ChunkedArray | Sequence[str]) -> pc
     if isinstance(values, pa.ChunkedArray):
         values = values.combine_chunks()
     return pc.field(column).isin(values)
+
+
+def columns_of(predicates: Iterable[Predicate]) -> tuple[str, ...]:
+    """The stored columns that predicates look at, which a scan may decide."""
+    return tuple(dict.fromkeys(name for found in predicates for name in _columns(found)))
 
 
 def _columns(predicate: Predicate) -> list[str]:

@@ -1,4 +1,4 @@
-"""Anchors: conditions that name rows by their id, key or endpoint.
+"""Key predicates: conditions that name rows by their id, key or endpoint.
 
 Owns recognising them, so that such rows are looked up instead of searched for. The
 answer is the same either way.
@@ -18,47 +18,63 @@ from omnigraph.rows.filters import STRUCTURAL, ValueOf
 
 @dataclass(frozen=True, slots=True)
 class KeyPredicate:
-    """A text column, the texts that wanted rows hold in it, and the predicate that says so."""
+    """A text column, and the texts that wanted rows hold in it."""
 
     column: str
     texts: pa.Array
-    predicate: Predicate
+
+
+@dataclass(frozen=True, slots=True)
+class Naming:
+    """A predicate that names rows, whatever values it has: where, and what it compares with."""
+
+    column: str
+    predicate: Comparison | InList
+    scalar: Scalar
+
+    def anchor(self, value_of: ValueOf) -> KeyPredicate:
+        """With the texts that its values are."""
+        values: tuple[object, ...]
+        if isinstance(self.predicate, InList):
+            several = value_of(self.predicate.choices)
+            values = several if isinstance(several, tuple) else ()
+        else:
+            chosen = value_of(self.predicate.right)
+            values = () if chosen is None else (chosen,)
+        texts = [text for value in values if (text := _text(value, self.scalar)) is not None]
+        return KeyPredicate(self.column, pa.array(texts, pa.string()))
 
 
 def anchor(
     key: tuple[str, ...], predicates: Iterable[Predicate], value_of: ValueOf
 ) -> KeyPredicate | None:
+    """The first predicate that names rows by a text, if there is one, with its texts."""
+    named = naming(key, predicates)
+    return None if named is None else named.anchor(value_of)
+
+
+def naming(key: tuple[str, ...], predicates: Iterable[Predicate]) -> Naming | None:
     """The first predicate that names rows by a text, if there is one.
 
     ``key`` are the properties that make up the id of the rows, empty where nothing does.
     """
     for predicate in predicates:
-        named = _named(predicate, value_of)
-        if named is None:
-            continue
-        column, values = named
+        match predicate:
+            case Comparison(Property() as column, "=", value) if not isinstance(value, Property):
+                pass
+            case InList(Property() as column, _):
+                pass
+            case _:
+                continue
         stored = STRUCTURAL.get(column.name) or ("id" if key == (column.name,) else None)
-        texts = _texts(column, values) if stored is not None else None
-        if stored is not None and texts is not None:
-            return KeyPredicate(stored, pa.array(texts, pa.string()), predicate)
+        scalar = column.type.scalar
+        if stored is not None and (scalar is Scalar.STRING or scalar in INTEGERS):
+            return Naming(stored, predicate, scalar)
     return None
 
 
-def _named(predicate: Predicate, value_of: ValueOf) -> tuple[Property, tuple[object, ...]] | None:
-    match predicate:
-        case Comparison(Property() as column, "=", value) if not isinstance(value, Property):
-            chosen = value_of(value)
-            return column, () if chosen is None else (chosen,)
-        case InList(Property() as column, choices):
-            several = value_of(choices)
-            return column, several if isinstance(several, tuple) else ()
-    return None
-
-
-def _texts(column: Property, values: tuple[object, ...]) -> list[str] | None:
-    """How ids spell values of a column; None where that is not plain."""
-    if column.type.scalar is Scalar.STRING:
-        return [str(value) for value in values]
-    if column.type.scalar in INTEGERS and all(isinstance(value, int) for value in values):
-        return [str(value) for value in values]
-    return None
+def _text(value: object, scalar: Scalar) -> str | None:
+    """How ids spell a value of a column; None for one that no row can have."""
+    if scalar in INTEGERS and isinstance(value, float):
+        return str(int(value)) if value.is_integer() else None
+    return str(value)

@@ -31,6 +31,8 @@ DEFAULT_MOST = 8 * 2**30
 # What Lance may keep of the whole: opened indexes, and versions with the footers of files.
 INDEX_SHARE = 3 / 8
 METADATA_SHARE = 1 / 8
+# Of so many versions it is remembered that they were given up.
+MOST_REMEMBERED = 4_096
 
 
 @dataclass(frozen=True, slots=True)
@@ -304,6 +306,33 @@ class Cache(Generic[Key, Value]):
                 self._bytes += size
             else:
                 known[0] += 1
+
+
+class Replaced:
+    """Versions that were given up because a later one shares nothing with them.
+
+    One that is asked for again lives on, as that of another branch say: it is given up no more.
+    """
+
+    def __init__(self) -> None:
+        self._given_up: set[Hashable] = set()
+        self._alive: set[Hashable] = set()
+
+    def gives_up(self, version: Hashable) -> bool:
+        """Give a version up, unless somebody has missed it before."""
+        if version in self._alive:
+            return False
+        if len(self._given_up) > MOST_REMEMBERED:
+            self._given_up.clear()
+        self._given_up.add(version)
+        return True
+
+    def missed(self, version: Hashable) -> None:
+        """Tell that a version had to be loaded."""
+        if version in self._given_up:
+            if len(self._alive) > MOST_REMEMBERED:
+                self._alive.clear()
+            self._alive.add(version)
 
 
 budget = CacheBudget()

@@ -12,7 +12,6 @@ from omnigraph.errors import Conflict
 from omnigraph.history.changed_rows import compared_columns
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.type_batch import EntityType, find_type
 from omnigraph.write.publish.base import Base
@@ -58,9 +57,7 @@ class MergeTables:
         return list(dict.fromkeys(["id", *ends, *members]))
 
 
-def sides_of(
-    root: Location, base: Snapshot, source: Snapshot, target: Base
-) -> Mapping[str, MergeTables]:
+def sides_of(base: Snapshot, source: Snapshot, target: Base) -> Mapping[str, MergeTables]:
     """Every type, by type key."""
     if not base.schema == source.schema == target.snapshot.schema:
         raise Conflict(
@@ -75,10 +72,7 @@ def sides_of(
             raise read_set_changed(
                 f"branch_merge_table_identity:{key}", None, str(shown.identity), f"the {key}"
             )
-        old, new = (
-            Table(root.join(side.tables[key].table.path), side.tables[key].pin)
-            for side in (base, source)
-        )
+        old, new = (side.tables[key].pinned for side in (base, source))
         found[key] = MergeTables(
             key, find_type(target.catalog, key), old, new, target.table(key).table
         )

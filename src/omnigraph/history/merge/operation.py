@@ -30,7 +30,6 @@ from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
-from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
@@ -129,9 +128,9 @@ class Merge(Change[MergeResult]):
         self.target = base.head
         if self.base.id == self.source.state.head_commit_id:
             return False
-        old = snapshot_of(self.graph.manifest.view_at(self.base).state)
-        new = snapshot_of(self.source.state)
-        sides = sides_of(self.graph.location, old, new, base)
+        old = self.graph.manifest.view_at(self.base).snapshot
+        new = self.source.snapshot
+        sides = sides_of(old, new, base)
         conflicts = Conflicts(read_resolution(self.resolve, base.catalog))
         self.plan = MergePlan(sides, conflicts, self.limits, self.dry_run)
         self.plan.build()

@@ -64,7 +64,7 @@ def export_on_spark(
     from omnigraph.pipeline.spark.session import require_shared_storage, spark_session
     from omnigraph.pipeline.spark.tasks import run_tasks
 
-    tables = open_export(root, shown, catalog, types).tables
+    tables = open_export(shown, catalog, types).tables
     format_ = _checked(tables, format_)
     directory = ExportDirectory.of(path)
     directory.require_free()

@@ -139,7 +139,7 @@ def _selected(options: Mapping[str, str]) -> TypeSelection:
     shown = find_snapshot(root, options.get("branch"), options.get("snapshot"))
     columns = options.get("columns")
     names = None if columns is None else [name.strip() for name in columns.split(",")]
-    return select(root, shown, options["type"], names)
+    return select(shown, options["type"], names)
 
 
 def _partition_rows(options: Mapping[str, str]) -> int:

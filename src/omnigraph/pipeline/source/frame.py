@@ -30,7 +30,7 @@ def read_frame(
 ) -> DataFrame:
     """The rows of a type as a snapshot shows them; nothing is read yet."""
     names = [columns] if isinstance(columns, str) else columns
-    select(root, shown, type_name, names)
+    select(shown, type_name, names)
     choice = SparkTarget.of(spark)
     if choice.session is None and not _lives_on(choice.settings):
         raise BadRequest(

@@ -16,7 +16,7 @@ from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.snapshot import Snapshot, snapshot_of
+from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table, column_names
@@ -65,24 +65,21 @@ def find_snapshot(root: Location, branch: str | None, commit: str | None) -> Sna
     manifest = Manifest(root)
     try:
         if commit is not None:
-            return snapshot_of(manifest.view_at(manifest.find_commit(commit)).state)
-        return snapshot_of(manifest.view(normalise_branch(branch or MAIN)).state)
+            return manifest.view_at(manifest.find_commit(commit)).snapshot
+        return manifest.view(normalise_branch(branch or MAIN)).snapshot
     except StorageError as error:
         if error.kind == "not_found":
             raise NotFound(f"there is no graph at {root}") from error
         raise
 
 
-def select(
-    root: Location, shown: Snapshot, type_name: str, names: Sequence[str] | None = None
-) -> TypeSelection:
+def select(shown: Snapshot, type_name: str, names: Sequence[str] | None = None) -> TypeSelection:
     """Some columns of a type by its name, or by its key (`edge:Likes`) where two share one.
 
     Without names, all columns but blobs: they can be larger than everything else together.
     """
     type_ = catalog_of(shown.schema).find(type_name)
-    found = shown.table(type_.kind, type_.name)
-    table = Table(root.join(found.table.path), found.pin)
+    table = shown.table(type_.kind, type_.name).pinned
     every = columns_of(type_, table)
     if names is None:
         chosen = tuple(column for column in every if not column.type.is_blob)

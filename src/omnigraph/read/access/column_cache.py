@@ -2,8 +2,8 @@
 
 Owns what is kept and for how long. An entry belongs to one version of one table, so
 it is never wrong; branches that share a version share it, and a version that differs
-in some fragments reads only those. Of a column that is too large to be kept, the
-values of the rows asked for are kept instead.
+in some fragments reads only those. A version that was replaced as a whole goes. Of a column
+that is too large to be kept, the values of the rows asked for are kept instead.
 """
 
 from __future__ import annotations
@@ -17,8 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.read.execute.sorting import missing_from
-from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
 from omnigraph.storage.tables.fragments import Layout, layout_of, read_parts, read_rows
+from omnigraph.storage.tables.handles import handles
 from omnigraph.storage.tables.table import Table
 
 # What an answer of a lookup takes besides its values.
@@ -87,6 +88,7 @@ class ColumnCache:
     def __init__(self, budget: CacheBudget = budget) -> None:
         self._entries: Cache[Key, CacheEntry] = Cache("columns", _parts, budget)
         self._found: Cache[tuple[Any, ...], pa.Table] = Cache("lookups", _answer, budget)
+        self._replaced = Replaced()
 
     @property
     def max_bytes(self) -> int:
@@ -144,6 +146,9 @@ class ColumnCache:
         key = (table.location.uri, table.pin.version, column)
         self._entries.keep(key, CachedColumn(layout, values))
         self._entries.forget(_partial(table, column))
+        self._replaced.missed(key[:2])
+        if base is not None and not base.layout.shares(layout):
+            self._give_up_others(table, layout)
         return values
 
     def found(
@@ -173,6 +178,21 @@ class ColumnCache:
         """Forget everything."""
         self._entries.clear()
         self._found.clear()
+
+    def _give_up_others(self, table: Table, layout: Layout) -> None:
+        """Forget the versions that share nothing with one that was read after them."""
+        uri, version = table.location.uri, table.pin.version
+        others = self._entries.newest(lambda key: key[0] == uri and key[1] != version)
+        gone = {
+            key[:2]
+            for key, held in others
+            if isinstance(held, CachedColumn)
+            and not held.layout.shares(layout)
+            and self._replaced.gives_up(key[:2])
+        }
+        self._entries.forget_all(lambda key: key[:2] in gone)
+        self._found.forget_all(lambda key: key[:2] in gone)
+        handles.forget(table.location, {given_up for _, given_up in gone})
 
     def _nearest(self, table: Table, column: str) -> CachedColumn | None:
         """The same column of another version, the one used last."""

@@ -1,8 +1,7 @@
 """Topology: which nodes an edge type connects, as compressed rows of positions.
 
-Owns building it from the edge table, folding parallel edges, and growing it when
-edges were only added. Positions are stable, so a topology depends on its edge table
-alone for as long as the nodes keep their positions.
+Owns building it from the edge table, folding parallel edges, growing it when edges were
+only added, and moving it along when the positions of nodes have moved.
 """
 
 from __future__ import annotations
@@ -26,8 +25,8 @@ class Adjacency:
     """For each source, its targets in ascending order.
 
     ``starts`` is indexed by position; a position beyond its end has no targets.
-    ``rows`` are the positions of the edges themselves, None when parallel edges are
-    folded into one.
+    ``rows`` are the row ids of the edges themselves, None when parallel edges are folded
+    into one.
     """
 
     starts: Positions
@@ -74,6 +73,17 @@ class Adjacency:
         hit = np.zeros(len(sources), dtype=bool)
         hit[inside] = self.targets[found[inside]] == targets[inside]
         return hit
+
+    def moved(self, sources: Positions | None, targets: Positions | None) -> Adjacency:
+        """With other positions, in the same order; those of nodes without edges may be nobody's."""
+        ends = self.targets if targets is None else targets[self.targets]
+        if sources is None:
+            return Adjacency(self.starts, ends, self.rows)
+        counts = np.diff(self.starts)
+        at = sources[: len(counts)]
+        moved = np.zeros(int(at.max(initial=-1)) + 1, dtype=np.int64)
+        moved[at[at >= 0]] = counts[at >= 0]
+        return Adjacency(np.concatenate([[0], np.cumsum(moved)]), ends, self.rows)
 
 
 def _search(values: Positions, low: Positions, high: Positions, wanted: Positions) -> Positions:
@@ -138,7 +148,10 @@ def grown(
 
 @dataclass(frozen=True)
 class Topology:
-    """The edges of one type: edge ``rows[i]`` leads from ``sources[i]`` to ``targets[i]``."""
+    """The edges of one type: edge ``rows[i]`` leads from ``sources[i]`` to ``targets[i]``.
+
+    Nodes stand for themselves by their positions, edges by their row ids.
+    """
 
     sources: Positions
     targets: Positions
@@ -237,6 +250,25 @@ class Topology:
             if name in vars(self):
                 # Where the cached property looks first.
                 vars(more)[name] = grown(vars(self)[name], *added)
+        return more
+
+    def moved(
+        self, sources: Positions | None, targets: Positions | None, *, with_derived: bool
+    ) -> Topology:
+        """With the positions that nodes have moved to; None where they have not."""
+        if sources is None and targets is None:
+            return self
+        more = Topology(
+            self.sources if sources is None else sources[self.sources],
+            self.targets if targets is None else targets[self.targets],
+            self.rows,
+        )
+        for name, found in list(vars(self).items()) if with_derived else ():
+            if isinstance(found, Adjacency):
+                # Both ways are asked of edges within one type alone.
+                turned = name in ("into", "in_folded")
+                ways = (targets, sources) if turned else (sources, targets)
+                vars(more)[name] = found.moved(*ways)
         return more
 
     def watched(self, on_derived: Callable[[Adjacency], None]) -> Topology:

@@ -1,8 +1,9 @@
 """Entities: the nodes or edges of one type in one snapshot, by position.
 
-Owns positions. A row's position is its stable row id, so it survives updates and
-compaction, and what was built on positions stays right. Properties are read for the
-positions asked about; -1 stands for no entity, whose properties are null.
+Owns positions: 0 to n-1 over the live rows, in the order of their stable row ids. So memory
+follows the rows there are, and updates, compaction and new rows leave a position as it is.
+Properties are read for the positions asked about; -1 stands for no entity, whose properties
+are null.
 """
 
 from __future__ import annotations
@@ -24,11 +25,13 @@ from omnigraph.read.execute.sorting import distinct
 from omnigraph.rows.filters import STRUCTURAL, RowFilter
 from omnigraph.rows.text_positions import PositionsByText, positions_by_text
 from omnigraph.storage.tables.columns import arrow_field
+from omnigraph.storage.tables.fragments import RowIds, row_ids_of
 from omnigraph.storage.tables.row_lookup import find_rows, fragment_maps
 from omnigraph.storage.tables.table import ROW_ID, Table, column_names
 
 Positions = npt.NDArray[np.int64]
 NO_NODE = -1
+_POSITION = "@position"
 
 # So few texts are looked up one by one.
 FEW = 1_000
@@ -40,25 +43,27 @@ ROW_BYTES = 64 * 1024
 PART = 0.05
 # Tables of so many rows are filtered in storage rather than in memory.
 MANY = 2_000_000
+# So many times rows are looked up before whole columns are read: the more the larger these are.
+PATIENCE = 3
+ROWS_PER_QUESTION = 2_500
 # So many ids are read sooner than a map of them is made.
 CHEAP_IDS = 200_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Rows:
-    """The positions of a version: in the order of its columns, ascending, and back.
+class _Order:
+    """The positions of a version in the order of its columns, and back.
 
     ``slots`` says where in a whole column a position stands; None when positions are slots.
     """
 
-    row_ids: Positions
-    ascending: Positions
+    positions: Positions
     slots: Positions | None
 
     @property
     def size(self) -> int:
         """Bytes held."""
-        return self.row_ids.nbytes * 2 + (0 if self.slots is None else self.slots.nbytes)
+        return self.positions.nbytes + (0 if self.slots is None else self.slots.nbytes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,14 @@ class _Codes:
     def size(self) -> int:
         """Bytes held."""
         return self.codes.nbytes
+
+
+@dataclass(slots=True)
+class _Asked:
+    """How often rows of a version were looked up."""
+
+    times: int = 0
+    size: int = 64
 
 
 @dataclass(frozen=True)
@@ -97,24 +110,43 @@ class Entities:
 
     def positions(self) -> Positions:
         """All of them, ascending."""
-        return self._rows.ascending if self.count else np.empty(0, dtype=np.int64)
-
-    @property
-    def row_ids(self) -> Positions:
-        """Positions in the order of whole columns."""
-        return self._rows.row_ids
+        if self.count and self._order.slots is None:
+            return self.in_order  # for which whole columns are not copied
+        return np.arange(self.count)
 
     @cached_property
-    def _rows(self) -> _Rows:
-        return self.cache.derived(self.table, "@rows", self._numbered)
+    def row_ids(self) -> RowIds:
+        """The row ids at their positions."""
+        return self.cache.derived(self.table, "@row_ids", lambda: row_ids_of(self.table))
 
-    def _numbered(self) -> _Rows:
-        row_ids: Positions = self.cache.get(self.table, ROW_ID).to_numpy().astype(np.int64)
-        if np.array_equal(row_ids, np.arange(len(row_ids))):
-            return _Rows(row_ids, row_ids, None)
-        slots = np.full(int(row_ids.max(initial=-1)) + 1, NO_NODE, dtype=np.int64)
-        slots[row_ids] = np.arange(len(row_ids))
-        return _Rows(row_ids, np.sort(row_ids), slots)
+    def positions_of(self, rows: pa.Table) -> Positions:
+        """The positions of rows that were read with their row ids."""
+        if not rows.num_rows:
+            return np.empty(0, dtype=np.int64)
+        return self.row_ids.positions_of(rows.column(ROW_ID).to_numpy().astype(np.int64))
+
+    @property
+    def in_order(self) -> Positions:
+        """Positions in the order of whole columns."""
+        return self._order.positions
+
+    @cached_property
+    def _order(self) -> _Order:
+        return self.cache.derived(self.table, "@order", self._ordered)
+
+    def _ordered(self) -> _Order:
+        row_ids = self.cache.get(self.table, ROW_ID).to_numpy().astype(np.int64)
+        positions = self.row_ids.positions_of(row_ids)
+        ascending = np.arange(self.count)
+        if np.array_equal(positions, ascending):
+            return _Order(ascending, None)
+        slots = np.empty(len(positions), dtype=np.int64)
+        slots[positions] = ascending
+        return _Order(positions, slots)
+
+    def _slots(self, positions: Positions) -> Positions:
+        slots = self._order.slots
+        return positions if slots is None else slots[positions]
 
     @property
     def ids(self) -> pa.Array:
@@ -124,27 +156,58 @@ class Entities:
     def by_id(self) -> PositionsByText:
         """What tells positions by ids that are known to be there."""
         return self.cache.derived(
-            self.table, "@by_id", lambda: positions_by_text(self.ids, self._rows.row_ids)
+            self.table, "@by_id", lambda: positions_by_text(self.ids, self.in_order)
         )
 
-    def matching(self, wanted: RowFilter) -> Positions:
-        """The positions of those that pass a filter, ascending."""
-        if not self.count:
-            return np.empty(0, dtype=np.int64)
-        if wanted.columns and self.are_at_hand(wanted.columns):
-            names = (*wanted.columns, ROW_ID)
-            rows = pa.table({name: self.cache.get(self.table, name) for name in names})
-            found = wanted.select(rows)
-        else:
-            columns = list(wanted.kept_columns)
-            found = wanted.narrow(self.table.scan(columns, wanted.expression, with_row_id=True))
-        return np.sort(found.column(ROW_ID).to_numpy().astype(np.int64))
+    def matching(self, wanted: RowFilter, *, in_memory: bool) -> Positions:
+        """The positions of those that pass a filter, ascending: by whole columns, or in storage."""
+        if in_memory:
+            columns = {name: self.cache.get(self.table, name) for name in wanted.columns}
+            found = wanted.select(pa.table({**columns, _POSITION: self.in_order}))
+            return np.sort(found.column(_POSITION).to_numpy())
+        read = self.table.scan(list(wanted.kept_columns), wanted.expression, with_row_id=True)
+        return np.sort(self.positions_of(wanted.narrow(read)))
 
     def are_at_hand(self, names: Sequence[str]) -> bool:
         """Whether columns are in memory, or may as well be: the next query will want them too."""
         if self.count <= MANY:
             return True
         return all(self.cache.holds(self.table, name) for name in names)
+
+    def look_up(self, column: str, texts: pa.Array, names: Sequence[str]) -> FoundRows:
+        """Those that hold one of these texts in a column, with some of their properties.
+
+        They are found and fetched by one request, unless all of it is in memory.
+        """
+        stored = [self.column(name) for name in names]
+        known = column_names(self.table)
+        wanted = tuple(dict.fromkeys(["id", *(name for name in stored if name in known)]))
+
+        def found() -> pa.Table:
+            if column == "id" and self._may_be_compared(wanted):
+                return self._compared(texts, wanted)
+            return find_rows(self.table, column, texts, wanted)
+
+        if len(texts) > FEW:
+            rows = found()
+        else:
+            rows = self.cache.found(self.table, column, texts, wanted, found)
+        ordered = rows.sort_by(ROW_ID) if rows.num_rows > 1 else rows
+        return FoundRows(self, ordered, np.arange(rows.num_rows))
+
+    def _may_be_compared(self, wanted: Sequence[str]) -> bool:
+        """Whether columns are in memory, or may as well be: so often has this version been asked.
+
+        The first questions about a version are answered row by row: who has just written asks
+        once, and another version follows.
+        """
+        if self.count > CHEAP_IDS:
+            return False
+        asked = self.cache.derived(self.table, "@asked", _Asked)
+        asked.times += 1
+        if asked.times > max(PATIENCE, self.count // ROWS_PER_QUESTION):
+            return True
+        return all(self.cache.holds(self.table, name) for name in wanted)
 
     def find(self, column: str, texts: pa.Array, *wanted: str) -> pa.Table:
         """The `_rowid` and wanted columns of those that hold one of these texts in a column."""
@@ -166,31 +229,34 @@ class Entities:
 
     def _compared(self, ids: pa.Array, names: Sequence[str]) -> pa.Table:
         """The same from all ids in memory: a walk from here needs them as well."""
-        hit = pc.indices_nonzero(pc.is_in(self.ids, value_set=ids)).to_numpy()
-        positions = self._rows.row_ids[hit]
-        columns = {name: self.values(name, positions) for name in names}
-        return pa.table({**columns, ROW_ID: positions.astype(np.uint64)})
+        hit = pc.indices_nonzero(pc.is_in(self.ids, value_set=ids))
+        return pa.table(
+            {name: self.cache.get(self.table, name).take(hit) for name in (*names, ROW_ID)}
+        )
 
     # -- values ----------------------------------------------------------------------
 
     def values(self, name: str, positions: Positions) -> pa.Array:
         """A property of these positions, `@id` and the like included; null for nobody."""
-        column = self._column(name)
-        if not self.count or column not in column_names(self.table):
+        column = self.column(name)
+        if not self.has(name):
             return pa.nulls(len(positions), self._type_of(name))
         whole = self.cache.peek(self.table, column)
         if whole is None and self._is_worthwhile(column, positions):
             whole = self.cache.get(self.table, column)
         if whole is None:
             return self._some(column, positions)
-        if positions is self._rows.row_ids:
+        if positions is self.in_order:
             return whole
-        slots = positions if self._rows.slots is None else self._rows.slots[positions]
-        return whole.take(_nullable(slots, positions))
+        return whole.take(_nullable(self._slots(positions), positions))
+
+    def has(self, name: str) -> bool:
+        """Whether there is anything to read of a property; an old version may not have it yet."""
+        return bool(self.count) and self.column(name) in column_names(self.table)
 
     def codes(self, name: str, positions: Positions) -> Positions | None:
         """A number for each distinct value of a property; None where its column is not at hand."""
-        column = self._column(name)
+        column = self.column(name)
         if (
             not self.count
             or not self.cache.holds(self.table, column)
@@ -198,8 +264,7 @@ class Entities:
         ):
             return None
         known = self.cache.derived(self.table, f"@codes:{column}", lambda: self._coded(column))
-        slots = positions if self._rows.slots is None else self._rows.slots[positions]
-        return known.codes if positions is self._rows.row_ids else known.codes[slots]
+        return known.codes if positions is self.in_order else known.codes[self._slots(positions)]
 
     def _coded(self, column: str) -> _Codes:
         return _Codes(value_codes(self.cache.get(self.table, column)))
@@ -207,7 +272,7 @@ class Entities:
     def _has_nobody(self, positions: Positions) -> bool:
         return bool((positions == NO_NODE).any())
 
-    def _column(self, name: str) -> str:
+    def column(self, name: str) -> str:
         """Where a property is stored; a key that is one text is the id, which is read anyway."""
         type_ = self.type
         if isinstance(type_, NodeType) and type_.key == (name,):
@@ -228,13 +293,43 @@ class Entities:
     def _some(self, column: str, positions: Positions) -> pa.Array:
         known = distinct(positions)
         known = known[known != NO_NODE]
-        values = self.cache.some(self.table, column, known)
+        if len(known):
+            values = self.cache.some(self.table, column, self.row_ids.at(known))
+        else:
+            values = pa.array([], self.table.schema.field(column).type)
         return values.take(_nullable(np.searchsorted(known, positions), positions))
 
     def _type_of(self, name: str) -> pa.DataType:
         if name in STRUCTURAL:
             return pa.string()
         return arrow_field(name, self.type.properties[name].type).type
+
+
+@dataclass(frozen=True, slots=True)
+class FoundRows:
+    """Entities that were looked up with what a query needs of them; positions count these alone."""
+
+    entities: Entities
+    rows: pa.Table
+    """By row id, so that they are in the order of their entities."""
+    every: Positions
+    """Their positions."""
+
+    @property
+    def type(self) -> NodeType | EdgeType:
+        """What they are."""
+        return self.entities.type
+
+    def values(self, name: str, positions: Positions) -> pa.Array:
+        """A property that was fetched with them; null for nobody."""
+        stored = self.entities.column(name)
+        if stored not in self.rows.column_names and not self.entities.has(name):
+            return self.entities.values(name, positions)
+        column = self.rows.column(stored).combine_chunks()
+        return column if positions is self.every else column.take(_nullable(positions, positions))
+
+    def codes(self, name: str, positions: Positions) -> Positions | None:
+        """None: no column is at hand."""
 
 
 def _width(type_: pa.DataType) -> float | None:

@@ -1,8 +1,7 @@
 """Hops: from nodes to their neighbours, through the topology or through the edge table.
 
-Owns the choice, made anew at every hop: a topology at hand is fastest; a few nodes of
-a large, indexed table are looked up; otherwise the topology is built. The answer is
-the same either way.
+Owns both ways, whose answers are the same; the plan says which one is taken, or by which rule
+once it is known from how many nodes.
 """
 
 from __future__ import annotations
@@ -21,12 +20,9 @@ from omnigraph.read.access.topology_cache import EdgeTables
 from omnigraph.read.execute.bindings import Mask
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.sorting import distinct
-from omnigraph.storage.indexes.table_indexes import is_indexed
+from omnigraph.read.plan.physical import EdgeAccess, ExpandEdges, Strategy
 from omnigraph.storage.tables.table import ROW_ID
 
-# So few nodes are looked up in a table of so many edges rather than read all of it.
-FEW_NODES = 256
-MANY_EDGES = 200_000
 BYTES_PER_STEP = 24
 
 
@@ -46,7 +42,15 @@ class EdgeExpansion:
     ctx: ReadContext
     edge: EdgeType
     way: Way
+    path: EdgeAccess
     with_edges: bool = False
+
+    @classmethod
+    def of(cls, planned: ExpandEdges, ctx: ReadContext) -> EdgeExpansion:
+        """Those of a step."""
+        step = planned.step
+        edge = ctx.catalog.edges[step.edge_type]
+        return cls(ctx, edge, step.direction, planned.path, step.edge_variable is not None)
 
     @cached_property
     def wiring(self) -> EdgeTables:
@@ -69,27 +73,15 @@ class EdgeExpansion:
             return np.zeros(len(sources), dtype=np.int64)
         return self.adjacency().degrees(sources)
 
-    def strategy(self, sources: Positions) -> str:
-        """How the next hop is made: `csr` or `indexed`."""
-        return self.strategy_for(len(sources))
-
-    def strategy_for(self, count: int) -> str:
-        """How a hop from so many nodes is made."""
-        if self.ctx.expansion != "auto":
-            return self.ctx.expansion
-        wiring = self.wiring
-        if "topology" in vars(self) or self.ctx.topologies.peek(wiring) is not None:
-            return "csr"
-        few = count <= FEW_NODES and wiring.edges.count >= MANY_EDGES
-        columns = {"out": ("src",), "in": ("dst",), "both": ("src", "dst")}[self.way]
-        if few and all(is_indexed(wiring.edges.table, column) for column in columns):
-            return "indexed"
-        return "csr"
+    def strategy(self, sources: Positions) -> Strategy:
+        """How a hop from these nodes is made."""
+        is_open = self.path.strategy is None
+        return self.path.from_(len(sources), at_hand=is_open and self.is_at_hand)
 
     @property
     def is_at_hand(self) -> bool:
         """Whether the topology is there already."""
-        return self.ctx.topologies.peek(self.wiring) is not None
+        return "topology" in vars(self) or self.ctx.topologies.peek(self.wiring) is not None
 
     def from_(self, sources: Positions) -> ExpandedRows:
         """Every step from these nodes, none of which may be nobody when looked up."""
@@ -102,7 +94,7 @@ class EdgeExpansion:
             return self._looked_up(sources)
         ways = self.adjacency()
         self.ctx.budget.check(int(ways.degrees(sources).sum()) * BYTES_PER_STEP)
-        return _along(ways, sources)
+        return self._along(ways, sources)
 
     def adjacency(self) -> Adjacency:
         """All ways, compressed."""
@@ -130,7 +122,16 @@ class EdgeExpansion:
         known = distinct(sources)
         known = known[known >= 0]
         small = self._local(known)
-        return _along(small.edges(self.way) if self.with_edges else small.steps(self.way), sources)
+        ways = small.edges(self.way) if self.with_edges else small.steps(self.way)
+        return self._along(ways, sources)
+
+    def _along(self, ways: Adjacency, sources: Positions) -> ExpandedRows:
+        origins, targets, place = ways.expand(sources)
+        if ways.rows is None:
+            return ExpandedRows(origins, targets)
+        return ExpandedRows(
+            origins, targets, self.wiring.edges.row_ids.positions_of(ways.rows[place])
+        )
 
     def _local(self, known: Positions) -> Topology:
         """The edges that touch some nodes on the side they are left by."""
@@ -154,15 +155,10 @@ class EdgeExpansion:
         )
 
 
-def _along(ways: Adjacency, sources: Positions) -> ExpandedRows:
-    origins, targets, place = ways.expand(sources)
-    return ExpandedRows(origins, targets, None if ways.rows is None else ways.rows[place])
-
-
 def _positions(nodes: Entities, ids: pa.Array) -> Positions:
     if not len(ids):
         return np.empty(0, dtype=np.int64)
     found = nodes.find("id", ids)
     places = pc.index_in(ids, value_set=found.column("id").combine_chunks()).to_numpy()
-    positions: Positions = found.column(ROW_ID).to_numpy().astype(np.int64)[places]
+    positions: Positions = nodes.positions_of(found)[places]
     return positions

@@ -1,7 +1,7 @@
 """Topologies by edge table: built once, shared, grown when edges were added, within a budget.
 
 Owns the cache and what makes an entry of another version usable: the fragments both
-share, and nodes that have kept their positions. What it cannot read of another version it
+share, and nodes that have kept their row ids. What it cannot read of another version it
 does without. Never answers a query itself.
 """
 
@@ -11,7 +11,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -19,10 +19,11 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
 from omnigraph.read.access.csr import Adjacency, Positions, Topology
-from omnigraph.read.access.entities import Entities
-from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
+from omnigraph.read.access.entities import NO_NODE, Entities
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
 from omnigraph.storage.tables.fragment_delta import fragment_delta
-from omnigraph.storage.tables.fragments import FragmentPart, Layout, layout_of, stream_parts
+from omnigraph.storage.tables.fragments import FragmentPart, Layout, RowIds, layout_of, stream_parts
+from omnigraph.storage.tables.handles import handles
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import ROW_ID, Table
 
@@ -59,8 +60,18 @@ class _Known:
 
     sources: Table
     targets: Table
+    row_ids: tuple[RowIds, RowIds]
+    """Those of the sources and of the targets, which their positions follow from."""
     layout: Layout
     topology: Topology
+
+    def moved(self, wiring: EdgeTables, layout: Layout) -> _Known:
+        """With the positions that its nodes have now, on the way to another layout."""
+        now = (wiring.sources.row_ids, wiring.targets.row_ids)
+        moves = [_moves(*pair) for pair in zip(self.row_ids, now, strict=True)]
+        # What was derived is of use if every edge is still there.
+        whole = _is_grown(self.layout, layout)
+        return replace(self, topology=self.topology.moved(*moves, with_derived=whole), row_ids=now)
 
 
 class Topologies:
@@ -68,6 +79,7 @@ class Topologies:
 
     def __init__(self, budget: CacheBudget = budget) -> None:
         self._known: Cache[Key, _Known] = Cache("topologies", _weight, budget)
+        self._replaced = Replaced()
 
     def peek(self, wiring: EdgeTables) -> Topology | None:
         """A topology that is at hand, or None."""
@@ -84,9 +96,13 @@ class Topologies:
             return known
         self._known.missed()
         layout = layout_of(wiring.edges.table)
-        base = self._usable(wiring)
+        self._replaced.missed(wiring.key)
+        base = self._usable(wiring, layout)
         topology = _grown(wiring, layout, base) if base is not None else None
-        return self._keep(wiring, layout, topology or _built(wiring, layout, base))
+        kept = self._keep(wiring, layout, topology or _built(wiring, layout, base))
+        if base is None:
+            self._give_up_others(wiring, layout)
+        return kept
 
     def use(self) -> CacheUse:
         """How full it is."""
@@ -96,20 +112,34 @@ class Topologies:
         """Forget everything."""
         self._known.clear()
 
-    def _usable(self, wiring: EdgeTables) -> _Known | None:
-        """An entry of another version whose positions still hold."""
+    def _usable(self, wiring: EdgeTables, layout: Layout) -> _Known | None:
+        """An entry of another version whose nodes are the same."""
         uri = wiring.edges.table.location.uri
         for key, known in self._known.newest(lambda key: key[0] == uri)[:2]:
             try:
-                if _keeps_positions(known.sources, wiring.sources.table) and _keeps_positions(
+                if _keeps_row_ids(known.sources, wiring.sources.table) and _keeps_row_ids(
                     known.targets, wiring.targets.table
                 ):
-                    return known
+                    return known.moved(wiring, layout)
             except StorageError:
                 # A cleanup has removed files of that version. If it is the present version that
                 # cannot be read, building the topology says so.
                 self._known.forget(key)
         return None
+
+    def _give_up_others(self, wiring: EdgeTables, layout: Layout) -> None:
+        """Forget those of versions that share no edge, or no node on one side, with this one."""
+        now = (wiring.sources.row_ids, wiring.targets.row_ids)
+        others = self._known.newest(lambda key: key[0] == wiring.key[0] and key != wiring.key)
+        gone = {
+            key
+            for key, known in others
+            if not (known.layout.shares(layout) and _meet(known.row_ids, now))
+            and self._replaced.gives_up(key)
+        }
+        self._known.forget_all(lambda key: key in gone)
+        edges = wiring.edges.table
+        handles.forget(edges.location, {key[1] for key in gone} - {edges.pin.version})
 
     def _keep(self, wiring: EdgeTables, layout: Layout, made: Topology) -> Topology:
         key, edges = wiring.key, made.rows
@@ -121,7 +151,8 @@ class Topologies:
 
         topology = made.watched(grow)
         sources, targets = wiring.sources.table, wiring.targets.table
-        self._known.keep(key, _Known(sources, targets, layout, topology))
+        row_ids = (wiring.sources.row_ids, wiring.targets.row_ids)
+        self._known.keep(key, _Known(sources, targets, row_ids, layout, topology))
         return topology
 
 
@@ -133,8 +164,23 @@ def _weight(known: _Known) -> list[Part]:
     return [*own, *derived, (known.layout, PART_BYTES * len(known.layout.parts))]
 
 
-def _keeps_positions(before: Table, after: Table) -> bool:
-    """Whether every node that both versions have is at the same position in both."""
+def _meet(before: tuple[RowIds, RowIds], after: tuple[RowIds, RowIds]) -> bool:
+    return all(old.meet(new) for old, new in zip(before, after, strict=True))
+
+
+def _moves(before: RowIds, after: RowIds) -> Positions | None:
+    """Where the node of each position is now, -1 for nowhere; None when nothing has moved."""
+    if after.begin_with(before):
+        return None
+    row_ids = before.at(np.arange(before.count))
+    held = after.hold(row_ids)
+    moves = np.full(before.count, NO_NODE, dtype=np.int64)
+    moves[held] = after.positions_of(row_ids[held])
+    return moves
+
+
+def _keeps_row_ids(before: Table, after: Table) -> bool:
+    """Whether every node that both versions have has the same row id in both."""
     if before.location != after.location:
         return False
     if before.pin.version == after.pin.version:
@@ -153,12 +199,16 @@ def _keeps_positions(before: Table, after: Table) -> bool:
     return bool(pc.all(same, min_count=0).as_py())
 
 
+def _is_grown(before: Layout, after: Layout) -> bool:
+    """Whether there is nothing but more."""
+    return after.parts[: len(before.parts)] == before.parts
+
+
 def _grown(wiring: EdgeTables, layout: Layout, base: _Known) -> Topology | None:
     """The base with more edges, if some were added and nothing else happened."""
-    parts, old = layout.parts, base.layout.parts
-    if parts[: len(old)] != old:
+    if not _is_grown(base.layout, layout):
         return None
-    added = parts[len(old) :]
+    added = layout.parts[len(base.layout.parts) :]
     if sum(part.rows for part in added) > MAX_GROWTH:
         return None
     if not added:
@@ -238,7 +288,7 @@ def _resolver(nodes: Entities, rows: int) -> Callable[[pa.Array], Positions]:
         places = pc.index_in(ids, value_set=known.column("id").combine_chunks())
         if places.null_count:
             raise AssertionError("an edge leads to no node")
-        positions: Positions = known.column(ROW_ID).take(places).to_numpy().astype(np.int64)
+        positions: Positions = nodes.positions_of(known)[places.to_numpy()]
         return positions
 
     return found

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -20,22 +19,18 @@ from omnigraph.lang.schema.catalog import Catalog, EdgeType
 from omnigraph.manifest.entries import TableIdentity
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.access.column_cache import ColumnCache, columns
-from omnigraph.read.access.entities import Entities
+from omnigraph.read.access.entities import Entities, FoundRows
 from omnigraph.read.access.topology_cache import EdgeTables, Topologies, topologies
 from omnigraph.read.execute.bindings import Bindings
 from omnigraph.read.execute.budget import Budget
 from omnigraph.read.execute.trace import Trace
-from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.table import Table
-
-Expansion = Literal["auto", "csr", "indexed"]
+from omnigraph.read.plan.physical import Expansion
 
 
 @dataclass(frozen=True)
 class ReadContext:
     """Everything a step may ask for."""
 
-    root: Location
     snapshot: Snapshot
     catalog: Catalog
     params: Mapping[str, ParamValue]
@@ -45,7 +40,7 @@ class ReadContext:
     trace: Trace = field(default_factory=Trace)
     columns: ColumnCache = field(default_factory=lambda: columns)
     topologies: Topologies = field(default_factory=lambda: topologies)
-    variables: dict[str, Entities] = field(default_factory=dict)
+    variables: dict[str, Entities | FoundRows] = field(default_factory=dict)
     """What each bound variable ranges over."""
     scores: dict[plan.Ranking, Callable[[Bindings], npt.NDArray[np.float64]]] = field(
         default_factory=dict
@@ -74,13 +69,9 @@ class ReadContext:
         if known is None:
             types = self.catalog.nodes if key.startswith("node:") else self.catalog.edges
             type_ = types[name]
-            table = self._table(TableIdentity(type_.type_id, type_.incarnation))
-            known = self._entities[key] = Entities(type_, table, self.columns)
+            # An old snapshot may know the type by another name, or not at all.
+            identity = TableIdentity(type_.type_id, type_.incarnation)
+            found = self.snapshot.by_identity.get(identity)
+            pinned = None if found is None else found.pinned
+            known = self._entities[key] = Entities(type_, pinned, self.columns)
         return known
-
-    def _table(self, identity: TableIdentity) -> Table | None:
-        """Found by identity: an old snapshot may know the type by another name, or not at all."""
-        for found in self.snapshot.tables.values():
-            if found.identity == identity:
-                return Table(self.root.join(found.table.path), found.pin)
-        return None

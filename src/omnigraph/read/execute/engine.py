@@ -1,12 +1,14 @@
-"""The engine: one plan over one snapshot, to one table.
+"""The engine: one physical plan over one snapshot, to one table.
 
-Owns the order of things after the rows are bound: group, distinct, order, cut,
+Owns doing what the plan says after the rows are bound: group, distinct, order, cut,
 project. Everything is whole arrays; a property is read when a column needs it.
 """
 
 from __future__ import annotations
 
-from functools import partial
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pyarrow as pa
@@ -21,75 +23,101 @@ from omnigraph.read.execute.grouping import group_rows
 from omnigraph.read.execute.operators import run_steps
 from omnigraph.read.execute.ordering import ordered_rows, ranks
 from omnigraph.read.execute.outputs import output
-from omnigraph.read.plan.tail import DISTINCT, aggregate_text, order_text, project_text
-from omnigraph.read.search.rankers import Rankers
-from omnigraph.read.search.ranking import RankedRead, shown_scores
+from omnigraph.read.execute.trace import Operator
+from omnigraph.read.plan.physical import PhysicalPlan, TailStep
+from omnigraph.read.plan.text import tail_text
+
+if TYPE_CHECKING:
+    from omnigraph.read.search.ranking import RankedRead
 
 
-def execute(read: plan.ReadPlan, ctx: ReadContext) -> pa.Table:
-    """The result of a read."""
-    limit, offset = _row_count(read.limit, "limit", ctx), _row_count(read.offset, "offset", ctx)
-    ranked = _ranked(read, ctx)
-    if read.rank is not None:
-        return _by_rank(read, read.rank.ranking, ranked, limit, offset)
-    rows = run_steps(read.steps, Bindings.start(), ctx)
-    ctx.budget.check(rows.size)
-    ranked.fuse_all(rows)
-    if read.group_by is not None:
-        shown = _grouped(read, rows, ctx)
-    elif read.distinct:
-        shown = _distinct(_projected(read, rows, ctx), ctx)
-    else:
-        return _plain(read, rows, ctx, limit, offset)
-    if read.group_by is not None and read.distinct:
-        shown = _distinct(shown, ctx)
-    text = order_text(read)
-    if text is None:
-        return shown
-    with ctx.trace.operator(*text) as done:
-        shown = _cut(_sorted(read, shown), limit, offset)
+def execute(planned: PhysicalPlan, ctx: ReadContext) -> pa.Table:
+    """The result of a read, as it was planned."""
+    read = planned.read
+    cut = _Cut(_row_count(read.limit, "limit", ctx), _row_count(read.offset, "offset", ctx))
+    ranked = _ranked(planned, ctx)
+    rows, shown = Bindings.start(), pa.table({})
+    if read.rank is None:
+        rows = run_steps(planned.steps, rows, ctx)
+        ctx.budget.check(rows.size)
+        if ranked is not None:
+            ranked.fuse_all(rows)
+    for step in planned.tail:
+        match step:
+            case "rank" | "rank all":
+                rows = _by_rank(ranked, None if step == "rank all" else cut)
+            case "order rows":
+                rows = _ordered(read, rows, ctx, cut)
+            case "project":
+                shown = _projected(read, rows, ctx)
+            case "aggregate":
+                shown = _grouped(read, rows, ctx)
+            case "distinct":
+                shown = _distinct(shown, ctx)
+            case "distinct and cut":
+                shown = cut.of(_distinct(shown, ctx))
+            case "order result":
+                shown = _ordered_result(read, shown, ctx, cut)
+    return shown
+
+
+@dataclass(frozen=True, slots=True)
+class _Cut:
+    """How many rows are wanted, and how many before them are not."""
+
+    limit: int | None
+    offset: int | None
+
+    @property
+    def end(self) -> int | None:
+        """Beyond which row nothing matters."""
+        return None if self.limit is None else self.limit + (self.offset or 0)
+
+    def of(self, shown: pa.Table) -> pa.Table:
+        """The rows of a result that are wanted."""
+        return shown.slice(self.offset or 0, self.limit)
+
+
+def _ranked(planned: PhysicalPlan, ctx: ReadContext) -> RankedRead | None:
+    """What ranks the rows, and tells the scores that are returned; None where nothing does."""
+    if not planned.is_ranked:
+        return None
+    from omnigraph.read.search.ranking import ranked_read
+
+    return ranked_read(planned, ctx)
+
+
+def _by_rank(ranked: RankedRead | None, cut: _Cut | None) -> Bindings:
+    """Rows in the order of a ranking; where equal ones are folded, the cut comes after that."""
+    if ranked is None or ranked.read.rank is None:
+        raise AssertionError("a plan ranks rows that nothing ranks")
+    rows = ranked.rows(ranked.read.rank.ranking, None if cut is None else cut.end)
+    ranked.ctx.budget.check(rows.size)
+    if cut is None or not cut.offset:
+        return rows
+    return rows.take(np.arange(rows.count)[cut.offset :])
+
+
+def _ordered(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, cut: _Cut) -> Bindings:
+    """One result row for every bound row: ordered and cut before anything is shown."""
+    with _operator(read, "order rows", ctx) as done:
+        rows = rows.take(_chosen(read, rows, ctx, cut.end)[cut.offset or 0 :])
+        done.rows = rows.count
+    return rows
+
+
+def _ordered_result(read: plan.ReadPlan, shown: pa.Table, ctx: ReadContext, cut: _Cut) -> pa.Table:
+    with _operator(read, "order result", ctx) as done:
+        shown = cut.of(_sorted(read, shown))
         done.rows = shown.num_rows
     return shown
 
 
-def _ranked(read: plan.ReadPlan, ctx: ReadContext) -> RankedRead:
-    """What ranks the rows, and tells the scores that are returned."""
-    ranked = RankedRead(read, ctx, Rankers(ctx))
-    for column in read.columns:
-        if isinstance(column.value, plan.Score):
-            ranking = column.value.ranking
-            ctx.scores[ranking] = partial(shown_scores, ranking, rankers=ranked.rankers)
-    return ranked
-
-
-def _by_rank(
-    read: plan.ReadPlan,
-    ranking: plan.Ranking,
-    ranked: RankedRead,
-    limit: int | None,
-    offset: int | None,
-) -> pa.Table:
-    """Rows in the order of a ranking; where equal ones are folded, the cut comes after that."""
-    wanted = None if limit is None or read.distinct else limit + (offset or 0)
-    rows = ranked.rows(ranking, wanted)
-    ranked.ctx.budget.check(rows.size)
-    if not read.distinct:
-        return _projected(read, rows.take(np.arange(rows.count)[offset or 0 :]), ranked.ctx)
-    return _cut(_distinct(_projected(read, rows, ranked.ctx), ranked.ctx), limit, offset)
-
-
-def _plain(
-    read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, limit: int | None, offset: int | None
-) -> pa.Table:
-    """One result row for every bound row: ordered and cut before anything is shown."""
-    wanted = None if limit is None else limit + (offset or 0)
-    text = order_text(read)
-    if text is not None:
-        with ctx.trace.operator(*text) as done:
-            chosen = _chosen(read, rows, ctx, wanted)
-            rows = rows.take(chosen[offset or 0 :])
-            done.rows = rows.count
-    return _projected(read, rows, ctx)
+def _operator(
+    read: plan.ReadPlan, step: TailStep, ctx: ReadContext
+) -> AbstractContextManager[Operator]:
+    """An operator of the tail at work."""
+    return ctx.trace.operator(*(tail_text(read, step) if ctx.trace.is_on else ("",)))
 
 
 def _chosen(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, wanted: int | None) -> Positions:
@@ -108,7 +136,7 @@ def _chosen(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, wanted: int |
 
 
 def _projected(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
-    with ctx.trace.operator(*project_text(read)) as done:
+    with _operator(read, "project", ctx) as done:
         arrays = [output(column.value, rows, ctx) for column in read.columns]
         done.rows = rows.count
     return pa.Table.from_arrays(arrays, names=[column.name for column in read.columns])
@@ -116,7 +144,7 @@ def _projected(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Tabl
 
 def _grouped(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
     """One row for each group; without keys there is one group, whatever the rows."""
-    with ctx.trace.operator(*aggregate_text(read)) as done:
+    with _operator(read, "aggregate", ctx) as done:
         keys = [
             _group_key(column.value, rows, ctx)
             for column in read.columns
@@ -161,7 +189,7 @@ def _aggregated(
 
 
 def _distinct(shown: pa.Table, ctx: ReadContext) -> pa.Table:
-    with ctx.trace.operator(*DISTINCT) as done:
+    with ctx.trace.operator("distinct") as done:
         columns = [column.combine_chunks() for column in shown.columns]
         groups = group_rows(columns, shown.num_rows)
         kept = shown.take(pa.array(groups.first_rows)) if columns else shown
@@ -185,10 +213,6 @@ def _column_of(key: plan.OrderKey, read: plan.ReadPlan) -> str:
     if isinstance(key.by, str):
         return key.by
     return next(column.name for column in read.columns if column.value == key.by)
-
-
-def _cut(shown: pa.Table, limit: int | None, offset: int | None) -> pa.Table:
-    return shown.slice(offset or 0, limit)
 
 
 def _row_count(count: plan.RowCount | None, what: str, ctx: ReadContext) -> int | None:

@@ -1,7 +1,7 @@
 """The steps of a read: from one row that binds nothing to the rows of a query.
 
-Owns running scans, expansions, filters and the blocks inside blocks. Binds positions
-only; what a row shows is decided afterwards.
+Owns running scans, expansions, filters and the blocks inside blocks as they were planned.
+Binds positions only; what a row shows is decided afterwards.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
-from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.access.expand import EdgeExpansion, ExpandedRows
 from omnigraph.read.access.multi_hop import walk
@@ -24,92 +23,104 @@ from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import operand
 from omnigraph.read.execute.predicates import mask_of, passing
 from omnigraph.read.execute.sorting import distinct
-from omnigraph.read.plan.access_path import access_notes, expand_notes
-from omnigraph.rows.filters import can_filter, row_filter
-from omnigraph.rows.key_predicates import anchor
-from omnigraph.storage.tables.table import ROW_ID
+from omnigraph.read.plan.physical import (
+    AccessPath,
+    Block,
+    ExpandEdges,
+    FilterRows,
+    JoinBlocks,
+    PhysicalStep,
+    ScanNodes,
+)
+from omnigraph.rows.filters import row_filter
 
 
-def run_steps(steps: Sequence[plan.Step], rows: Bindings, ctx: ReadContext) -> Bindings:
+def run_steps(steps: Sequence[PhysicalStep], rows: Bindings, ctx: ReadContext) -> Bindings:
     """Run steps one after the other."""
     for step in steps:
         ctx.budget.check(rows.size)
-        name, detail = step_text(step) if ctx.trace.is_on else ("", "")
+        name, detail = step_text(step.step) if ctx.trace.is_on else ("", "")
         with ctx.trace.operator(name, detail) as done:
             rows = _run(step, rows, ctx)
             done.rows = rows.count
     return rows
 
 
-def _run(step: plan.Step, rows: Bindings, ctx: ReadContext) -> Bindings:
+def _run(step: PhysicalStep, rows: Bindings, ctx: ReadContext) -> Bindings:
     match step:
-        case plan.Scan():
+        case ScanNodes():
             return _scan(step, rows, ctx)
-        case plan.Expand():
+        case ExpandEdges():
             return _expand(step, rows, ctx)
-        case plan.Filter(where):
+        case FilterRows(plan.Filter(where)):
             return rows.keep(passing(where, rows, ctx))
-        case plan.AntiJoin(steps):
-            return rows.keep(~_has_solution(steps, rows, ctx))
-        case plan.SemiJoin(steps):
-            return rows.keep(_has_solution(steps, rows, ctx))
-        case plan.Union(branches):
-            return rows.keep(_any_solution(branches, rows, ctx))
+        case JoinBlocks(plan.Union(), blocks):
+            return rows.keep(_any_solution(blocks, rows, ctx))
+        case JoinBlocks(joined, (block,)):
+            return _join(joined, block, rows, ctx)
+    raise AssertionError(f"unknown step {step}")
+
+
+def _join(joined: plan.Step, block: Block, rows: Bindings, ctx: ReadContext) -> Bindings:
+    match joined:
+        case plan.AntiJoin():
+            return rows.keep(~_has_solution(block, rows, ctx))
+        case plan.SemiJoin():
+            return rows.keep(_has_solution(block, rows, ctx))
         case plan.CountJoin():
-            return rows.keep(_counted(step, rows, ctx))
-        case plan.Optional(steps, introduces):
-            return _optional(steps, introduces, rows, ctx)
+            return rows.keep(_counted(joined, block, rows, ctx))
+        case plan.Optional(_, introduces):
+            return _optional(block.steps, introduces, rows, ctx)
+    raise AssertionError(f"unknown join {joined}")
 
 
 # -- scans -------------------------------------------------------------------------
 
 
-def _scan(step: plan.Scan, rows: Bindings, ctx: ReadContext) -> Bindings:
-    entities = ctx.nodes(step.node_type)
-    ctx.variables[step.variable] = entities
-    positions = select(entities, step.variable, step.where, ctx)
+def _scan(scan: ScanNodes, rows: Bindings, ctx: ReadContext) -> Bindings:
+    positions = select(scan, ctx)
     ctx.budget.check(rows.count * len(positions) * 8 * (len(rows.columns) + 1))
-    return rows.cross(step.variable, positions)
+    return rows.cross(scan.step.variable, positions)
 
 
-def select(
-    entities: Entities, variable: str, where: Sequence[plan.Predicate], ctx: ReadContext
-) -> Positions:
-    """The entities of a type that pass predicates on one variable, ascending."""
+def select(scan: ScanNodes, ctx: ReadContext) -> Positions:
+    """The nodes that a scan binds its variable to, ascending."""
     if ctx.trace.is_on:
-        ctx.trace.note(**access_notes(entities, where))
-    if not entities.count:
-        return np.empty(0, dtype=np.int64)
-    key = entities.type.key if isinstance(entities.type, NodeType) else ()
-    named = anchor(key, where, ctx.value_of)
-    if named is not None:
-        found = entities.find(named.column, named.texts)
-        positions: Positions = np.sort(found.column(ROW_ID).to_numpy().astype(np.int64))
-        left = tuple(predicate for predicate in where if predicate is not named.predicate)
-    else:
-        pushed = [predicate for predicate in where if can_filter(predicate)]
-        left = tuple(predicate for predicate in where if not can_filter(predicate))
-        if pushed:
-            positions = entities.matching(row_filter(pushed, ctx.value_of))
-        else:
-            positions = entities.positions()
-    if not left:
+        ctx.trace.note(**scan.notes)
+    variable, path = scan.step.variable, scan.path
+    ctx.variables[variable] = entities = ctx.nodes(scan.step.node_type)
+    positions = _positions(entities, variable, path, ctx)
+    if not path.left or not len(positions):
         return positions
     rows = Bindings({variable: positions}, len(positions))
-    return positions[passing(left, rows, ctx)]
+    return positions[passing(path.left, rows, ctx)]
+
+
+def _positions(entities: Entities, variable: str, path: AccessPath, ctx: ReadContext) -> Positions:
+    """The nodes that an access path leads to; what is left to decide is decided afterwards."""
+    if path.naming is not None:
+        named = path.naming.anchor(ctx.value_of)
+        if path.fetched is None:
+            return np.sort(entities.positions_of(entities.find(named.column, named.texts)))
+        found = entities.look_up(named.column, named.texts, path.fetched)
+        ctx.variables[variable] = found
+        return found.every
+    if path.filtered:
+        wanted = row_filter(path.filtered, ctx.value_of)
+        return entities.matching(wanted, in_memory=path.access == "whole columns")
+    return entities.positions()
 
 
 # -- expansions --------------------------------------------------------------------
 
 
-def _expand(step: plan.Expand, rows: Bindings, ctx: ReadContext) -> Bindings:
-    edge = ctx.catalog.edges[step.edge_type]
-    hops = EdgeExpansion(ctx, edge, step.direction, step.edge_variable is not None)
+def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
+    step, hops = planned.step, EdgeExpansion.of(planned, ctx)
     targets = ctx.nodes(step.target_type)
     sources = rows.columns[step.source]
     if ctx.trace.is_on:
-        ctx.trace.note(**expand_notes(step, hops.wiring.edges))
-    several = step.max_hops > 1 and edge.source == edge.target
+        ctx.trace.note(**planned.notes)
+    several = step.max_hops > 1 and hops.edge.source == hops.edge.target
     if step.closes and step.edge_variable is None and not several:
         ends = rows.columns[step.target]
         if step.min_hops > 1:
@@ -169,26 +180,22 @@ def _numbered(rows: Bindings) -> tuple[str, Bindings]:
     return name, rows.bind(name, np.arange(rows.count))
 
 
-def _has_solution(steps: Sequence[plan.Step], rows: Bindings, ctx: ReadContext) -> Mask:
-    degrees = _degrees(steps, rows, ctx)
+def _has_solution(block: Block, rows: Bindings, ctx: ReadContext) -> Mask:
+    degrees = _degrees(block, rows, ctx)
     if degrees is not None:
         mask: Mask = degrees > 0
         return mask
     name, numbered = _numbered(rows)
     solved = np.zeros(rows.count, dtype=bool)
-    solved[run_steps(steps, numbered, ctx).columns[name]] = True
+    solved[run_steps(block.steps, numbered, ctx).columns[name]] = True
     return solved
 
 
-def _degrees(steps: Sequence[plan.Step], rows: Bindings, ctx: ReadContext) -> Positions | None:
+def _degrees(block: Block, rows: Bindings, ctx: ReadContext) -> Positions | None:
     """How many solutions each row has, where that is only the number of its neighbours."""
-    if len(steps) != 1 or not isinstance(steps[0], plan.Expand):
+    if block.counted is None:
         return None
-    step = steps[0]
-    plain = not (step.closes or step.where or step.edge_where or step.edge_variable)
-    if not plain or step.source not in rows.columns or (step.min_hops, step.max_hops) != (1, 1):
-        return None
-    hops = EdgeExpansion(ctx, ctx.catalog.edges[step.edge_type], step.direction)
+    step, hops = block.counted.step, EdgeExpansion.of(block.counted, ctx)
     sources = rows.columns[step.source]
     if hops.strategy(sources) != "csr":
         return None
@@ -199,25 +206,23 @@ def _degrees(steps: Sequence[plan.Step], rows: Bindings, ctx: ReadContext) -> Po
     return degrees
 
 
-def _any_solution(
-    branches: Sequence[Sequence[plan.Step]], rows: Bindings, ctx: ReadContext
-) -> Mask:
+def _any_solution(blocks: Sequence[Block], rows: Bindings, ctx: ReadContext) -> Mask:
     solved = np.zeros(rows.count, dtype=bool)
-    for steps in branches:
+    for block in blocks:
         open_ = np.flatnonzero(~solved)
         with ctx.trace.operator("branch") as done:
-            solved[open_] = _has_solution(steps, rows.take(open_), ctx)
+            solved[open_] = _has_solution(block, rows.take(open_), ctx)
             done.rows = int(solved[open_].sum())
     return solved
 
 
-def _counted(step: plan.CountJoin, rows: Bindings, ctx: ReadContext) -> Mask:
-    degrees = _degrees(step.steps, rows, ctx) if step.function == "count" else None
+def _counted(step: plan.CountJoin, block: Block, rows: Bindings, ctx: ReadContext) -> Mask:
+    degrees = _degrees(block, rows, ctx) if step.function == "count" else None
     if degrees is not None and step.argument is None:
         result = pa.array(degrees)
     else:
         name, numbered = _numbered(rows)
-        solutions = run_steps(step.steps, numbered, ctx)
+        solutions = run_steps(block.steps, numbered, ctx)
         owners = solutions.columns[name]
         values = None if step.argument is None else operand(step.argument, solutions, ctx)
         result = aggregate_by(step.function, owners, values, rows.count)
@@ -226,7 +231,7 @@ def _counted(step: plan.CountJoin, rows: Bindings, ctx: ReadContext) -> Mask:
 
 
 def _optional(
-    steps: Sequence[plan.Step], introduces: Sequence[str], rows: Bindings, ctx: ReadContext
+    steps: Sequence[PhysicalStep], introduces: Sequence[str], rows: Bindings, ctx: ReadContext
 ) -> Bindings:
     name, numbered = _numbered(rows)
     solutions = run_steps(steps, numbered, ctx)

@@ -13,6 +13,7 @@ from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import Bindings
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import constant, operand, repeated
+from omnigraph.read.plan.properties import shown_properties
 
 
 def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
@@ -35,10 +36,6 @@ def node_objects(variable: str, rows: Bindings, ctx: ReadContext) -> pa.Array:
     """Nodes as objects: `@id` and every property except blobs and vectors."""
     entities = ctx.variables[variable]
     positions = rows.columns[variable]
-    names = ["@id"] + [
-        name
-        for name, found in entities.type.properties.items()
-        if not (found.type.is_blob or found.type.is_vector)
-    ]
+    names = shown_properties(entities.type)
     values = [entities.values(name, positions) for name in names]
     return pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))

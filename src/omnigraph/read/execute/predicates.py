@@ -19,8 +19,6 @@ from omnigraph.read.execute.bindings import Bindings, Mask
 from omnigraph.read.execute.comparisons import Operand, compare
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import constant, operand, repeated
-from omnigraph.read.search.scores import among
-from omnigraph.read.search.words import Words
 from omnigraph.rows.filters import arrow_values
 
 
@@ -64,6 +62,9 @@ def _truth(predicate: plan.Predicate, rows: Bindings, ctx: ReadContext) -> Mask:
 
 def _searched(predicate: plan.TextMatch, rows: Bindings, ctx: ReadContext) -> Mask:
     """Which rows have a node whose text the search finds."""
+    from omnigraph.read.search.scores import among
+    from omnigraph.read.search.words import Words
+
     variable = predicate.subject.variable
     query = ctx.value_of(predicate.query)
     edits = 0 if predicate.edits is None else ctx.value_of(predicate.edits)
@@ -75,7 +76,7 @@ def _searched(predicate: plan.TextMatch, rows: Bindings, ctx: ReadContext) -> Ma
             f"param '{name}': the number of edits is 0 or more, found {edits}",
             details={"param": name},
         )
-    words = Words(ctx.variables[variable], predicate.subject.name)
+    words = Words(ctx.nodes(predicate.node_type), predicate.subject.name)
     return among(rows.columns[variable], words.matching(predicate.mode, query, edits))
 
 

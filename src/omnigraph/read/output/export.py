@@ -19,7 +19,6 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.output.blob_text import blob_text, within_bytes
 from omnigraph.read.output.json_text import join_texts, json_text, text_bytes
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
-from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.sorted_scan import sorted_batches
 from omnigraph.storage.tables.table import Table
 
@@ -69,7 +68,6 @@ class Export(Iterator[str]):
 
 
 def open_export(
-    root: Location,
     snapshot: Snapshot,
     catalog: Catalog,
     types: Sequence[str] | None = None,
@@ -83,10 +81,10 @@ def open_export(
     """
     if format not in FORMATS:
         raise BadRequest(f"cannot export as {format!r}: the formats are {', '.join(FORMATS)}")
-    found = []
-    for type_ in _selected(catalog, types):
-        shown = snapshot.table(type_.kind, type_.name)
-        found.append((type_, Table(root.join(shown.table.path), shown.pin)))
+    found = [
+        (type_, snapshot.table(type_.kind, type_.name).pinned)
+        for type_ in _selected(catalog, types)
+    ]
     return Export(found, limits)
 
 

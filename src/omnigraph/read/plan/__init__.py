@@ -1,1 +1,1 @@
-"""How a query will be run: access paths and operators, and their explanation."""
+"""How a read is run: decided once, printed and executed as printed."""

@@ -17,9 +17,9 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.execute.trace import Operator, Trace
 from omnigraph.read.output.result import Result
-from omnigraph.read.plan.physical_plan import plan_read
+from omnigraph.read.plan.planner import plan_read
+from omnigraph.read.plan.text import foreseen
 from omnigraph.read.queries import Query
-from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import measure
 
 # Hops that are listed one by one; a long walk has thousands.
@@ -100,7 +100,6 @@ class Explanation:
 
 def explain(
     query: Query,
-    root: Location,
     snapshot: Snapshot,
     catalog: Catalog,
     *,
@@ -109,21 +108,22 @@ def explain(
 ) -> Explanation:
     """Explain a query; ``analyze`` runs it and tells what happened."""
     if analyze:
-        return _analyzed(query, root, snapshot, catalog, at_commit=at_commit)
+        return _analyzed(query, snapshot, catalog, at_commit=at_commit)
     compiled = compile_query(query.source, catalog, query.name, path=query.path)
-    operators = plan_read(compiled.require_read(), query.context(root, snapshot, catalog, compiled))
+    read, ctx = compiled.require_read(), query.context(snapshot, catalog, compiled)
+    operators = foreseen(plan_read(read, ctx), ctx)
     branch = None if at_commit else snapshot.branch
     commit = snapshot.commit_id if at_commit else None
     return Explanation(compiled.name, snapshot.commit_id, branch, commit, tuple(operators))
 
 
 def _analyzed(
-    query: Query, root: Location, snapshot: Snapshot, catalog: Catalog, *, at_commit: bool
+    query: Query, snapshot: Snapshot, catalog: Catalog, *, at_commit: bool
 ) -> Explanation:
     trace = Trace(is_on=True)
     start = time.perf_counter()
     with measure() as meter:
-        result = query.run(root, snapshot, catalog, at_commit=at_commit, trace=trace)
+        result = query.run(snapshot, catalog, at_commit=at_commit, trace=trace)
     total = Total(len(result), time.perf_counter() - start, meter.total)
     return Explanation(
         result.query_name,
@@ -169,6 +169,8 @@ def _facts(operator: Operator) -> Iterator[str]:
         ways.append(f"about {_many(notes['estimated_rows'], 'row')}")
     if ways:
         yield ", ".join(ways)
+    if "expansion_rule" in notes:
+        yield f"open until then: {notes['expansion_rule']}"
     if "ranked_by" in notes:
         tried = f", {_many(notes['tried'], 'node')} tried" if "tried" in notes else ""
         yield f"ranked by {' and '.join(notes['ranked_by'])}{tried}"

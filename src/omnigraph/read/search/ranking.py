@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
@@ -24,7 +25,8 @@ from omnigraph.read.execute.operators import run_steps, select
 from omnigraph.read.execute.ordering import ordered_rows, ranks
 from omnigraph.read.execute.outputs import output
 from omnigraph.read.execute.sorting import distinct
-from omnigraph.read.plan.tail import rank_text
+from omnigraph.read.plan.physical import PhysicalPlan, ScanNodes
+from omnigraph.read.plan.text import tail_text
 from omnigraph.read.search.pools import CandidateSet, condition_of
 from omnigraph.read.search.rankers import Rankers
 from omnigraph.read.search.scores import Numbers, Scores, among
@@ -41,13 +43,18 @@ Arm = plan.Nearest | plan.Bm25
 class RankedRead:
     """The rows of one read, ranked."""
 
-    read: plan.ReadPlan
+    planned: PhysicalPlan
     ctx: ReadContext
     rankers: Rankers
 
+    @property
+    def read(self) -> plan.ReadPlan:
+        """What is asked."""
+        return self.planned.read
+
     def rows(self, ranking: plan.Ranking, wanted: int | None) -> Bindings:
         """The first rows in the order of the ranking; all of them when no number is given."""
-        with self.ctx.trace.operator(*rank_text(self.read, ranking)) as done:
+        with self.ctx.trace.operator(*tail_text(self.read, "rank")) as done:
             if isinstance(ranking, plan.Fusion):
                 rows = self._fused(ranking, wanted)
             else:
@@ -71,10 +78,10 @@ class RankedRead:
     def _arm(self, arm: Arm, wanted: int | None, nodes: str | None = None) -> Bindings:
         """The rows that an arm ranks; ``nodes`` is a variable that has to be somebody as well."""
         ranker = self.rankers.of(arm)
-        first, *others = self.read.steps
-        starts_here = isinstance(first, plan.Scan) and first.variable == arm.variable
-        if wanted is None or not starts_here or not isinstance(first, plan.Scan):
-            every = _somebody(run_steps(self.read.steps, Bindings.start(), self.ctx), nodes)
+        first, *others = self.planned.steps
+        starts_here = isinstance(first, ScanNodes) and first.step.variable == arm.variable
+        if wanted is None or not starts_here or not isinstance(first, ScanNodes):
+            every = _somebody(run_steps(self.planned.steps, Bindings.start(), self.ctx), nodes)
             return self._ordered(self._promising(every, arm, wanted), arm, wanted)
         pool = self._pool(first)
         # Where no step follows, every node that is tried is a row.
@@ -102,16 +109,16 @@ class RankedRead:
                 return kept
             tried *= WIDER
 
-    def _pool(self, scan: plan.Scan) -> CandidateSet | None:
+    def _pool(self, scan: ScanNodes) -> CandidateSet | None:
         """The nodes a ranking may choose from; None for all of a type."""
-        entities = self.ctx.nodes(scan.node_type)
-        self.ctx.variables[scan.variable] = entities
-        if not scan.where:
+        entities, where = self.ctx.nodes(scan.step.node_type), scan.step.where
+        if not where:
+            self.ctx.variables[scan.step.variable] = entities
             return None
-        with self.ctx.trace.operator(*step_text(scan)) as done:
-            found = select(entities, scan.variable, scan.where, self.ctx)
+        with self.ctx.trace.operator(*step_text(scan.step)) as done:
+            found = select(scan, self.ctx)
             done.rows = len(found)
-        return CandidateSet(found, condition_of(entities, scan.where, self.ctx))
+        return CandidateSet(found, condition_of(entities, where, self.ctx))
 
     def _ordered(self, rows: Bindings, arm: Arm, wanted: int | None) -> Bindings:
         """By the arm's keys, then by what the query orders by, then by ids."""
@@ -184,12 +191,11 @@ class RankedRead:
 
     def fuse_all(self, rows: Bindings) -> None:
         """Fuse over all rows for a score that is returned and orders nothing."""
-        for column in self.read.columns:
-            value = column.value
-            if isinstance(value, plan.Score) and isinstance(value.ranking, plan.Fusion):
-                known = _somebody(rows, value.ranking.variable)
-                arms = (value.ranking.primary, value.ranking.secondary)
-                self.fuse(value.ranking, [self._ordered(known, arm, None) for arm in arms])
+        for ranking in self.planned.scores:
+            if isinstance(ranking, plan.Fusion):
+                known = _somebody(rows, ranking.variable)
+                arms = (ranking.primary, ranking.secondary)
+                self.fuse(ranking, [self._ordered(known, arm, None) for arm in arms])
 
     def _smoothing(self, fusion: plan.Fusion) -> int:
         value = self.ctx.value_of(fusion.k)
@@ -200,6 +206,14 @@ class RankedRead:
             f"param '{name}': the k of rrf is a positive integer, found {value}",
             details={"param": name},
         )
+
+
+def ranked_read(planned: PhysicalPlan, ctx: ReadContext) -> RankedRead:
+    """What ranks the rows of a read, and tells the scores that it returns."""
+    ranked = RankedRead(planned, ctx, Rankers(ctx))
+    for ranking in planned.scores:
+        ctx.scores[ranking] = partial(shown_scores, ranking, rankers=ranked.rankers)
+    return ranked
 
 
 def shown_scores(ranking: plan.Ranking, rows: Bindings, rankers: Rankers) -> Numbers:

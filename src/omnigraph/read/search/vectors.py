@@ -119,7 +119,8 @@ class Vectors:
         for batch in self.entities.table.batches([self.name], with_row_id=True):
             found = _distances(*_matrix(batch.column(self.name), self.dimension), query)
             known = ~np.isnan(found)
-            positions.append(batch.column(ROW_ID).to_numpy().astype(np.int64)[known])
+            row_ids = batch.column(ROW_ID).to_numpy().astype(np.int64)[known]
+            positions.append(self.entities.row_ids.positions_of(row_ids))
             distances.append(found[known])
         every = Scores.of(np.concatenate(positions), np.concatenate(distances))
         return every if pool is None else every.among(pool)
@@ -130,9 +131,7 @@ class Vectors:
         depth = math.ceil(count * rows / len(pool))
         asked = math.ceil((_LOOKED * count + _MORE) * rows / len(pool))
         while True:
-            found, distances = nearest_hits(
-                self.entities.table, self.name, query, min(asked, rows), depth=depth
-            )
+            found, distances = self._hits(query, min(asked, rows), depth)
             near = found[~np.isnan(distances)]
             best, is_cut = self._made_exact(near[among(near, pool)], query, count)
             if is_cut or asked >= rows:
@@ -156,7 +155,7 @@ class Vectors:
         """So many of the nearest, as storage finds them, and those as near as the last."""
         asked = count + _MORE
         while True:
-            found, distances = nearest_hits(self.entities.table, self.name, query, asked)
+            found, distances = self._hits(query, asked)
             # Storage finds no distance to a vector without a direction.
             known = ~np.isnan(distances)
             found, distances = found[known], distances[known]
@@ -166,6 +165,12 @@ class Vectors:
             if len(found) < asked or not kept.all():
                 return found[kept], distances[kept]
             asked *= _WIDER
+
+    def _hits(
+        self, query: Vector, count: int, depth: int | None = None
+    ) -> tuple[Positions, Numbers]:
+        found, distances = nearest_hits(self.entities.table, self.name, query, count, depth=depth)
+        return self.entities.row_ids.positions_of(found), distances
 
     def _best_of(self, every: Positions, query: Vector, count: int) -> tuple[Scores, bool]:
         if len(every) <= max(min(DIRECT, EXACT), count):

@@ -67,7 +67,7 @@ class Words:
             return np.empty(0, dtype=np.int64)
         if self.is_indexed and mode != "fuzzy":
             is_phrase = mode == "match_text"
-            found, _ = text_hits(self.entities.table, self.name, query, is_phrase=is_phrase)
+            found, _ = self._hits(query, is_phrase=is_phrase)
             return np.sort(found)
         if mode == "match_text":
             return self._positions(_phrase(self._terms(), terms))
@@ -84,11 +84,11 @@ class Words:
         if self._is_missing or not terms or (pool is not None and not len(pool)):
             return Scores(np.empty(0, dtype=np.int64), np.empty(0))
         if self.is_indexed:
-            return Scores.of(*text_hits(self.entities.table, self.name, query, among=pool))
+            return Scores.of(*self._hits(query, among=pool))
         known = self._terms()
         numbers = _bm25(known, [term for term, _ in terms])
         rows = np.flatnonzero(numbers)
-        found = Scores.of(self.entities.row_ids[rows], numbers[rows])
+        found = Scores.of(self.entities.in_order[rows], numbers[rows])
         return found if pool is None else found.among(pool)
 
     def best(self, query: str, count: int, pool: CandidateSet | None = None) -> Scores:
@@ -110,9 +110,7 @@ class Words:
         asked = math.ceil((count + _MORE) / chance)
         while True:
             limit = asked if asked < rows else None
-            found, scores = text_hits(
-                self.entities.table, self.name, query, limit=limit, among=named
-            )
+            found, scores = self._hits(query, limit=limit, among=named)
             is_all = len(found) < asked
             # Of nodes as good as the last one that was found, there may be more.
             bound = -np.inf if is_all else scores[-1]
@@ -123,6 +121,22 @@ class Words:
                 kept = scores >= scores[min(count, len(scores)) - 1] if len(scores) else slice(0)
                 return Scores.of(found[kept], scores[kept])
             asked *= _WIDER
+
+    def _hits(
+        self,
+        query: str,
+        *,
+        is_phrase: bool = False,
+        limit: int | None = None,
+        among: Positions | pc.Expression | None = None,
+    ) -> tuple[Positions, Numbers]:
+        """What storage finds, by position; ``among`` are the nodes it may choose from."""
+        row_ids = self.entities.row_ids
+        within = row_ids.at(among) if isinstance(among, np.ndarray) else among
+        found, scores = text_hits(
+            self.entities.table, self.name, query, is_phrase=is_phrase, limit=limit, among=within
+        )
+        return row_ids.positions_of(found), scores
 
     # -- terms -----------------------------------------------------------------------
 
@@ -135,7 +149,7 @@ class Words:
         )
 
     def _positions(self, rows: Positions) -> Positions:
-        return np.sort(self.entities.row_ids[rows])
+        return np.sort(self.entities.in_order[rows])
 
 
 def _named(pool: CandidateSet, count: int, rows: int) -> Positions | pc.Expression | None:

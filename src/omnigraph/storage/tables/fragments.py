@@ -1,19 +1,21 @@
 """Layouts: the fragments of one version of a table, and reading columns by fragment.
 
 Owns telling which fragments two versions share, so that a column that was read for
-one of them is read again only where they differ. Keeps layouts, never a column.
+one of them is read again only where they differ, and which row ids a version has. Keeps
+layouts and runs of row ids, never a column.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import lance
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from lance.fragment import FragmentMetadata
+from lance.fragment import FragmentMetadata, RowIdSequence
 
 from omnigraph.storage.cache_budget import Cache, Part, budget
 from omnigraph.storage.objects.errors import storage_errors
@@ -26,6 +28,10 @@ LISTED = 1_000
 # What a layout takes, and a fragment in it.
 LAYOUT_BYTES = 500
 PART_BYTES = 300
+# What runs of row ids take besides their numbers.
+RUNS_BYTES = 200
+
+Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +58,10 @@ class Layout:
     def rows(self) -> int:
         """How many rows there are."""
         return sum(part.rows for part in self.parts)
+
+    def shares(self, other: Layout) -> bool:
+        """Whether another version has any of its fragments as they are."""
+        return not set(self.parts).isdisjoint(other.parts)
 
     def bounds(self) -> list[int]:
         """Where the rows of each fragment begin, and where the last one ends."""
@@ -151,6 +161,144 @@ def read_rows(table: Table, column: str, row_ids: npt.NDArray[np.int64]) -> pa.A
     if rows.num_rows != len(wanted):
         raise AssertionError("a row id leads to no row")
     return rows.column(column).combine_chunks()
+
+
+# -- row ids -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class RowIds:
+    """Row ids in ascending order, as runs of consecutive ones: mostly they are very few.
+
+    The position of a row id is the number of those before it.
+    """
+
+    firsts: Numbers
+    ends: Numbers
+    """One more than the last of each run."""
+
+    @classmethod
+    def of(cls, row_ids: Numbers) -> RowIds:
+        """From distinct row ids in any order."""
+        if not len(row_ids):
+            return cls(_NONE, _NONE)
+        ordered = np.sort(row_ids)
+        starts = np.flatnonzero(np.diff(ordered, prepend=-2) != 1)
+        return cls(ordered[starts], ordered[np.append(starts[1:], len(ordered)) - 1] + 1)
+
+    @classmethod
+    def joined(cls, several: Sequence[RowIds]) -> RowIds:
+        """All that occur in any."""
+        firsts = np.concatenate([_NONE, *(found.firsts for found in several)])
+        ends = np.concatenate([_NONE, *(found.ends for found in several)])
+        order = np.argsort(firsts, kind="stable")
+        firsts, reached = firsts[order], np.maximum.accumulate(ends[order])
+        starts = np.flatnonzero(np.append(True, firsts[1:] > reached[:-1])[: len(firsts)])
+        return cls(firsts[starts], reached[np.append(starts[1:], len(firsts))[: len(starts)] - 1])
+
+    @cached_property
+    def _before(self) -> Numbers:
+        """How many row ids stand before each run, and how many there are."""
+        counts = np.cumsum(self.ends - self.firsts, dtype=np.int64)
+        return np.concatenate([np.zeros(1, dtype=np.int64), counts])
+
+    @cached_property
+    def _shift(self) -> Numbers:
+        """By how much the row ids of each run are ahead of their positions."""
+        return self.firsts - self._before[:-1]
+
+    @property
+    def count(self) -> int:
+        """How many there are."""
+        return int(self._before[-1])
+
+    @property
+    def size(self) -> int:
+        """Bytes held."""
+        return 4 * self.firsts.nbytes + RUNS_BYTES
+
+    def positions_of(self, row_ids: Numbers) -> Numbers:
+        """The positions of row ids that are among these."""
+        shift: Numbers = self._shift
+        if len(shift) > 1:
+            shift = shift[np.searchsorted(self.firsts, row_ids, side="right") - 1]
+        return row_ids - shift
+
+    def at(self, positions: Numbers) -> Numbers:
+        """The row ids at positions."""
+        shift: Numbers = self._shift
+        if len(shift) > 1:
+            shift = shift[np.searchsorted(self._before, positions, side="right") - 1]
+        return positions + shift
+
+    def hold(self, row_ids: Numbers) -> npt.NDArray[np.bool_]:
+        """Which row ids are among these."""
+        if not len(self.firsts):
+            return np.zeros(len(row_ids), dtype=bool)
+        run = np.searchsorted(self.firsts, row_ids, side="right") - 1
+        held: npt.NDArray[np.bool_] = (run >= 0) & (row_ids < self.ends[run])
+        return held
+
+    def meet(self, others: RowIds) -> bool:
+        """Whether any row id is among both."""
+        return bool(self.hold(others.firsts).any() or others.hold(self.firsts).any())
+
+    def begin_with(self, others: RowIds) -> bool:
+        """Whether others are here at the same positions."""
+        runs = len(others.firsts)
+        if not runs or len(self.firsts) < runs:
+            return not runs
+        return (
+            np.array_equal(self.firsts[:runs], others.firsts)
+            and np.array_equal(self.ends[: runs - 1], others.ends[:-1])
+            and bool(self.ends[runs - 1] >= others.ends[-1])
+        )
+
+
+_NONE: Numbers = np.empty(0, dtype=np.int64)
+_runs: Cache[tuple[str, FragmentPart], RowIds] = Cache(
+    "row_ids", lambda found: [(found, found.size)], budget
+)
+
+
+def row_ids_of(table: Table) -> RowIds:
+    """The row ids of a version; only fragments that no version before it had are looked at."""
+    parts = layout_of(table).parts
+    written = RowIds.joined([_written(table, part) for part in parts])
+    # A changed row has left one fragment and stands in another under the same id: where no id
+    # is missing, none was deleted, and nobody has to look which rows are left.
+    if written.count == table.pin.row_count:
+        return written
+    return RowIds.joined(
+        [_left(table, part) if part.deletions else _written(table, part) for part in parts]
+    )
+
+
+def _written(table: Table, part: FragmentPart) -> RowIds:
+    """The row ids that a fragment was written with; a version tells them without being read."""
+    whole = replace(part, rows=0, deletions="")
+    known = _runs.get((table.location.uri, whole))
+    if known is None:
+        _runs.missed()
+        meta = _fragment(table.dataset(), part).metadata.row_id_meta
+        if meta is None:
+            return _left(table, part)
+        with storage_errors(f"reading the row ids of {table.location}"):
+            stored = RowIdSequence.from_inline_metadata(meta).to_pyarrow()
+        known = RowIds.of(stored.to_numpy().astype(np.int64))
+        _runs.keep((table.location.uri, whole), known)
+    return known
+
+
+def _left(table: Table, part: FragmentPart) -> RowIds:
+    """The row ids of those rows of a fragment that were not deleted."""
+    known = _runs.get((table.location.uri, part))
+    if known is None:
+        _runs.missed()
+        (read,) = read_parts(table, ROW_ID, [part])
+        known = RowIds.of(read.to_numpy().astype(np.int64))
+        _runs.keep((table.location.uri, part), known)
+    return known
 
 
 def _fragment(dataset: lance.LanceDataset, part: FragmentPart) -> lance.LanceFragment:

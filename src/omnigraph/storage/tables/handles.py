@@ -8,7 +8,7 @@ Lance's threads do not survive a fork, so processes are spawned.
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import TYPE_CHECKING
 
 from omnigraph.storage.cache_budget import (
@@ -97,9 +97,11 @@ class TableHandles:
         """Remember a handle, for example the one a commit returned, and give back the kept one."""
         return self._handles.keep_first((location.uri, dataset.version, gap), dataset)
 
-    def forget(self, location: Location) -> None:
-        """Drop the handles of one table, whose directory is about to be removed."""
-        self._handles.forget_all(lambda key: key[0] == location.uri)
+    def forget(self, location: Location, versions: Container[int] | None = None) -> None:
+        """Drop the handles of one table, or of some of its versions, which nobody will need."""
+        self._handles.forget_all(
+            lambda key: key[0] == location.uri and (versions is None or key[1] in versions)
+        )
 
     def use(self) -> CacheUse:
         """How full it is."""

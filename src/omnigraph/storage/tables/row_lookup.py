@@ -9,7 +9,7 @@ nothing, however large a table is and in however many fragments. A map only ever
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -22,7 +22,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import StorageError
 from omnigraph.rows.filters import among
 from omnigraph.rows.hashing import hash_texts
-from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.row_address import whole_fragment
@@ -117,9 +117,13 @@ class _Column:
 
     maps: Mapping[int, FragmentMap] = field(default_factory=dict)
 
-    def having(self, version: int, found: FragmentMap) -> _Column:
-        """With one more, and without the oldest if there are too many."""
-        maps = {known: each for known, each in self.maps.items() if known != version}
+    def having(self, version: int, found: FragmentMap, replaced: Container[int]) -> _Column:
+        """With one more, without those it has replaced, and without the oldest of too many."""
+        maps = {
+            known: each
+            for known, each in self.maps.items()
+            if known != version and known not in replaced
+        }
         kept = list(maps.items())[1 - VERSIONS_KEPT :]
         return _Column({**dict(kept), version: found})
 
@@ -145,6 +149,7 @@ class FragmentMaps:
         self._fresh: Cache[tuple[str, str], Note] = Cache(
             "written_ids", _note_parts, budget, lambda whole: whole // NOTES_PART
         )
+        self._replaced = Replaced()
         self._lock = threading.Lock()
         self._asked: dict[ColumnKey, int] = {}
 
@@ -159,6 +164,7 @@ class FragmentMaps:
         if base is None and not _pays(table, column, asked):
             return None
         self._columns.missed()
+        self._replaced.missed((table.location.uri, column, table.pin.version))
         made = _made(table, column, base or FragmentMap())
         self._keep(table, column, made)
         return made
@@ -231,7 +237,12 @@ class FragmentMaps:
         key = (table.location.uri, column)
         # Of two threads one may undo what the other keeps, which is then made once more.
         known = self._columns.look(key) or _Column()
-        self._columns.keep(key, known.having(table.pin.version, found))
+        replaced = {
+            version
+            for version, each in known.maps.items()
+            if each.files.isdisjoint(found.files) and self._replaced.gives_up((*key, version))
+        }
+        self._columns.keep(key, known.having(table.pin.version, found, replaced))
 
 
 def _note_parts(note: Note) -> list[Part]:

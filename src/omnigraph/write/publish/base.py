@@ -1,20 +1,18 @@
-"""The base of a write: one state of a branch, and reading its tables.
+"""The base of a write: one state of a branch, and its tables.
 
-Owns opening each table at most once. Immutable: when the branch has moved on, the
-write gets another base.
+Immutable: when the branch has moved on, the write gets another base.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from threading import Lock
+from dataclasses import dataclass
 
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import TableIdentity
 from omnigraph.manifest.publish_request import ExactHead
-from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, snapshot_of
+from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
 
@@ -29,7 +27,7 @@ class BaseTable:
     table: Table
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Base:
     """One state of a branch, with its schema and its tables."""
 
@@ -37,13 +35,11 @@ class Base:
     view: BranchState
     snapshot: Snapshot
     catalog: Catalog
-    _tables: dict[str, BaseTable] = field(default_factory=dict)
-    _lock: Lock = field(default_factory=Lock)
 
     @classmethod
     def of(cls, root: Location, view: BranchState) -> Base:
         """The base a view makes."""
-        return cls(root, view, snapshot_of(view.state), catalog_of(view.state.schema))
+        return cls(root, view, view.snapshot, catalog_of(view.state.schema))
 
     @property
     def head(self) -> str:
@@ -57,13 +53,5 @@ class Base:
 
     def table(self, type_key: str) -> BaseTable:
         """One table, by its type key."""
-        with self._lock:
-            known = self._tables.get(type_key)
-            if known is None:
-                known = self._open(type_key, self.snapshot.tables[type_key])
-                self._tables[type_key] = known
-            return known
-
-    def _open(self, type_key: str, found: SnapshotTable) -> BaseTable:
-        table = Table(self.root.join(found.table.path), found.pin)
-        return BaseTable(type_key, found.identity, found.version, table)
+        found = self.snapshot.tables[type_key]
+        return BaseTable(type_key, found.identity, found.version, found.pinned)

@@ -1,0 +1,134 @@
+"""Planning a read: access paths, expansions, order and tail, each decided once.
+
+Owns the decisions. They follow from the logical plan, the counts of the snapshot and what
+is cached; no value of a parameter changes one, and nothing of the data is read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from omnigraph.lang.query import plan
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.read.access.entities import Entities
+from omnigraph.read.execute.context import ReadContext
+from omnigraph.read.plan.physical import (
+    AccessPath,
+    Block,
+    EdgeAccess,
+    ExpandEdges,
+    FilterRows,
+    JoinBlocks,
+    PhysicalPlan,
+    PhysicalStep,
+    ScanNodes,
+    TailStep,
+)
+from omnigraph.read.plan.properties import PropertyUse, blocks_of, property_use
+from omnigraph.rows.filters import can_filter, columns_of, is_pushable
+from omnigraph.rows.key_predicates import naming
+from omnigraph.storage.indexes.table_indexes import is_indexed
+
+# In a table of so many edges, those of a few nodes are looked up rather than all of them read.
+MANY_EDGES = 200_000
+_END_COLUMNS = {"out": ("src",), "in": ("dst",), "both": ("src", "dst")}
+
+
+def plan_read(read: plan.ReadPlan, ctx: ReadContext) -> PhysicalPlan:
+    """How a read is run on a snapshot."""
+    values = (column.value for column in read.columns)
+    return PhysicalPlan(
+        read,
+        _Planner(ctx, property_use(read)).steps(read.steps),
+        tuple(_tail(read)),
+        tuple(value.ranking for value in values if isinstance(value, plan.Score)),
+    )
+
+
+class _Planner:
+    def __init__(self, ctx: ReadContext, use: PropertyUse) -> None:
+        self.ctx = ctx
+        self.use = use
+
+    def steps(self, steps: Sequence[plan.Step]) -> tuple[PhysicalStep, ...]:
+        return tuple(self._step(step) for step in steps)
+
+    def _step(self, step: plan.Step) -> PhysicalStep:
+        match step:
+            case plan.Scan():
+                return ScanNodes(step, self._access(step))
+            case plan.Expand():
+                return ExpandEdges(step, self._edges(step))
+            case plan.Filter():
+                return FilterRows(step)
+            case _:
+                return JoinBlocks(step, tuple(map(self._block, blocks_of(step))))
+
+    def _block(self, steps: Sequence[plan.Step]) -> Block:
+        match planned := self.steps(steps):
+            case (ExpandEdges(step) as only,) if _is_plain(step):
+                return Block(planned, only)
+        return Block(planned)
+
+    def _access(self, scan: plan.Scan) -> AccessPath:
+        entities, where = self.ctx.nodes(scan.node_type), scan.where
+        if not entities.count:
+            return AccessPath("nothing", 0)
+        named = naming(entities.type.key, where) if isinstance(entities.type, NodeType) else None
+        if named is not None:
+            left = tuple(found for found in where if found is not named.predicate)
+            fetched = self.use.fetched(scan.variable, entities.type)
+            return AccessPath("lookup", entities.count, named, left=left, fetched=fetched)
+        filtered = tuple(found for found in where if can_filter(found))
+        left = tuple(found for found in where if not can_filter(found))
+        if not filtered:
+            return AccessPath("every row", entities.count, left=left)
+        if entities.are_at_hand(columns_of(filtered)):
+            return AccessPath("whole columns", entities.count, filtered=filtered, left=left)
+        pushed = tuple(found for found in filtered if is_pushable(found))
+        return AccessPath("scan", entities.count, None, filtered, pushed, left)
+
+    def _edges(self, step: plan.Expand) -> EdgeAccess:
+        wiring = self.ctx.wiring(self.ctx.catalog.edges[step.edge_type])
+        edges = wiring.edges
+        if not edges.count:
+            return EdgeAccess(0, "csr")
+        is_cached = self.ctx.topologies.peek(wiring) is not None
+        if self.ctx.expansion != "auto":
+            return EdgeAccess(edges.count, self.ctx.expansion, is_cached)
+        is_open = not is_cached and _may_be_looked_up(edges, step.direction)
+        return EdgeAccess(edges.count, None if is_open else "csr", is_cached)
+
+
+def _may_be_looked_up(edges: Entities, way: plan.Direction) -> bool:
+    """Whether the edges of a few nodes are found sooner than all of them are read."""
+    return edges.count >= MANY_EDGES and all(
+        is_indexed(edges.table, column) for column in _END_COLUMNS[way]
+    )
+
+
+def _is_plain(step: plan.Expand) -> bool:
+    """Whether every neighbour is one solution."""
+    asked = step.closes or step.where or step.edge_where or step.edge_variable
+    return not asked and (step.min_hops, step.max_hops) == (1, 1)
+
+
+def _tail(read: plan.ReadPlan) -> Iterator[TailStep]:
+    is_cut = read.limit is not None or read.offset is not None
+    if read.rank is not None:
+        yield "rank all" if read.distinct else "rank"
+        yield "project"
+        if read.distinct:
+            yield "distinct and cut"
+        return
+    is_ordered = bool(read.order) or is_cut
+    if read.group_by is None and not read.distinct:
+        if is_ordered:
+            yield "order rows"
+        yield "project"
+        return
+    yield "project" if read.group_by is None else "aggregate"
+    if read.distinct:
+        yield "distinct"
+    if is_ordered:
+        yield "order result"

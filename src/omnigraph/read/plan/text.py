@@ -1,0 +1,144 @@
+"""A physical plan as operators: what `explain` says before a run.
+
+Owns the spelling of the tail, and the estimates, which are rough on purpose: a row named by
+its key is one row, other filters are not guessed at, and a hop multiplies by the average
+number of edges. Decides nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from omnigraph.lang.query import plan
+from omnigraph.lang.query.plan_text import spell, spell_ranking, step_text
+from omnigraph.read.access.entities import Entities
+from omnigraph.read.execute.context import ReadContext
+from omnigraph.read.execute.trace import Operator
+from omnigraph.read.plan.physical import (
+    ExpandEdges,
+    FilterRows,
+    JoinBlocks,
+    PhysicalPlan,
+    PhysicalStep,
+    ScanNodes,
+    TailStep,
+)
+
+
+def foreseen(planned: PhysicalPlan, ctx: ReadContext) -> list[Operator]:
+    """Every operator of a plan, in the order they will run."""
+    outlook = _Outlook(ctx)
+    outlook.steps(planned.steps, 1.0, 0)
+    tail = [Operator(*tail_text(planned.read, step)) for step in planned.tail]
+    return [*outlook.operators, *tail]
+
+
+class _Outlook:
+    def __init__(self, ctx: ReadContext) -> None:
+        self.ctx = ctx
+        self.operators: list[Operator] = []
+
+    def steps(self, steps: Sequence[PhysicalStep], rows: float, depth: int) -> float:
+        """Foresee steps one after the other; returns about how many rows they leave."""
+        for step in steps:
+            operator = Operator(*step_text(step.step), depth)
+            self.operators.append(operator)
+            match step:
+                case ScanNodes():
+                    operator.notes |= step.notes
+                    rows *= _found(step)
+                case ExpandEdges():
+                    operator.notes |= step.notes | step.path.foreseen(math.ceil(rows))
+                    rows = self._expanded(step, rows)
+                case JoinBlocks():
+                    rows = self._blocks(step, rows, depth + 1)
+                case FilterRows():
+                    continue
+            if isinstance(step, ScanNodes | ExpandEdges):
+                operator.notes["estimated_rows"] = math.ceil(rows)
+        return rows
+
+    def _blocks(self, step: JoinBlocks, rows: float, depth: int) -> float:
+        if isinstance(step.step, plan.Union):
+            for block in step.blocks:
+                self.operators.append(Operator("branch", depth=depth))
+                self.steps(block.steps, rows, depth + 1)
+            return rows
+        (block,) = step.blocks
+        found = self.steps(block.steps, rows, depth)
+        return max(rows, found) if isinstance(step.step, plan.Optional) else rows
+
+    def _expanded(self, planned: ExpandEdges, rows: float) -> float:
+        step = planned.step
+        if not planned.path.edges:
+            return 0.0
+        if step.closes:
+            return rows
+        wiring = self.ctx.wiring(self.ctx.catalog.edges[step.edge_type])
+        start = wiring.targets if step.direction == "in" else wiring.sources
+        return rows * _reached(step, wiring.edges, start, self.ctx.nodes(step.target_type))
+
+
+def _found(scan: ScanNodes) -> int:
+    """About how many rows a scan finds."""
+    path = scan.path
+    if path.access != "lookup":
+        return path.entities
+    for predicate in scan.step.where:
+        match predicate:
+            case plan.InList(_, plan.Const(tuple() as choices, _)):
+                return min(len(choices), path.entities)
+    return min(1, path.entities)
+
+
+def _reached(step: plan.Expand, edges: Entities, start: Entities, targets: Entities) -> float:
+    """About how many nodes one node leads to."""
+    each = edges.count / max(start.count, 1) * (2 if step.direction == "both" else 1)
+    reached = 0.0
+    for hop in range(step.min_hops, step.max_hops + 1):
+        # More than all there are cannot be reached; a large power is not even computed.
+        far = hop * math.log(each) > math.log(targets.count + 1) if each > 1 else False
+        reached += targets.count if far else each**hop
+        if reached >= targets.count:
+            break
+    return reached if step.edge_variable is not None else min(reached, targets.count)
+
+
+# -- the tail ------------------------------------------------------------------------
+
+
+def tail_text(read: plan.ReadPlan, step: TailStep) -> tuple[str, str]:
+    """The name of an operator of the tail, and what it works on."""
+    match step:
+        case "rank" | "rank all":
+            ranking = [] if read.rank is None else [spell_ranking(read.rank.ranking)]
+            return "rank", " ".join([", ".join([*ranking, *map(_key, read.order)]), *_cut(read)])
+        case "order rows" | "order result":
+            if read.order:
+                return "order", " ".join([", ".join(map(_key, read.order)), *_cut(read)])
+            name, _, detail = " ".join(_cut(read)).partition(" ")
+            return name, detail
+        case "project":
+            return "project", _columns(read)
+        case "aggregate":
+            return "aggregate", f"by ({', '.join(read.group_by or ())}): {_columns(read)}"
+        case "distinct" | "distinct and cut":
+            return "distinct", ""
+
+
+def _cut(read: plan.ReadPlan) -> list[str]:
+    return [
+        f"{word} {spell(count) if isinstance(count, plan.ParamRef) else count}"
+        for word, count in (("limit", read.limit), ("offset", read.offset))
+        if count is not None
+    ]
+
+
+def _columns(read: plan.ReadPlan) -> str:
+    return ", ".join(f"{column.name} := {spell(column.value)}" for column in read.columns)
+
+
+def _key(key: plan.OrderKey) -> str:
+    by = key.by if isinstance(key.by, str) else spell(key.by)
+    return f"{by} desc" if key.descending else f"{by} asc"
