@@ -15,8 +15,8 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.evolve.contract import COPY_NAMES, IR_NAME, STATE_NAME
 from omnigraph.evolve.genesis import CLAIM_NAME
-from omnigraph.manifest.catalogs import SOURCE_NAME
 from omnigraph.manifest.rows import FORMAT_KEY
+from omnigraph.manifest.snapshot import SOURCE_NAME
 from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.version import INTERNAL_SCHEMA

@@ -14,7 +14,7 @@ import click
 import pytest
 
 import omnigraph as og
-from omnigraph.cli.render.commit_order import in_order
+from omnigraph.cli.render.commit_graph import in_order
 from omnigraph.cli.verbs.history import log
 from omnigraph.manifest.entries import Commit
 

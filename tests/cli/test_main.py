@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner
 
 from omnigraph import errors
-from omnigraph.cli.deprecated import rewrite
+from omnigraph.cli.command import rewrite
 from omnigraph.cli.main import cli, main
 from omnigraph.cli.verbs import VERBS
 from omnigraph.version import INTERNAL_SCHEMA, __version__

@@ -8,10 +8,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from omnigraph.embed.cache import CachingEmbedder
+from omnigraph.embed.cache import CachingEmbedder, VectorStore
 from omnigraph.embed.mock import MockEmbedder
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
-from omnigraph.embed.store import VectorStore
 from omnigraph.errors import StorageError
 
 

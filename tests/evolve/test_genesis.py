@@ -14,7 +14,7 @@ from omnigraph import errors
 from omnigraph.evolve import genesis
 from omnigraph.evolve.contract import COPY_NAMES
 from omnigraph.evolve.genesis import CLAIM_NAME
-from omnigraph.manifest.catalogs import SOURCE_NAME
+from omnigraph.manifest.snapshot import SOURCE_NAME
 from omnigraph.storage.objects import faults, meter
 from tests.film_graph import SCHEMA, check_complete, files
 

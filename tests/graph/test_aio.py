@@ -15,7 +15,7 @@ import pytest
 import omnigraph as og
 from omnigraph import aio, errors
 from omnigraph.graph import Action, Session
-from omnigraph.graph.actions import Surface
+from omnigraph.graph.access import Surface
 from omnigraph.read.execute.budget import Budget, Cancellation
 from tests.film_graph import SCHEMA
 from tests.graph.aio_stub import STUB, aio_stub

@@ -12,7 +12,7 @@ import pytest
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.graph import Action, Policy, Session
-from omnigraph.graph.actions import Surface
+from omnigraph.graph.access import Surface
 from omnigraph.pipeline.declared.run import Pipeline
 from tests.film_graph import SCHEMA, files
 

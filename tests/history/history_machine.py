@@ -21,7 +21,7 @@ from omnigraph.history.merge.results import MergeResult
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.indexes.table_indexes import compact, create_index
 from omnigraph.storage.tables.table import Table, TablePin
-from omnigraph.write.publish.commit_stamp import stamp
+from omnigraph.write.publish.staging import stamp
 from tests.history.history_model import (
     Conflict,
     Counts,

@@ -7,7 +7,7 @@ from datetime import timedelta
 import omnigraph as og
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
-from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.read.output.export import open_export
 from omnigraph.storage.tables import handles
 from omnigraph.write.recovery.intents import microseconds_now

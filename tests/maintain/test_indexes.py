@@ -27,7 +27,7 @@ from omnigraph.storage.indexes.table_indexes import (
 from omnigraph.storage.indexes.table_indexes import vector_index as vector_index_of
 from omnigraph.storage.indexes.vector_index import search_parameters
 from omnigraph.storage.tables.detached import stamp_of
-from omnigraph.write.publish.commit_stamp import is_maintenance
+from omnigraph.write.publish.staging import is_maintenance
 from tests.maintain.cleaning import clean, forget_all
 from tests.maintain.indexing import (
     LONG,

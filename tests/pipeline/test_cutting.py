@@ -9,7 +9,7 @@ import pytest
 
 from omnigraph.pipeline.input.load_files import find_inputs
 from omnigraph.pipeline.input.table_blocks import table_blocks
-from omnigraph.pipeline.load.stage.cutting import cut_inputs
+from omnigraph.pipeline.load.stage.stage_input import cut_inputs
 
 
 def _here(title: str, function: Callable[..., Any], items: Sequence[Any]) -> list[Any]:

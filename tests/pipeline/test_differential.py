@@ -21,7 +21,7 @@ from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.input.splits import Split, pack
 from omnigraph.pipeline.load.check import set_rules
 from omnigraph.pipeline.load.stage import stage_input
-from omnigraph.pipeline.load.stage.cutting import RunTasks, cut_inputs
+from omnigraph.pipeline.load.stage.stage_input import RunTasks, cut_inputs
 from tests.pipeline.batches import SCHEMA, Batch, batch, several, sound, tables, written
 from tests.pipeline.engines import Outcome, Twins, content, files_of, run_tasks_here
 from tests.pipeline.wrong_lines import edge, node

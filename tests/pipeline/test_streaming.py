@@ -16,8 +16,7 @@ from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
 from omnigraph.pipeline.streaming import STREAM, MicroBatch
 from omnigraph.storage.objects import faults
-from omnigraph.write.load.operation import Load
-from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.load.operation import Load, LoadOptions
 from omnigraph.write.publish.driver import Target, run
 from tests.pipeline.scripts import run_script
 

@@ -9,8 +9,8 @@ import lance
 import pyarrow as pa
 
 import omnigraph as og
-from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
+from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.read.output.export import Export, open_export
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.storage.tables.columns import is_blob

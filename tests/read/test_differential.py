@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import omnigraph as og
-from omnigraph.read.access import entities, multi_hop
+from omnigraph.read.access import entities, expand
 from tests import profile
 from tests.read.differential import Place, check
 from tests.read.generate_graphs import (
@@ -56,7 +56,7 @@ def _treat_as_large(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(entities, "MANY", -1)
     monkeypatch.setattr(entities, "SMALL_TABLE", -1)
     monkeypatch.setattr(entities, "ROW_BYTES", 4)
-    monkeypatch.setattr(multi_hop, "MAX_MARKS", 16)
+    monkeypatch.setattr(expand, "MAX_MARKS", 16)
 
 
 @pytest.mark.slow

@@ -18,8 +18,8 @@ import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source
-from omnigraph.read.output.blob_text import blob_text, within_bytes
 from omnigraph.read.output.export import open_export
+from omnigraph.read.output.json_text import blob_text, within_bytes
 from omnigraph.rows.external_sort import SortLimits
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.sorted_scan import sorted_batches

@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, StorageError
-from omnigraph.read.output.export_file import write_export
+from omnigraph.read.output.export import write_export
 from tests.read.graphs import add_rows, export_of, make_graph
 
 

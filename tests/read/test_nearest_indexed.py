@@ -17,7 +17,7 @@ from omnigraph.storage.indexes.table_indexes import create_index
 from omnigraph.storage.indexes.vector_index import VectorKind
 from omnigraph.storage.indexes.vector_search import nearest_hits
 from omnigraph.storage.tables.table import Table, TablePin
-from omnigraph.write.publish.commit_stamp import stamp
+from omnigraph.write.publish.staging import stamp
 from tests.read import search_model as model
 from tests.write.writing import maintain, mutate
 

@@ -18,7 +18,7 @@ from omnigraph.storage.indexes.table_indexes import create_index
 from omnigraph.storage.indexes.text_search import text_hits
 from omnigraph.storage.indexes.vector_search import nearest_hits
 from omnigraph.storage.tables.table import Table, TablePin
-from omnigraph.write.publish.commit_stamp import stamp
+from omnigraph.write.publish.staging import stamp
 from tests.lang.fixture_file import Case
 from tests.read import search_model as model
 from tests.read.search_graph import make_search_graph, memo, search_data

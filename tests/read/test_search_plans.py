@@ -16,7 +16,7 @@ from omnigraph.read.search.analysis import analyze
 from omnigraph.storage.indexes.table_indexes import create_index
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables.table import Table, TablePin
-from omnigraph.write.publish.commit_stamp import stamp
+from omnigraph.write.publish.staging import stamp
 from tests.read.search_graph import make_search_graph, memo, search_data
 from tests.write.writing import maintain, mutate
 

@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.read.access import entities
 from omnigraph.read.access.column_cache import ColumnCache
 from omnigraph.read.access.entities import Entities

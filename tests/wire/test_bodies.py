@@ -38,7 +38,7 @@ from omnigraph.maintain.reports import (
 from omnigraph.manifest.entries import Commit, Registration, SchemaContract, TableIdentity
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.read.execute.trace import Operator
-from omnigraph.read.output.export_file import ExportReport
+from omnigraph.read.output.export import ExportReport
 from omnigraph.read.plan.explain import Explanation, Total
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table, TablePin

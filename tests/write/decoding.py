@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph.errors import ValidationError
 from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.write.change.type_batch import TypeBatch, row_schema, type_key
+from omnigraph.write.change.change_set import TypeBatch, row_schema, type_key
 from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.load.sifting import sift_lines
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.manifest import catalogs
+from omnigraph.manifest import snapshot
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import RequestMeter, measure
@@ -191,13 +191,13 @@ def test_each_table_is_opened_once_and_the_schema_compiled_once(
     monkeypatch.setattr(handles, "_open", spy)
     handles.handles.clear()
     row_lookup.fragment_maps.clear()
-    catalogs.catalog_of.cache_clear()
+    snapshot.catalog_of.cache_clear()
     mutate(graph, body)
-    assert catalogs.catalog_of.cache_info().misses == 1
+    assert snapshot.catalog_of.cache_info().misses == 1
     tables = {uri: count for uri, count in opened.items() if "__manifest" not in uri}
     assert tables
     assert max(tables.values()) == 1, tables
     opened.clear()
     mutate(graph, 'insert Person { name: "again" }')
-    assert catalogs.catalog_of.cache_info().misses == 1
+    assert snapshot.catalog_of.cache_info().misses == 1
     assert not [uri for uri in opened if "nodes/" in uri]

@@ -12,7 +12,7 @@ import pytest
 
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.write.change.type_batch import TypeBatch, row_schema, type_key
+from omnigraph.write.change.change_set import TypeBatch, row_schema, type_key
 from omnigraph.write.load.sifting import sift_frames
 from omnigraph.write.rules.violations import SourceLocation
 

@@ -10,9 +10,8 @@ from hypothesis import strategies as st
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.write.load.columns import cells
-from omnigraph.write.load.ndjson.envelopes import group_by_type
+from omnigraph.write.load.ndjson.envelopes import LineErrors, group_by_type
 from omnigraph.write.load.ndjson.exact import read_exact
-from omnigraph.write.load.ndjson.line_errors import LineErrors
 from omnigraph.write.load.ndjson.lines import Lines, NdjsonSource
 from omnigraph.write.load.ndjson.typed_lines import read_bulk
 

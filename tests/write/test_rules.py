@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.write.change.type_batch import EntityType, row_columns
+from omnigraph.write.change.change_set import EntityType, row_columns
 from omnigraph.write.rules.row_rules import check_required, check_shapes, check_values
 from omnigraph.write.rules.violations import NoSource, Violations
 

@@ -12,7 +12,7 @@ from omnigraph.storage.indexes.table_indexes import compact, create_index
 from omnigraph.storage.objects import faults
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.change.results import MutationResult
-from omnigraph.write.publish.commit_stamp import stamp
+from omnigraph.write.publish.staging import stamp
 
 Rows = dict[str, dict[str, Any]]
 Action = Callable[[og.Graph], object]

@@ -27,8 +27,7 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.declared.run import Pipeline
 from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.read.execute.budget import Cancellation
-from omnigraph.read.output.export import Chunk
-from omnigraph.read.output.export_file import ExportReport
+from omnigraph.read.output.export import Chunk, ExportReport
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation
 from omnigraph.read.plan.physical import Expansion

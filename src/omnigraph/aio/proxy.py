@@ -82,7 +82,7 @@ class Proxy:
         value = getattr(self._target, name)
         if hasattr(found, "needs"):
             return self._awaited(value)
-        from omnigraph.graph.actions import Surface
+        from omnigraph.graph.access import Surface
 
         return Proxy(value, self._threads) if isinstance(value, Surface) else value
 

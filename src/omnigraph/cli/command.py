@@ -1,19 +1,17 @@
-"""The click classes behind every verb: global options, scope check, lazy loading.
+"""The click classes behind every verb: global options, scope check, lazy loading, old spellings.
 
-Owns how the command tree is put together. Knows no verb: the registry names
-them, and a verb's module is imported when it is run or asked for help.
+Owns how a command line becomes a call. Never imports a verb before it is run.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
 from typing import Any
 
 import click
 
-from omnigraph.cli.options.capability import capability, refusals
-from omnigraph.cli.options.scope import GlobalOption, global_options, scope_of
+from omnigraph.cli.options.scope import GlobalOption, capability, global_options, refusals, scope_of
 from omnigraph.cli.verbs import Verb
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -144,3 +142,22 @@ def _write_options(
     if records:
         with formatter.section(title):
             formatter.write_dl(records)
+
+
+SPELLINGS: Mapping[tuple[str, ...], str] = {
+    ("change",): "mutate",
+    ("read",): "query",
+    ("check",): "lint",
+    ("query", "lint"): "lint",
+    ("query", "check"): "lint",
+}
+
+
+def rewrite(args: Sequence[str]) -> tuple[list[str], str | None]:
+    """The command line in today's words, and a warning if that changed it."""
+    for words, verb in SPELLINGS.items():
+        if tuple(args[: len(words)]) == words:
+            old = " ".join(words)
+            warning = f"`omnigraph {old}` is deprecated: use `omnigraph {verb}`"
+            return [verb, *args[len(words) :]], warning
+    return list(args), None

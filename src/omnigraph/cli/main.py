@@ -12,8 +12,7 @@ from contextlib import suppress
 
 import click
 
-from omnigraph.cli.command import LazyGroup
-from omnigraph.cli.deprecated import rewrite
+from omnigraph.cli.command import LazyGroup, rewrite
 from omnigraph.cli.render.output import OutputLost, abandon_stdout, diagnose, write_note, write_text
 from omnigraph.cli.verbs import VERBS
 from omnigraph.errors import LanguageError, OmniGraphError, PreconditionFailed

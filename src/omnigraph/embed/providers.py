@@ -10,14 +10,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from omnigraph.embed.cache import CachingEmbedder, Memory, embed_new
+from omnigraph.embed.cache import CachingEmbedder, Memory, VectorStore, embed_new
 from omnigraph.embed.configuration import LOCAL, MOCK, EmbedderConfig
 from omnigraph.embed.local import LocalEmbedder
 from omnigraph.embed.mock import MockEmbedder
 from omnigraph.embed.protocol import Embedder, Role, Texts, Vectors
 from omnigraph.embed.remote import RemoteEmbedder
 from omnigraph.embed.request_formats import FORMATS
-from omnigraph.embed.store import VectorStore
 from omnigraph.errors import EmbeddingError
 
 PROVIDERS: Mapping[str, Callable[[EmbedderConfig], Embedder]] = {

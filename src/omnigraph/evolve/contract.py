@@ -10,8 +10,8 @@ from ulid import ULID
 
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.source import Source
-from omnigraph.manifest.catalogs import SOURCE_NAME, state_of
 from omnigraph.manifest.entries import SchemaContract
+from omnigraph.manifest.snapshot import SOURCE_NAME, state_of
 from omnigraph.storage.objects.control_objects import ControlObjects
 
 IR_NAME = "_schema.ir.json"

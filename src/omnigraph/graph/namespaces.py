@@ -9,8 +9,7 @@ from pathlib import Path
 from typing import overload
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.graph.access import Access
-from omnigraph.graph.actions import Surface, action, made_on
+from omnigraph.graph.access import Access, Surface, action, made_on
 from omnigraph.history.baseline import Baseline, BaselineLines
 from omnigraph.history.commit_changes import CommitChanges, commit_changes
 from omnigraph.history.feed import Feed, FeedPage

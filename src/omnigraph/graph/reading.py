@@ -10,21 +10,19 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from omnigraph.errors import NotFound
-from omnigraph.graph.access import Access
-from omnigraph.graph.actions import Arguments, Surface, Where, action, shown_at
+from omnigraph.graph.access import Access, Arguments, Surface, Where, action, shown_at
 from omnigraph.history.diff import Diff, diff, named_state
 from omnigraph.history.selection import Filters, Names
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.source import Source
-from omnigraph.maintain.index_status import index_status
+from omnigraph.maintain.index_choice import index_status
 from omnigraph.maintain.reports import IndexStatus
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.read.execute.budget import Budget, Cancellation
-from omnigraph.read.output.export import Export, open_export
-from omnigraph.read.output.export_file import ExportReport, write_export
+from omnigraph.read.output.export import Export, ExportReport, open_export, write_export
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation, explain
 from omnigraph.read.plan.physical import Expansion

@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from omnigraph.errors import BadRequest
-from omnigraph.graph.access import Access, Policy
-from omnigraph.graph.actions import Arguments, action, is_forking
+from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
 from omnigraph.graph.namespaces import Branches, Changes, Commits
 from omnigraph.graph.reading import Reading
 from omnigraph.lang.source import Source
@@ -26,8 +25,7 @@ from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.write.backfill import Backfill, EmbedResult
 from omnigraph.write.change.results import LoadResult, MutationResult
-from omnigraph.write.load.operation import Load
-from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.load.operation import Load, LoadOptions
 from omnigraph.write.mutation.operation import Mutation
 from omnigraph.write.publish.driver import run
 

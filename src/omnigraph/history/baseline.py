@@ -15,8 +15,7 @@ from pathlib import Path
 import msgspec
 
 from omnigraph.errors import BadRequest, Conflict
-from omnigraph.read.output.export import Export
-from omnigraph.read.output.export_file import ExportReport, write_export
+from omnigraph.read.output.export import Export, ExportReport, write_export
 
 
 @dataclass(frozen=True, slots=True)

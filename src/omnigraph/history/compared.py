@@ -14,9 +14,8 @@ from hashlib import sha256
 from omnigraph.errors import ChangeDiffRefused
 from omnigraph.history.changes import TypeRef
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import EntityKind, Registration, TableIdentity
-from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
+from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, catalog_of
 from omnigraph.storage.tables.table import Table
 
 _SEPARATOR = b"\x1f"

@@ -23,10 +23,9 @@ from omnigraph.history.selection import ChangeFilter, Filters
 from omnigraph.history.stream import PageRoom, PausedStreams, page_room
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.branch_state import BranchState, commits_of
-from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
-from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.read.output.export import Export, open_export
 
 MAX_COMMITS = 128

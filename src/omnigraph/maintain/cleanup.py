@@ -42,9 +42,8 @@ from omnigraph.maintain.live_work import find_live_work
 from omnigraph.maintain.reports import CleanupReport
 from omnigraph.maintain.roots import CONCURRENCY, Retention, Roots
 from omnigraph.manifest.branch_state import MANIFEST_NAME, BranchState
-from omnigraph.manifest.branches import BranchRefs
+from omnigraph.manifest.branches import BranchRefs, begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.epochs import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location

@@ -1,17 +1,19 @@
 """Index choice: what is to be done for one wanted index, on the rows that are there.
 
-Owns the kinds and when an index is extended or built again. The same decision is shown by
-the status and acted on by the build. Never changes anything.
+Owns also how much of every table its indexes cover, and what is missing and why.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
 import pyarrow.compute as pc
 
-from omnigraph.maintain.index_intent import IndexIntent, Purpose
+from omnigraph.maintain.index_intent import IndexIntent, Purpose, TypeIntent, intents_of
+from omnigraph.maintain.reports import Coverage, IndexState, IndexStatus
+from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.storage.indexes.build import IndexKind
 from omnigraph.storage.indexes.table_indexes import TableIndex, fragment_rows, indexes_of
 from omnigraph.storage.indexes.vector_index import EXACT_BELOW, VECTOR_KINDS, vector_kind
@@ -164,3 +166,55 @@ def _has_vector(table: Table, intent: IndexIntent) -> bool:
         return True
     batches = table.batches([intent.property])
     return any(batch.column(0).null_count < len(batch) for batch in batches)
+
+
+NOT_BUILT = "not built yet"
+
+
+def index_status(shown: Snapshot) -> IndexStatus:
+    """The indexes of a snapshot."""
+    states: list[IndexState] = []
+    for key, intent in intents_of(catalog_of(shown.schema)).items():
+        states += _states(shown.tables[key].pinned, intent)
+    return IndexStatus(shown.branch, shown.commit_id, tuple(states))
+
+
+def _states(table: Table, intent: TypeIntent) -> Iterator[IndexState]:
+    for wanted in intent.wanted:
+        yield _state(table, choose(table, wanted))
+    for unbuilt in intent.unbuilt:
+        rows = table.pin.row_count
+        yield IndexState(
+            intent.type_key, unbuilt.property, None, "none", 0, rows, reason=unbuilt.reason
+        )
+
+
+def _state(table: Table, choice: IndexDecision) -> IndexState:
+    intent, index = choice.intent, choice.index
+    rows = table.pin.row_count
+    if index is None:
+        return IndexState(
+            intent.type_key,
+            intent.property,
+            choice.kind,
+            "pending",
+            0,
+            rows,
+            why=intent.why,
+            reason=choice.reason or NOT_BUILT,
+        )
+    is_settled = choice.action is None and bool(index.covered)
+    state: Coverage = "complete" if not index.uncovered or is_settled else "partial"
+    return IndexState(
+        intent.type_key,
+        intent.property,
+        index.kind,
+        state,
+        fragment_rows(table, index.covered),
+        rows,
+        len(index.uncovered),
+        index.segments,
+        index.size,
+        intent.why,
+        choice.reason,
+    )

@@ -21,11 +21,10 @@ from omnigraph.storage.indexes.vector_index import partitions
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
-from omnigraph.write.change.table_effect import TableEffect
 from omnigraph.write.publish.base import Base, BaseTable
-from omnigraph.write.publish.commit_stamp import OperationClass
 from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.publish.staging import OperationClass, TableEffect
 from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
 

@@ -1,16 +1,21 @@
-"""Snapshots: which version of every table one graph commit shows.
+"""Snapshots: which version of every table one graph commit shows, and its schema, typed.
 
-Owns the mapping from types to pinned tables, and hands these out. Immutable. Never reads
-a table, nor the manifest itself (state.py folds rows, store.py reads them).
+Owns the tables that readers and writers are handed. Immutable.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 
 from omnigraph.errors import NotFound
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.compile import shape_of_source
+from omnigraph.lang.schema.ir.catalog_build import catalog_from_ir
+from omnigraph.lang.schema.ir.reader import ir_from_json
+from omnigraph.lang.schema.ir.state import SchemaState, check_state, sealed
+from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import EntityKind, Registration, SchemaContract, TableIdentity
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.objects.location import Location
@@ -76,3 +81,20 @@ def snapshot_of(state: ManifestState, root: Location) -> Snapshot:
         tables,
         state.schema,
     )
+
+
+SOURCE_NAME = "_schema.pg"
+
+
+@lru_cache(maxsize=16)
+def catalog_of(contract: SchemaContract) -> Catalog:
+    """The catalog of an entry; refuses one whose parts do not fit together."""
+    ir = ir_from_json(contract.ir)
+    shape = shape_of_source(Source(contract.source, SOURCE_NAME), stored=True)
+    check_state(state_of(contract), ir, shape)
+    return catalog_from_ir(ir)
+
+
+def state_of(contract: SchemaContract) -> SchemaState:
+    """The hashes and the identity domain of an entry, as its state file records them."""
+    return sealed(contract.shape_hash, contract.ir_hash, contract.identity_domain)

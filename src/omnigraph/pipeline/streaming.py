@@ -20,9 +20,9 @@ from omnigraph.pipeline.load.given import LoadInput
 from omnigraph.pipeline.load.stage.frames import Frame
 from omnigraph.pipeline.load.stage.spark_frames import is_spark_frame, misfits
 from omnigraph.pipeline.spark.session import spark_session
-from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.load.columns.frames import find_frame_type
-from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.load.operation import LoadOptions
 from omnigraph.write.publish.driver import Target
 from omnigraph.write.rules.violations import Violations
 

@@ -17,7 +17,7 @@ from omnigraph.wire.graphs import CommitBody
 if TYPE_CHECKING:
     from omnigraph.embed.files import FileSummary
     from omnigraph.generate.people_graph import GeneratedGraph
-    from omnigraph.read.output.export_file import ExportReport
+    from omnigraph.read.output.export import ExportReport
     from omnigraph.read.output.result import Result
     from omnigraph.read.plan.explain import Explanation
     from omnigraph.write.backfill import EmbedResult

@@ -34,8 +34,8 @@ from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
 from omnigraph.storage.tables.write_rows import write_streams
+from omnigraph.write.change.change_set import type_key
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
-from omnigraph.write.change.type_batch import type_key
 from omnigraph.write.mutation.operation import note_embedding
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.failpoints import reach

@@ -19,7 +19,7 @@ import omnigraph as og
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.write_rows import insert, write_rows
-from omnigraph.write.publish.commit_stamp import stamp
+from omnigraph.write.publish.staging import stamp
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
 from tests.write.writing import mutate, table_of
 

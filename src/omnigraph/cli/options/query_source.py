@@ -1,18 +1,20 @@
 """What the verbs that run a query have in common: its source, its parameters, its graph.
 
-Owns those options and what is said when one is missing. Runs nothing.
+Owns `--params` and `--params-file`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import json
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.target import Target, target_of
+from omnigraph.errors import ParamError
 
 if TYPE_CHECKING:
     from omnigraph.lang.source import Source
@@ -88,3 +90,40 @@ def store_of(scope: CommandScope) -> Target:
     if not scope.given - {"as"}:
         raise click.UsageError("which graph? give --store URI: a path or s3://bucket/prefix")
     return target_of(scope, None)
+
+
+def read_params(text: str | None, path: Path | None) -> Mapping[str, Any] | None:
+    """The parameters by name; None when there are none."""
+    if text is not None and path is not None:
+        raise click.UsageError("give --params JSON or --params-file FILE, not both")
+    if path is not None:
+        from omnigraph.cli.options.source_files import read_source
+
+        return _decode(read_source(path).text, str(path))
+    return None if text is None else _decode(text, "--params")
+
+
+def _decode(text: str, where: str) -> Mapping[str, Any] | None:
+    try:
+        found = json.loads(text, object_pairs_hook=_members, parse_constant=_no_number)
+    except json.JSONDecodeError as error:
+        place = f"line {error.lineno}, column {error.colno}"
+        raise ParamError(f"{where} is not JSON: {error.msg} ({place})") from None
+    except (ValueError, RecursionError) as error:
+        raise ParamError(f"{where} is not JSON that can be used: {error}") from None
+    if found is None or isinstance(found, dict):
+        return found
+    raise ParamError(f'{where} must be a JSON object, like {{"name": "Ann"}}')
+
+
+def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        names = [name for name, _ in pairs]
+        repeated = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"member {repeated!r} is given twice")
+    return found
+
+
+def _no_number(word: str) -> NoReturn:
+    raise ValueError(f"{word} is not a JSON number")

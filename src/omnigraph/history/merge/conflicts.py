@@ -17,7 +17,7 @@ from omnigraph.history.changed_rows import LOCATION
 from omnigraph.history.merge.resolution import Resolution, Side
 from omnigraph.lang.schema.catalog import ENDPOINTS
 from omnigraph.read.output.json_text import json_text
-from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.change.change_set import EntityType
 
 _TEXTS = {
     "divergent_insert": "divergent insert for id '{id}'",

@@ -16,8 +16,7 @@ from omnigraph.history.changed_rows import ChangedRows, changed_rows
 from omnigraph.history.merge.merge_tables import MergeTables
 from omnigraph.history.merge.resolution import Side
 from omnigraph.history.merge.rows import MergedRows
-from omnigraph.write.change.change_set import without
-from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.change.change_set import EntityType, without
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from omnigraph.history.changed_rows import compared_columns
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.storage.tables.table import Table
-from omnigraph.write.change.type_batch import EntityType, find_type
+from omnigraph.write.change.change_set import EntityType, find_type
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.door import read_set_changed
 

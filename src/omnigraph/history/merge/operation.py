@@ -26,10 +26,10 @@ from omnigraph.manifest.ancestry import (
 )
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.branch_state import BranchState
-from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
+from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn

@@ -22,8 +22,13 @@ from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import without
-from omnigraph.write.rules.cardinality import cardinality_text, miscounted
-from omnigraph.write.rules.endpoints import endpoint_text, ends_of, missing_ends
+from omnigraph.write.rules.edges import (
+    cardinality_text,
+    endpoint_text,
+    ends_of,
+    miscounted,
+    missing_ends,
+)
 from omnigraph.write.rules.key_finder import AT, HOLDER, Counts, HeldKeys, Mask
 from omnigraph.write.rules.uniqueness import (
     constraints_of,

@@ -13,13 +13,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.history.changed_rows import changed_rows, only_in
-from omnigraph.history.merge.base_rows import FEW, completed
 from omnigraph.history.merge.conflicts import Conflicts
 from omnigraph.history.merge.delta import MergeDelta, footprint_of_merged
 from omnigraph.history.merge.merge_tables import MergeTables
 from omnigraph.history.merge.resolution import Side
 from omnigraph.history.merge.results import MergedRowCounts
-from omnigraph.history.merge.rows import MergedRows, Range, merge_rows
+from omnigraph.history.merge.rows import FEW, MergedRows, Range, completed, merge_rows
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.rows.external_sort import SortLimits
 from omnigraph.rows.merge_join import merge_join
@@ -31,10 +30,9 @@ from omnigraph.storage.tables.version_diff import count_only_in
 from omnigraph.storage.tables.write_rows import WrittenRows, write_streams
 from omnigraph.write.change.change_set import without
 from omnigraph.write.change.protocol import WriteTxn
-from omnigraph.write.change.table_effect import TableEffect
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.read_set import has_blobs
-from omnigraph.write.publish.staging import commit_rows
+from omnigraph.write.publish.staging import TableEffect, commit_rows
 
 
 @dataclass(slots=True)

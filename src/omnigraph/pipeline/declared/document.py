@@ -22,7 +22,7 @@ from omnigraph.pipeline.declared.yaml_node import (
     read_written,
     substituted,
 )
-from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.load.operation import LoadOptions
 
 _KEYS = (
     *("graph", "branch", "from", "mode", "on_error", "max_rejects", "rejects", "run_id"),

@@ -13,7 +13,7 @@ from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.pipeline.declared.document import Document, Expression, KeyExpressions, TypeMapping
 from omnigraph.pipeline.declared.yaml_node import DocumentErrors
-from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.load.ndjson.exact import unknown_property
 
 _BESIDE = ("id", "src", "dst")

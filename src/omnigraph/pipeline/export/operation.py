@@ -14,8 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityKind, NodeType
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.read.output.export import open_export
-from omnigraph.read.output.export_file import ExportReport
+from omnigraph.read.output.export import ExportReport, open_export
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
 

@@ -18,8 +18,8 @@ from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.pipeline.export.directory import open_sink
 from omnigraph.pipeline.source.reading import TablePart, converted
 from omnigraph.pipeline.source.selection import SourceColumn, TypeSelection, columns_of
-from omnigraph.read.output.blob_text import within_bytes
 from omnigraph.read.output.export import Export
+from omnigraph.read.output.json_text import within_bytes
 from omnigraph.rows.arrow_types import SCALARS
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.sorted_scan import sorted_batches

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing
-from omnigraph.manifest.catalogs import catalog_of
+from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.pipeline.load.given import LoadInput, given
 from omnigraph.pipeline.load.operation import SparkLoad
 from omnigraph.pipeline.spark.engine import SparkEngine, require_shared_storage
@@ -21,7 +21,7 @@ from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.pipeline.spark.tasks import TaskRunner
 from omnigraph.write.change.results import LoadResult
-from omnigraph.write.load.options import LoadOptions
+from omnigraph.write.load.operation import LoadOptions
 from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.publish.run_ids import Once
 

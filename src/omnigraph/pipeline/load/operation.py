@@ -17,9 +17,14 @@ import pyarrow as pa
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.manifest.branch_state import find_commit
 from omnigraph.manifest.publish_request import PendingCommit
-from omnigraph.pipeline.load.check.check_staged import Checked, check_staged
+from omnigraph.pipeline.load.check.check_staged import (
+    Checked,
+    check_staged,
+    resolved,
+    rewrite,
+    rewrites,
+)
 from omnigraph.pipeline.load.check.dependencies import claims_of
-from omnigraph.pipeline.load.check.rewrite import resolved, rewrite, rewrites
 from omnigraph.pipeline.load.check.violations import RejectedRows, by_fragment
 from omnigraph.pipeline.load.given import LoadInput
 from omnigraph.pipeline.load.stage.area import StagingArea
@@ -30,12 +35,10 @@ from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.storage.tables.write_rows import WrittenRows
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.change.results import BulkWork, LoadResult
-from omnigraph.write.change.table_effect import TableEffect
-from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.load.outcome import Accepted, load_result
+from omnigraph.write.load.operation import Accepted, LoadOptions, load_result
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.run_ids import Once, require_first_run
-from omnigraph.write.publish.staging import commit_rows
+from omnigraph.write.publish.staging import TableEffect, commit_rows
 from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.violations import SHOWN
 

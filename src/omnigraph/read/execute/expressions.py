@@ -1,7 +1,6 @@
-"""Values of expressions: one array per expression, aligned with the rows of the bindings.
+"""Expressions: one array per expression, aligned with the rows of the bindings.
 
-Owns turning properties, parameters and literals into arrays. Constants stay scalars
-for as long as nobody needs them row by row.
+Owns the result columns of a query, from the rows it bound. Reads a property only for them.
 """
 
 from __future__ import annotations
@@ -13,8 +12,10 @@ import pyarrow as pa
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.types import ValueType
+from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
+from omnigraph.read.plan.planner import shown_properties
 from omnigraph.rows.filters import arrow_values
 from omnigraph.storage.tables.columns import arrow_field
 
@@ -54,3 +55,28 @@ def ids_of(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positio
         return ctx.variables[variable].values("@id", rows.columns[variable][chosen])
 
     return ids
+
+
+def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
+    """One column."""
+    match value:
+        case plan.Property():
+            found = operand(value, rows, ctx)
+            return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        case plan.NodeRef(variable):
+            return node_objects(variable, rows, ctx)
+        case plan.ParamRef() | plan.Const() | plan.Now():
+            return repeated(constant(ctx.value_of(value), value.type), rows.count)
+        case plan.Aggregate():
+            raise AssertionError("an aggregate is the column of a group, not of a row")
+        case plan.Score(ranking):
+            return pa.array(ctx.scores[ranking](rows), from_pandas=True)
+
+
+def node_objects(variable: str, rows: Bindings, ctx: ReadContext) -> pa.Array:
+    """Nodes as objects: `@id` and every property except blobs and vectors."""
+    entities = ctx.variables[variable]
+    positions = rows.columns[variable]
+    names = shown_properties(entities.type)
+    values = [entities.values(name, positions) for name in names]
+    return pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))

@@ -14,8 +14,7 @@ import pyarrow as pa
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.access.entities import NO_NODE, Entities
-from omnigraph.read.access.expand import EdgeExpansion, ExpandedRows
-from omnigraph.read.access.multi_hop import walk
+from omnigraph.read.access.expand import EdgeExpansion, ExpandedRows, walk
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import Bindings, Mask, Positions
 from omnigraph.read.execute.comparisons import compare

@@ -62,7 +62,7 @@ def _truth(predicate: plan.Predicate, rows: Bindings, ctx: ReadContext) -> Mask:
 
 def _searched(predicate: plan.TextMatch, rows: Bindings, ctx: ReadContext) -> Mask:
     """Which rows have a node whose text the search finds."""
-    from omnigraph.read.search.scores import among
+    from omnigraph.read.search.candidates import among
     from omnigraph.read.search.words import Words
 
     variable = predicate.subject.variable

@@ -1,7 +1,6 @@
 """Export: one snapshot as NDJSON, in an order that depends on nothing but its content.
 
-Owns which types are written, in which order, and the shape of a line. Works
-batch by batch in bounded memory; never waits for, or sees, later commits.
+Owns writing it to a file: all of it or nothing.
 """
 
 from __future__ import annotations
@@ -9,6 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -16,9 +16,15 @@ import pyarrow as pa
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityKind, NodeType, unknown_type
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.read.output.blob_text import blob_text, within_bytes
-from omnigraph.read.output.json_text import join_texts, json_text, text_bytes
+from omnigraph.read.output.json_text import (
+    blob_text,
+    join_texts,
+    json_text,
+    text_bytes,
+    within_bytes,
+)
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
+from omnigraph.storage.objects.files import replaced_file
 from omnigraph.storage.tables.sorted_scan import sorted_batches
 from omnigraph.storage.tables.table import Table
 
@@ -138,3 +144,46 @@ def _lines(type_: NodeType | EdgeType, texts: dict[str, pa.Array]) -> pa.Array:
 
 def _json(text: str) -> str:
     return json.dumps(text, ensure_ascii=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ExportReport:
+    """What an export wrote: how many entities of every type, and how many bytes."""
+
+    path: str
+    nodes: dict[str, int]
+    edges: dict[str, int]
+    bytes: int
+
+    @property
+    def total(self) -> int:
+        """How many entities, which is how many lines."""
+        return sum(self.nodes.values()) + sum(self.edges.values())
+
+
+def write_export(export: Export, path: str | Path) -> ExportReport:
+    """Write all lines to a local file, replacing it in one step when they are complete."""
+    target = _target(path)
+    counts: dict[EntityKind, dict[str, int]] = {"node": {}, "edge": {}}
+    for type_, _ in export.tables:
+        counts[type_.kind][type_.name] = 0
+    size = 0
+    try:
+        with replaced_file(target) as file:
+            for chunk in export.chunks():
+                file.write(chunk.data)
+                counts[chunk.kind][chunk.type_name] += chunk.rows
+                size += len(chunk.data)
+    except OSError as error:
+        raise BadRequest(f"cannot write {target}: {error.strerror or error}") from error
+    return ExportReport(str(path), counts["node"], counts["edge"], size)
+
+
+def _target(path: str | Path) -> Path:
+    if "://" in str(path):
+        raise BadRequest(f"cannot export to {path}: give the path of a local file")
+    # A link keeps its place: what it points to is replaced.
+    target = Path(path).resolve()
+    if target.exists() and not target.is_file():
+        raise BadRequest(f"cannot export to {path}: it is there and not a file")
+    return target

@@ -17,8 +17,7 @@ from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.sorting import distinct
-from omnigraph.read.search.pools import CandidateSet
-from omnigraph.read.search.scores import Numbers, Scores, among
+from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among
 from omnigraph.read.search.vectors import Vector, Vectors
 from omnigraph.read.search.words import Words
 

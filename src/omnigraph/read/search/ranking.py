@@ -20,16 +20,14 @@ from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import ids_of
+from omnigraph.read.execute.expressions import ids_of, output
 from omnigraph.read.execute.operators import run_steps, select
 from omnigraph.read.execute.ordering import ordered_rows, ranks
-from omnigraph.read.execute.outputs import output
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.plan.physical import PhysicalPlan, ScanNodes
 from omnigraph.read.plan.text import tail_text
-from omnigraph.read.search.pools import CandidateSet, condition_of
+from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among, condition_of
 from omnigraph.read.search.rankers import Rankers
-from omnigraph.read.search.scores import Numbers, Scores, among
 
 # So many nodes are tried for each row that is wanted, at first and at least.
 TRIED = 4

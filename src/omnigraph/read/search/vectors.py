@@ -18,7 +18,7 @@ import pyarrow as pa
 from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.execute.sorting import distinct
-from omnigraph.read.search.scores import Numbers, Scores, among
+from omnigraph.read.search.candidates import Numbers, Scores, among
 from omnigraph.storage.indexes.vector_search import has_vector_index, nearest_hits
 from omnigraph.storage.tables.table import ROW_ID, column_names
 

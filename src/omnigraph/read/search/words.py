@@ -1,8 +1,6 @@
-"""Words in a column: which nodes have them, and how well they fit.
+"""Words in a column: which nodes have them or nearly, and how well they fit.
 
-Owns text predicates and BM25. The terms of a column are kept like a column; a large
-table with a text index is asked through that. Both say the same, but for the statistics
-that scores of rows written after the index was built are made of.
+Owns near spellings and scores without an index. Never decides how many are wanted.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ import math
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -18,9 +17,7 @@ from omnigraph.lang.query.plan import TextMode
 from omnigraph.read.access.entities import Entities
 from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.search.analysis import Terms, analyze, query_terms
-from omnigraph.read.search.pools import CandidateSet
-from omnigraph.read.search.scores import Numbers, Scores, among
-from omnigraph.read.search.spelling import near_terms
+from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among
 from omnigraph.storage.indexes.text_search import has_text_index, text_hits
 from omnigraph.storage.tables.table import column_names
 
@@ -210,3 +207,38 @@ def _bm25(known: Terms, words: list[str]) -> Numbers:
         rarity = np.log(1 + (texts - holders + 0.5) / (holders + 0.5))
         scores += np.where(counts > 0, rarity * counts * (K1 + 1) / (counts + weight), 0.0)
     return np.round(scores, _DECIMALS)
+
+
+def near_terms(vocabulary: pa.Array, word: str, edits: int) -> npt.NDArray[np.int64]:
+    """Where the terms stand that are at most so many edits away from a word."""
+    lengths = pc.utf8_length(vocabulary).to_numpy(zero_copy_only=False).astype(np.int64)
+    likely = np.flatnonzero(np.abs(lengths - len(word)) <= edits)
+    if not len(likely):
+        return likely
+    terms = vocabulary.take(pa.array(likely))
+    distances = _distances(_characters(terms, int(lengths[likely].max())), lengths[likely], word)
+    return likely[distances <= edits]
+
+
+def _characters(terms: pa.Array, width: int) -> npt.NDArray[np.uint32]:
+    """One row of code points for each term, filled up with zeros."""
+    padded = np.array(terms.to_pylist(), dtype=f"<U{max(width, 1)}")
+    return padded.view("<u4").reshape(len(terms), -1)
+
+
+def _distances(
+    terms: npt.NDArray[np.uint32], lengths: npt.NDArray[np.int64], word: str
+) -> npt.NDArray[np.int64]:
+    """The table of edits row by row, for all terms together."""
+    count, width = terms.shape
+    above = np.tile(np.arange(width + 1), (count, 1))
+    for row, character in enumerate(word, 1):
+        here = np.empty_like(above)
+        here[:, 0] = row
+        replaced = above[:, :-1] + (terms != ord(character))
+        best = np.minimum(replaced, above[:, 1:] + 1)
+        for column in range(1, width + 1):
+            here[:, column] = np.minimum(best[:, column - 1], here[:, column - 1] + 1)
+        above = here
+    found: npt.NDArray[np.int64] = above[np.arange(count), lengths]
+    return found

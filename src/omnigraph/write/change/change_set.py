@@ -1,7 +1,7 @@
 """Change sets: what a write does to each type, as rows in memory.
 
-Owns the shape that mutations and loads build, that the rules check and that
-staging writes. Never reads a table.
+Owns the batches that statements and loads give to a type, and how they add up. Never looks at
+what is stored.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.storage.tables.columns import plain_blobs, table_columns
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
-from omnigraph.write.change.type_batch import EntityType, TypeBatch, type_key
 from omnigraph.write.rules.violations import NoSource, SourceMap
 
 Rows = npt.NDArray[np.int64]
@@ -140,3 +140,43 @@ def _codes(keys: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[np.int32], int
     whole = keys.combine_chunks() if isinstance(keys, pa.ChunkedArray) else keys
     encoded = whole.dictionary_encode()
     return encoded.indices.to_numpy(zero_copy_only=False), len(encoded.dictionary)
+
+
+EntityType = NodeType | EdgeType
+
+
+def type_key(type_: EntityType) -> str:
+    """The name of a type's table: `node:Person`."""
+    return f"{type_.kind}:{type_.name}"
+
+
+def find_type(catalog: Catalog, key: str) -> EntityType:
+    """The type of a table's name."""
+    kind, name = key.split(":", 1)
+    types: Mapping[str, EntityType] = catalog.nodes if kind == "node" else catalog.edges
+    return types[name]
+
+
+def row_schema(type_: EntityType) -> pa.Schema:
+    """The columns of a type's table: `id`, for edges `src` and `dst`, then properties by name."""
+    structural = ("id",) if isinstance(type_, NodeType) else ("id", "src", "dst")
+    return table_columns(structural, {name: p.type for name, p in type_.properties.items()})
+
+
+def row_columns(type_: EntityType) -> pa.Schema:
+    """The same columns as rows in memory have them: a blob is plain bytes."""
+    return plain_blobs(row_schema(type_))
+
+
+@dataclass(frozen=True, slots=True)
+class TypeBatch:
+    """Rows of one type that came in together.
+
+    ``rows`` has exactly the columns of `row_columns`. ``fresh`` marks the rows whose ids
+    were made up here, so that no stored row can have them; None means all of them.
+    """
+
+    type: EntityType
+    rows: pa.Table
+    fresh: pa.BooleanArray | None = None
+    places: SourceMap = field(default_factory=NoSource)

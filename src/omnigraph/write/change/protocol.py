@@ -1,8 +1,9 @@
 """The change protocol: what every kind of write tells the driver.
 
 Owns the steps and the order in which they are asked for: prepare, check, stage, perhaps stage
-again on a newer base, publish. A change decides what is written; when it happens, how often it
-is tried again and what makes it visible are the business of the driver and the door.
+again on a newer base, publish; and these steps for changes whose rows are in memory. A change
+decides what is written; when it happens, how often it is tried again and what makes it visible
+are the business of the driver and the door.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Any, ClassVar, Protocol, TypeVar
 
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
-from omnigraph.write.change.table_effect import TableEffect
+from omnigraph.write.change.change_set import ChangeSet
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.commit_stamp import OperationClass
 from omnigraph.write.publish.read_set import ReadSet
-from omnigraph.write.publish.staging import restage
+from omnigraph.write.publish.staging import OperationClass, TableEffect, restage, stage
 from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
+from omnigraph.write.rules.check import check_changes
+from omnigraph.write.rules.evaluation import Evaluation
 
 R_co = TypeVar("R_co", covariant=True)
 
@@ -116,3 +118,33 @@ class Change(Protocol[R_co]):
 
     def result(self, written: WriteOutcome) -> R_co:
         """What the caller is told."""
+
+
+class RowsChange(Change[R_co]):
+    """A change set on its way; ``changes`` is None until it was prepared."""
+
+    changes: ChangeSet | None
+
+    @property
+    def prepared(self) -> ChangeSet:
+        """The change set."""
+        if self.changes is None:
+            raise AssertionError("a write is prepared before it is published")
+        return self.changes
+
+    @property
+    def repeatable(self) -> bool:
+        """As the statements or the mode say."""
+        return self.prepared.repeatable
+
+    def check(self, txn: WriteTxn) -> None:
+        """Every rule of the schema."""
+        check_changes(Evaluation(self.prepared, txn.base, txn.reads))
+
+    def stage(self, txn: WriteTxn) -> Effects:
+        """All touched tables, in parallel."""
+        base, files = txn.base, txn.files
+        files.begin(self.prepared.types, base, self.prepared.size)
+        effects = stage(self.prepared, base, files.stamp)
+        files.name({effect.type_key: effect.written.files for effect in effects}, base)
+        return effects

@@ -13,13 +13,14 @@ import pyarrow.compute as pc
 
 from omnigraph.write.change.change_set import (
     ChangeSet,
+    TypeBatch,
     TypeChange,
     last_of_each_id,
     located_columns,
     no_located,
+    type_key,
 )
-from omnigraph.write.change.type_batch import TypeBatch, type_key
-from omnigraph.write.load.source_map import ChosenPlaces
+from omnigraph.write.load.rejects import ChosenPlaces
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import ReadSet
 

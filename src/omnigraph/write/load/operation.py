@@ -1,31 +1,27 @@
-"""A load in this process: from what a caller hands over to a result.
+"""A load: what a caller asks for, the load in this process, and what the caller is told.
 
-Owns the way, for input that fits into memory. Decoding, checking and publishing are the work
-of others.
+Owns the options and the outcome, the same for every engine, and the way for input that fits
+into memory. Decoding, checking and publishing are the work of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.fill import fill_vectors, lacks_vectors
 from omnigraph.embed.protocol import Embedder
 from omnigraph.embed.providers import embedder_of
-from omnigraph.errors import ReadSetChanged
+from omnigraph.errors import BadRequest, ReadSetChanged
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.publish_request import PendingCommit
-from omnigraph.write.change.change_set import ChangeSet
-from omnigraph.write.change.protocol import WriteOutcome, WriteTxn
-from omnigraph.write.change.results import LoadResult
-from omnigraph.write.change.rows import RowsChange
-from omnigraph.write.change.type_batch import TypeBatch, type_key
-from omnigraph.write.load.changes import load_changes
-from omnigraph.write.load.options import LoadOptions
-from omnigraph.write.load.outcome import Accepted, load_result
+from omnigraph.write.change.change_set import ChangeSet, TypeBatch, type_key
+from omnigraph.write.change.protocol import RowsChange, WriteOutcome, WriteTxn
+from omnigraph.write.change.results import BulkWork, LoadResult
+from omnigraph.write.load.changes import MODES, LoadMode, load_changes
 from omnigraph.write.load.read_input import Sources, read_sources
 from omnigraph.write.load.rejects import Reject, count_codes, too_many, write_rejects
 from omnigraph.write.load.sifting import sift_values
@@ -33,7 +29,7 @@ from omnigraph.write.load.skip_rounds import settle
 from omnigraph.write.mutation.operation import note_embedding
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import ReadSet
-from omnigraph.write.publish.run_ids import require_first_run
+from omnigraph.write.publish.run_ids import RUN_ID, RunId, require_first_run
 from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.check import check_changes
 from omnigraph.write.rules.evaluation import Evaluation
@@ -140,3 +136,120 @@ class Load(RowsChange[LoadResult]):
             None if self._listed is None else str(self._listed),
         )
         return load_result(self.options, written, self.actor, accepted)
+
+
+OnError = Literal["fail", "skip"]
+
+
+@dataclass(frozen=True, slots=True)
+class LoadOptions:
+    """How to load.
+
+    ``rejects`` is the directory for the list of rows that were left out, ``max_rejects``
+    the most that may be. A second load with the ``run_id`` of a first one does nothing.
+    """
+
+    mode: LoadMode
+    on_error: OnError = "fail"
+    rejects: str | None = None
+    max_rejects: int | None = None
+    run_id: str | None = None
+    dry_run: bool = False
+
+    @property
+    def notes(self) -> dict[str, Any]:
+        """What the commit of the load says about them."""
+        run = {} if self.run_id is None else {RUN_ID: self.run_id}
+        return {"mode": self.mode, **run}
+
+    @property
+    def once(self) -> tuple[RunId, ...]:
+        """What tells the load apart from all others, if the caller has named it."""
+        return () if self.run_id is None else (RunId(self.run_id),)
+
+    @classmethod
+    def of(
+        cls,
+        mode: str,
+        *,
+        on_error: str = "fail",
+        rejects: str | None = None,
+        max_rejects: int | None = None,
+        run_id: str | None = None,
+        dry_run: bool = False,
+    ) -> LoadOptions:
+        """Options as a caller spells them."""
+        if max_rejects is not None and max_rejects < 0:
+            raise BadRequest(f"max_rejects counts rows: {max_rejects} is less than none")
+        if on_error == "fail" and max_rejects is not None:
+            raise BadRequest('max_rejects is for loads that skip rows: add on_error="skip"')
+        if run_id is not None and not run_id.strip():
+            raise BadRequest("a run id is a name of your own for this load; it is empty")
+        return cls(_load_mode(mode), _on_error(on_error), rejects, max_rejects, run_id, dry_run)
+
+
+def _load_mode(mode: str) -> LoadMode:
+    for known in MODES:
+        if mode == known:
+            return known
+    raise BadRequest(f"there is no load mode {mode!r}: choose {', '.join(MODES)}")
+
+
+def _on_error(wanted: str) -> OnError:
+    known: tuple[OnError, ...] = get_args(OnError)
+    for one in known:
+        if wanted == one:
+            return one
+    raise BadRequest(f"on_error is one of {', '.join(known)}, not {wanted!r}")
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What a load has taken and left: rows by type key, rejects by code, and their list."""
+
+    rows: Mapping[str, int] = field(default_factory=dict)
+    rejects: Mapping[str, int] = field(default_factory=dict)
+    rejects_file: str | None = None
+
+    def of(self, kind: str) -> dict[str, int]:
+        """The rows of nodes or of edges, by the name of their type."""
+        named = {key.partition(":")[::2]: count for key, count in self.rows.items()}
+        return {name: count for (found, name), count in named.items() if found == kind}
+
+
+def load_result(
+    options: LoadOptions,
+    written: WriteOutcome,
+    actor: str | None,
+    accepted: Accepted,
+    *,
+    engine: str = "inline",
+    work: BulkWork | None = None,
+) -> LoadResult:
+    """What a load did; of one that the branch has, that and nothing else."""
+    if written.repeats:
+        return LoadResult(
+            written.branch,
+            options.mode,
+            {},
+            {},
+            written.commit,
+            actor,
+            engine=engine,
+            repeats_run=True,
+        )
+    return LoadResult(
+        written.branch,
+        options.mode,
+        accepted.of("node"),
+        accepted.of("edge"),
+        written.commit,
+        actor,
+        written.fork_from,
+        written.branch_created,
+        rejects=accepted.rejects,
+        rejects_file=accepted.rejects_file,
+        engine=engine,
+        is_dry_run=options.dry_run,
+        work=work,
+    )

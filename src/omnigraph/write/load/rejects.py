@@ -1,22 +1,23 @@
-"""Rejects: rows of input that were left out, told in full.
+"""Rejects: rows of input that were left out, told in full, and where rows came from.
 
-Owns their shape, the file they are listed in, and the bound on how many there may be.
-Never decides what is wrong.
+Owns their list as a file. A batch may become smaller: its rows still know their place.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.errors import BadRequest, Rule, ValidationError
 from omnigraph.write.load.ndjson.lines import NdjsonSource
-from omnigraph.write.rules.violations import SHOWN, SourceLocation, Violation, report
+from omnigraph.write.rules.violations import SHOWN, SourceLocation, SourceMap, Violation, report
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,3 +123,36 @@ def too_many(limit: int, codes: Mapping[str, int], first: Sequence[Reject]) -> V
             "violations": [violation.body() for violation in shown],
         },
     )
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedPlaces:
+    """The rows of a table, some of which may be missing: each has the number it is known by."""
+
+    name: str
+    numbers: npt.NDArray[np.int64]
+
+    def place(self, row: int, member: str | None) -> SourceLocation | None:  # noqa: ARG002 - the protocol
+        """The number, counted from 1; the columns of a table have names, not numbers."""
+        return SourceLocation(self.name, int(self.numbers[row]) + 1, row=row)
+
+
+@dataclass(frozen=True, slots=True)
+class ChosenPlaces:
+    """The places of some rows of a batch.
+
+    ``row`` of a place is the row among the chosen, or with ``by_batch`` the row of the
+    batch that they were chosen from.
+    """
+
+    places: SourceMap
+    rows: npt.NDArray[np.int64]
+    by_batch: bool = False
+
+    def place(self, row: int, member: str | None) -> SourceLocation | None:
+        """The place of the row that was chosen there."""
+        at = int(self.rows[row])
+        found = self.places.place(at, member)
+        if found is None:
+            return None
+        return replace(found, row=at if self.by_batch else row)

@@ -17,16 +17,20 @@ import pyarrow as pa
 from omnigraph.embed.fill import fill_vectors
 from omnigraph.embed.protocol import Embedder
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.write.change.type_batch import EntityType, TypeBatch
+from omnigraph.write.change.change_set import EntityType, TypeBatch
 from omnigraph.write.load.columns.frames import read_frame, read_tables
 from omnigraph.write.load.columns.typed_rows import finish
-from omnigraph.write.load.ndjson.envelopes import CHUNK, group_by_type
+from omnigraph.write.load.ndjson.envelopes import (
+    CHUNK,
+    LineErrors,
+    first_of_each,
+    group_by_type,
+    raise_together,
+)
 from omnigraph.write.load.ndjson.exact import read_exact
-from omnigraph.write.load.ndjson.line_errors import LineErrors, first_of_each, raise_together
-from omnigraph.write.load.ndjson.lines import Lines, NdjsonSource
-from omnigraph.write.load.ndjson.locate import LinePlaces
+from omnigraph.write.load.ndjson.lines import LinePlaces, Lines, NdjsonSource
 from omnigraph.write.load.ndjson.typed_lines import read_bulk
-from omnigraph.write.load.source_map import ChosenPlaces, NumberedPlaces
+from omnigraph.write.load.rejects import ChosenPlaces, NumberedPlaces
 from omnigraph.write.rules.row_rules import check_required, check_values
 from omnigraph.write.rules.violations import SHOWN, Violation, Violations, raise_unplaced
 

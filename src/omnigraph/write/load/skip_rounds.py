@@ -14,8 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import pyarrow.compute as pc
 
-from omnigraph.write.change.change_set import ChangeSet
-from omnigraph.write.change.type_batch import TypeBatch, type_key
+from omnigraph.write.change.change_set import ChangeSet, TypeBatch, type_key
 from omnigraph.write.load.changes import LoadMode, load_changes
 from omnigraph.write.load.sifting import EVERY, chosen
 from omnigraph.write.publish.base import Base

@@ -1,8 +1,7 @@
 """Mutations: running the statements of a query into one change set.
 
-Owns read-your-writes: a statement sees the base with everything the statements
-before it did, except for the `@embed` vectors, which are computed when all have run.
-Never checks a rule of the schema and never writes.
+Owns the order of statements, each of which sees what those before it did, and the question that
+a where clause asks of a table. Checks nothing: that is done once, at the end.
 """
 
 from __future__ import annotations
@@ -20,22 +19,25 @@ from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType, NodeType
-from omnigraph.rows.filters import row_filter
+from omnigraph.rows.filters import RowFilter, row_filter
+from omnigraph.rows.key_predicates import anchor
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
 from omnigraph.write.change.change_set import (
     ChangeSet,
+    EntityType,
+    TypeBatch,
     TypeChange,
     last_of_each_id,
     located_columns,
     no_located,
+    row_columns,
+    type_key,
     without,
 )
 from omnigraph.write.change.row_ids import fresh_ids, key_ids
-from omnigraph.write.change.type_batch import EntityType, TypeBatch, row_columns, type_key
-from omnigraph.write.mutation.selection import selection
 from omnigraph.write.mutation.values import absent_array, property_array
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.read_set import ReadSet
+from omnigraph.write.publish.read_set import FilteredLookup, FilterScan, KeyLookup, ReadSet
 from omnigraph.write.rules.row_rules import check_required
 from omnigraph.write.rules.violations import NoSource, Violations
 
@@ -284,3 +286,18 @@ def _without_stale(rows: pa.Table, name: str, source: str, before: pa.Table) -> 
     field = rows.schema.field(position)
     none = pa.nulls(rows.num_rows, field.type)
     return rows.set_column(position, field, pc.if_else(is_same, rows.column(name), none))
+
+
+def selection(
+    type_: EntityType,
+    where: tuple[plan.Predicate, ...],
+    filter_: RowFilter,
+    values: Values,
+    wanted: tuple[str, ...] | None = None,
+) -> FilteredLookup | FilterScan:
+    """The rows of a type that a where clause chooses; ``wanted`` columns of them, or all."""
+    key = type_.key if isinstance(type_, NodeType) else ()
+    named = anchor(key, where, values.of)
+    if named is None:
+        return FilterScan(filter_, wanted)
+    return FilteredLookup(KeyLookup(named.column, named.texts, (named.column,)), filter_, wanted)

@@ -16,9 +16,8 @@ from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.write.change.change_set import ChangeSet
-from omnigraph.write.change.protocol import WriteOutcome, WriteTxn
+from omnigraph.write.change.protocol import RowsChange, WriteOutcome, WriteTxn
 from omnigraph.write.change.results import MutationResult
-from omnigraph.write.change.rows import RowsChange
 from omnigraph.write.mutation.execute import run_mutation
 from omnigraph.write.recovery.intents import WriterKind
 

@@ -24,7 +24,7 @@ from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, TablePin
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.commit_stamp import is_maintenance
+from omnigraph.write.publish.staging import is_maintenance
 
 # Beyond so many new rows, asking again costs less than looking at what was added.
 MAX_DELTA = 100_000

@@ -1,21 +1,23 @@
-"""Staging: from checked rows to detached table commits.
+"""Staging: from a checked change set to detached table commits.
 
-Owns writing each touched table once and committing it to a base, in parallel. What
-it makes is visible to nobody: an effect that is never published is only files.
+Owns the one shape of a table effect, from staging to the publish request, what every table
+commit says about itself, and moving an effect to a newer base. Never makes anything visible.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
-from typing import TypeVar
+from dataclasses import dataclass, field, replace
+from typing import Literal, TypeVar
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ReadSetChanged
+from omnigraph.manifest.entries import TableIdentity
+from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.storage.tables.detached import Stamp
 from omnigraph.storage.tables.row_lookup import find_rows, fragment_maps
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, TablePin
@@ -25,9 +27,7 @@ from omnigraph.storage.tables.write_rows import (
     overwrite_fragments,
     write_rows,
 )
-from omnigraph.write.change.change_set import ChangeSet, TypeChange, located_columns
-from omnigraph.write.change.table_effect import TableEffect
-from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.change.change_set import ChangeSet, EntityType, TypeChange, located_columns
 from omnigraph.write.publish.base import Base, BaseTable
 from omnigraph.write.publish.failpoints import reach
 
@@ -163,3 +163,47 @@ def _parallel(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
         return [work(item) for item in items]
     with ThreadPoolExecutor(min(CONCURRENCY, len(items))) as pool:
         return list(pool.map(work, items))
+
+
+@dataclass(frozen=True, slots=True)
+class TableEffect:
+    """One table before and after: the version it was built on, and the one that was made.
+
+    ``written`` are the rows in files. ``gone`` are the ids of stored rows that are replaced or
+    deleted. ``replaces_all`` makes the written rows the whole table.
+    """
+
+    type_key: str
+    identity: TableIdentity
+    base_version: int
+    base_pin: TablePin
+    pin: TablePin
+    written: WrittenRows = field(default_factory=WrittenRows)
+    gone: pa.Array = field(default_factory=lambda: pa.array([], pa.string()), compare=False)
+    replaces_all: bool = False
+
+    @property
+    def is_nothing(self) -> bool:
+        """Whether the table stays as it was."""
+        return self.pin == self.base_pin
+
+    @property
+    def advance(self) -> AdvanceTable:
+        """What the manifest is asked for."""
+        return AdvanceTable(self.identity, self.base_version, self.pin)
+
+
+OperationClass = Literal["logical", "maintenance"]
+_COMMIT = "omnigraph.commit"
+_OPERATION = "omnigraph.operation"
+_CLASS = "omnigraph.class"
+
+
+def stamp(commit_id: str, operation_id: str, class_: OperationClass) -> Stamp:
+    """The stamp of one table commit."""
+    return Stamp(properties={_COMMIT: commit_id, _OPERATION: operation_id, _CLASS: class_})
+
+
+def is_maintenance(found: Stamp | None) -> bool:
+    """Whether a table commit is known to have changed no row."""
+    return found is not None and found.properties.get(_CLASS) == "maintenance"

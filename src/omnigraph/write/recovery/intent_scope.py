@@ -18,7 +18,7 @@ from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.detached import Stamp
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.commit_stamp import OperationClass, stamp
+from omnigraph.write.publish.staging import OperationClass, stamp
 from omnigraph.write.recovery.intents import STAGING, Intent, IntentTable, LiveIntent, WriterKind
 
 REQUEST_BYTES = 32 * 2**20

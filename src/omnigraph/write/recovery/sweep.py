@@ -36,8 +36,8 @@ from omnigraph.errors import (
     UnsupportedFormat,
 )
 from omnigraph.manifest.branch_state import BranchState, find_commit
+from omnigraph.manifest.branches import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.entries import MAIN, Commit
-from omnigraph.manifest.epochs import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location

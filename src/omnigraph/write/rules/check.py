@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.write.change.change_set import ChangeSet, TypeChange
-from omnigraph.write.rules.cardinality import check_cardinality
-from omnigraph.write.rules.endpoints import check_endpoints
+from omnigraph.write.rules.edges import check_cardinality, check_endpoints
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_conflicts import check_keys
 from omnigraph.write.rules.row_rules import check_required, check_values

@@ -18,7 +18,7 @@ from omnigraph.errors import Rule
 from omnigraph.lang.schema.catalog import CheckRule, NodeType, PropertyDef, RangeRule
 from omnigraph.lang.schema.keys import canonical_float
 from omnigraph.lang.types import FLOATS
-from omnigraph.write.change.type_batch import EntityType, type_key
+from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.rules.violations import SourceMap, Violation, Violations
 
 

@@ -16,9 +16,8 @@ import pyarrow.compute as pc
 from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
-from omnigraph.write.change.change_set import Rows, TypeChange, repeated_rows
+from omnigraph.write.change.change_set import EntityType, Rows, TypeChange, repeated_rows, type_key
 from omnigraph.write.change.row_ids import key_texts, member_texts
-from omnigraph.write.change.type_batch import EntityType, type_key
 from omnigraph.write.publish.read_set import BaseQuery
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_finder import AT, HOLDER, KeyFinder, StoredKeys

@@ -18,7 +18,7 @@ from omnigraph.cli.render.output import diagnose, write_json, write_text
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
-    from omnigraph.read.output.export_file import ExportReport
+    from omnigraph.read.output.export import ExportReport
 
 
 @click.command("export", cls=VerbCommand)

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.parameters import read_params
-from omnigraph.cli.options.query_source import read_query, source_options, store_of
+from omnigraph.cli.options.query_source import read_params, read_query, source_options, store_of
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.render.output import result_of, write_json, write_text
 from omnigraph.errors import PreconditionFailed

@@ -10,8 +10,8 @@ from pathlib import Path
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.parameters import read_params
 from omnigraph.cli.options.query_source import (
+    read_params,
     read_query,
     source_options,
     store_of,

@@ -14,8 +14,7 @@ import pyarrow as pa
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.pipeline.load.check.key_index import KeyIndex, open_part
 from omnigraph.storage.tables.row_address import fragments_of
-from omnigraph.write.rules.cardinality import cardinality_text, miscounted
-from omnigraph.write.rules.endpoints import missing_ends
+from omnigraph.write.rules.edges import cardinality_text, miscounted, missing_ends
 from omnigraph.write.rules.key_finder import HeldKeys
 
 

@@ -1,8 +1,6 @@
-"""Checking staged rows: everything that is wrong is refused, or left out and listed.
+"""Checking what was staged: rounds until nothing is wrong, and files written again without rejects.
 
-Owns what a load on Spark does about rows that break a rule, and the one error that it ends with:
-the first problems of every kind with file and line, in the order of the rules, and all counts.
-Which rows are wrong is the word of the rules; nothing that is staged is changed here.
+Owns when a load is refused. The rules are those of set_rules.py.
 """
 
 from __future__ import annotations
@@ -12,8 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+import pyarrow as pa
+
 from omnigraph.errors import KeyConflict, OmniGraphError, ValidationError
 from omnigraph.pipeline.load.check.explain import Explained, ExplainJob, explain, late_rows
+from omnigraph.pipeline.load.check.key_columns import Rows
 from omnigraph.pipeline.load.check.set_rules import CheckRound, SetRules
 from omnigraph.pipeline.load.check.violations import (
     EVERY,
@@ -23,11 +25,16 @@ from omnigraph.pipeline.load.check.violations import (
 )
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.stage_input import Staged, added
+from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.pipeline.spark.tasks import TaskRunner
-from omnigraph.write.load.options import LoadOptions
+from omnigraph.storage.tables.fragments import FragmentPart, stream_parts
+from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.write_rows import WrittenRows, write_rows
+from omnigraph.write.load.operation import LoadOptions
 from omnigraph.write.load.rejects import copy_rejects, too_many
 from omnigraph.write.load.skip_rounds import skip_rounds
 from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.read_set import has_blobs
 from omnigraph.write.rules.violations import SHOWN, Violation, report
 
 OF_EACH_KIND = 10
@@ -183,3 +190,40 @@ def _first_of_each_kind(found: Sequence[Violation]) -> list[Violation]:
         if seen[violation.rule] <= OF_EACH_KIND:
             chosen.append(violation)
     return chosen
+
+
+@dataclass(frozen=True, slots=True)
+class RewriteJob:
+    """One fragment, and the rows to leave out of it."""
+
+    table: Table
+    part: FragmentPart
+    left_out: Rows
+
+
+def rewrite(job: RewriteJob) -> WrittenRows:
+    """The fragment without those rows; nothing is written when none are left."""
+    names = tuple(job.table.schema.names)
+    blobs = has_blobs(job.table.schema)
+    batches = list(stream_parts(job.table, names, (job.part,), with_blobs=blobs))
+    kept = np.ones(job.part.rows, dtype=bool)
+    kept[job.left_out] = False
+    rows = pa.Table.from_batches(batches).filter(pa.array(kept))
+    return write_rows(job.table, None, rows)
+
+
+def rewrites(staged: StagedType, left_out: Mapping[int, Rows]) -> list[RewriteJob]:
+    """The fragments of a type that hold rows that were left out."""
+    return [
+        RewriteJob(staged.table, part, left_out[part.number])
+        for part in staged.parts
+        if part.number in left_out
+    ]
+
+
+def resolved(staged: StagedType, rewritten: Mapping[int, WrittenRows]) -> tuple[WrittenRows, ...]:
+    """The files of a type in order, with those that were written again in place of the old."""
+    return tuple(
+        rewritten.get(part.number, rows.written)
+        for part, rows in zip(staged.parts, staged.rows, strict=True)
+    )

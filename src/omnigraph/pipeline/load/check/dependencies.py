@@ -19,8 +19,8 @@ from omnigraph.pipeline.load.check.key_index import KeyIndex
 from omnigraph.pipeline.load.check.set_rules import tuples_name
 from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.storage.tables.fragment_delta import FragmentDelta, fragment_delta
+from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.change.row_ids import key_texts
-from omnigraph.write.change.type_batch import EntityType
 from omnigraph.write.load.changes import LoadMode
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import Dependency, RecordedRead, WholeTable

@@ -17,7 +17,7 @@ from omnigraph.pipeline.load.check.violations import RejectedRows, SetRule
 from omnigraph.pipeline.load.stage.blocks import sifted_blocks
 from omnigraph.pipeline.load.stage.messages import StageJob
 from omnigraph.pipeline.load.stage.staged_types import StagedType
-from omnigraph.write.change.type_batch import type_key
+from omnigraph.write.change.change_set import type_key
 from omnigraph.write.load.rejects import Reject
 from omnigraph.write.rules.violations import SourceLocation, Violation
 

@@ -20,8 +20,8 @@ from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.rows.hashing import Hashes, hash_texts
 from omnigraph.rows.text_positions import NOWHERE, TextIndex, index_texts
 from omnigraph.storage.tables.table import ROW_ADDRESS
+from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.change.row_ids import key_texts
-from omnigraph.write.change.type_batch import EntityType
 from omnigraph.write.rules.key_finder import Counts, Mask
 
 # A part of so many keys takes about half a gigabyte to make.

@@ -39,10 +39,10 @@ from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.storage.tables.fragments import layout_of
 from omnigraph.storage.tables.table import ROW_ADDRESS
-from omnigraph.write.change.type_batch import EntityType, find_type
+from omnigraph.write.change.change_set import EntityType, find_type
 from omnigraph.write.load.changes import LoadMode
 from omnigraph.write.publish.base import Base
-from omnigraph.write.rules.endpoints import ends_of
+from omnigraph.write.rules.edges import ends_of
 from omnigraph.write.rules.key_conflicts import EXISTS, TWICE
 from omnigraph.write.rules.uniqueness import Constraint, constraints_of
 

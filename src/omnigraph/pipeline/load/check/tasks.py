@@ -18,8 +18,8 @@ from omnigraph.pipeline.load.check.key_columns import KeySource
 from omnigraph.pipeline.load.check.key_index import KeyIndex
 from omnigraph.pipeline.load.check.violations import RuleViolations, SetRule, by_fragment, verdict
 from omnigraph.storage.tables.table import ROW_ADDRESS
-from omnigraph.write.change.type_batch import EntityType
-from omnigraph.write.rules.endpoints import endpoint_text, missing_ends
+from omnigraph.write.change.change_set import EntityType
+from omnigraph.write.rules.edges import endpoint_text, missing_ends
 from omnigraph.write.rules.key_conflicts import key_text
 from omnigraph.write.rules.uniqueness import Constraint
 

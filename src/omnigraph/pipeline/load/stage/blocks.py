@@ -1,13 +1,16 @@
-"""Sifted blocks: a split read piece by piece, and each piece sifted.
+"""Checked blocks: a split read piece by piece, each piece with values of the stored types, sifted.
 
-Owns the numbering of lines and rows within a split. The same split gives the same blocks
-whenever it is read.
+Owns the pieces. Never decides what becomes of rejects.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
 
 from omnigraph.embed.protocol import Embedder
 from omnigraph.lang.schema.catalog import Catalog
@@ -15,13 +18,13 @@ from omnigraph.pipeline.input.csv_records import Records
 from omnigraph.pipeline.input.line_blocks import LineBlock, line_blocks
 from omnigraph.pipeline.input.splits import Split
 from omnigraph.pipeline.input.table_blocks import TableBlock, table_blocks
-from omnigraph.pipeline.load.stage.cells import typed_rows
-from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.change.change_set import EntityType, type_key
+from omnigraph.write.load.columns.csv_cells import misfit_text, parse_texts
 from omnigraph.write.load.columns.frames import find_frame_type
 from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.load.rejects import Reject, rejects_of_lines, rejects_of_rows
 from omnigraph.write.load.sifting import SiftedBatch, in_order, sift_lines, sift_table, sift_values
-from omnigraph.write.rules.violations import Violation
+from omnigraph.write.rules.violations import SourceLocation, Violation
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,3 +110,45 @@ def _records(violations: Sequence[Violation], records: Records) -> Iterator[Reje
             found.type_key,
             found.property,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class TypedRows:
+    """Rows with typed values, the number of each in its block, and what became of the others."""
+
+    table: pa.Table
+    numbers: npt.NDArray[np.int64]
+    violations: list[Violation] = field(default_factory=list)
+
+
+def typed_rows(name: str, type_: EntityType, block: TableBlock) -> TypedRows:
+    """The rows of a block that have values at all."""
+    numbers = block.row_numbers() - block.first_row
+    if block.records is None:
+        return TypedRows(block.table, numbers)
+    violations = [
+        Violation(
+            "format",
+            found.message,
+            type_key(type_),
+            place=SourceLocation(name, found.row - block.first_row + 1),
+        )
+        for found in block.malformed
+    ]
+    table = block.table
+    bad: dict[int, Violation] = {}
+    for at, column in enumerate(table.column_names):
+        if column not in type_.properties:
+            continue
+        kind = type_.properties[column].type
+        texts = table.column(at).combine_chunks()
+        values, wrong = parse_texts(kind, texts)
+        for row in np.flatnonzero(wrong).tolist():
+            said = f"{type_.name}.{column}: {misfit_text(kind, texts[row].as_py())}"
+            place = SourceLocation(name, int(numbers[row]) + 1)
+            bad.setdefault(row, Violation("type", said, type_key(type_), column, place=place))
+        table = table.set_column(at, column, values)
+    if bad:
+        kept = np.delete(np.arange(table.num_rows), list(bad))
+        table, numbers = table.take(pa.array(kept)), numbers[kept]
+    return TypedRows(table, numbers, [*violations, *bad.values()])

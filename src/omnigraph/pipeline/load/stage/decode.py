@@ -23,7 +23,7 @@ from omnigraph.pipeline.load.stage.messages import (
     StageJob,
 )
 from omnigraph.storage.tables.write_rows import MAX_ROWS_PER_FILE, write_rows
-from omnigraph.write.change.type_batch import EntityType, type_key
+from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.load.rejects import Reject
 
 # So many bytes of one type are held until they are written.

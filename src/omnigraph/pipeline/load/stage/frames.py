@@ -18,10 +18,9 @@ from omnigraph.errors import BadRequest
 from omnigraph.lang.types import INTEGERS, Scalar
 from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.load.stage.area import StagingArea
-from omnigraph.pipeline.load.stage.parquet import write_batches
-from omnigraph.pipeline.load.stage.sinks import new_file
+from omnigraph.pipeline.load.stage.sinks import new_file, write_batches
 from omnigraph.pipeline.load.stage.spark_frames import KeyedEnd, is_spark_frame, write_spark_frame
-from omnigraph.write.change.type_batch import EntityType, type_key
+from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.load.columns.frames import as_table
 
 if TYPE_CHECKING:

@@ -1,17 +1,18 @@
 """Sinks: new files of a staging area, written piece by piece.
 
-Owns that a file is whole or not there, and that no two attempts write the same one. Never
-holds more than a piece, and never looks at what the bytes mean.
+Owns tables as files, too: batches of rows as Parquet that nobody keeps for long.
 """
 
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 from ulid import ULID
 
 from omnigraph.pipeline.load.stage.area import StagingArea
@@ -63,3 +64,26 @@ def _local(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
+
+
+_GROUP_ROWS = 131_072
+_GROUP_BYTES = 32 << 20
+
+
+def write_batches(sink: Sink, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
+    """Write batches of one schema."""
+    held: list[pa.RecordBatch] = []
+    rows = size = 0
+    # Read once and deleted: what helps later readers is not worth its time.
+    with pq.ParquetWriter(
+        cast("BinaryIO", sink), schema, use_dictionary=False, write_statistics=False
+    ) as writer:
+        for batch in batches:
+            held.append(batch)
+            rows += batch.num_rows
+            size += batch.nbytes
+            if rows >= _GROUP_ROWS or size >= _GROUP_BYTES:
+                writer.write_table(pa.Table.from_batches(held, schema), 2 * _GROUP_ROWS)
+                held, rows, size = [], 0, 0
+        if rows:
+            writer.write_table(pa.Table.from_batches(held, schema), 2 * _GROUP_ROWS)

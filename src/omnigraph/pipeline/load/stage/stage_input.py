@@ -1,27 +1,34 @@
-"""Staging the input of a load: from what was given to files that nobody sees yet.
+"""Staging the input of a load: frames written down, files cut into splits, splits decoded by tasks.
 
-Owns the way there: frames and lines are written down, files are cut into splits, splits packed
-into tasks. What is staged stays good for as long as the schema does.
+Owns how large splits are, and what staging has made, for one schema.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from omnigraph.embed.configuration import EmbedderConfig
+from omnigraph.pipeline.input.csv_records import quote_count
 from omnigraph.pipeline.input.load_files import InputFile
-from omnigraph.pipeline.input.splits import TARGET_BYTES, Split, pack
+from omnigraph.pipeline.input.splits import (
+    TARGET_BYTES,
+    Split,
+    cut,
+    cut_csv,
+    pack,
+    ranges,
+    renumber,
+)
 from omnigraph.pipeline.load.check.explain import first_lines
 from omnigraph.pipeline.load.given import LoadInput
 from omnigraph.pipeline.load.stage.area import StagingArea
-from omnigraph.pipeline.load.stage.cutting import cut_inputs
 from omnigraph.pipeline.load.stage.decode import stage
 from omnigraph.pipeline.load.stage.messages import SplitGroup, StagedTask, StageJob
 from omnigraph.pipeline.load.stage.staged_types import StagedType, staged_types
 from omnigraph.pipeline.spark.tasks import TaskRunner, spark_errors
-from omnigraph.write.change.type_batch import type_key
+from omnigraph.write.change.change_set import type_key
 from omnigraph.write.load.columns.frames import find_frame_type
 from omnigraph.write.publish.base import Base
 
@@ -125,3 +132,38 @@ def _split_bytes(files: Sequence[InputFile], cores: int) -> int:
 
 def _tables(base: Base) -> dict[str, Any]:
     return {key: base.table(key).table for key in base.snapshot.tables}
+
+
+RunTasks = Callable[[str, Callable[..., Any], Sequence[Any]], list[Any]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    file: InputFile
+    start: int
+    end: int
+
+
+def cut_inputs(
+    files: Sequence[InputFile], run: RunTasks, target_bytes: int = TARGET_BYTES
+) -> list[Split]:
+    """The splits of all files, in their order."""
+    large = [file for file in files if _is_cuttable(file) and file.size > target_bytes]
+    parts = {file: ranges(file.size, target_bytes) for file in large}
+    asked = [_Range(file, *part) for file in large for part in parts[file]]
+    counted: Iterator[int] = iter(run("count quotes", _quotes, asked))
+    cuts = {
+        file: cut_csv(file, parts[file], [next(counted) for _ in parts[file]]) for file in large
+    }
+    splits: list[Split] = []
+    for split in cut(files, target_bytes):
+        splits += cuts.get(split.file, [split])
+    return renumber(splits)
+
+
+def _is_cuttable(file: InputFile) -> bool:
+    return file.format == "csv" and file.compression is None
+
+
+def _quotes(part: _Range) -> int:
+    return quote_count(part.file, part.start, part.end)

@@ -19,7 +19,7 @@ from omnigraph.storage.tables.reachable_files import files_of_version
 from omnigraph.storage.tables.row_address import fragments_of, rows_of
 from omnigraph.storage.tables.table import Table
 from omnigraph.storage.tables.write_rows import WrittenRows, insert_fragments
-from omnigraph.write.change.type_batch import EntityType, find_type
+from omnigraph.write.change.change_set import EntityType, find_type
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import has_blobs
 

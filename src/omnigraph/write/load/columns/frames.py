@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import BadRequest, Rule
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import ENDPOINTS, Catalog, NodeType
-from omnigraph.write.change.type_batch import EntityType, row_columns, type_key
+from omnigraph.write.change.change_set import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column, texts
 from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
 from omnigraph.write.load.ndjson.exact import unknown_property, wrong_id_text

@@ -1,25 +1,25 @@
-"""Envelopes: which type a line belongs to, and what else may stand in it.
+"""Envelopes: which type a line belongs to, what else may stand in it, and what is wrong with it.
 
-Owns the outer members of a line, many lines at once where they are right and one by
-one where they are not. Never looks at properties.
+Owns putting errors back into the order of the lines. Values of properties are the work of others.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from operator import attrgetter
+from collections.abc import Iterable, Sequence
+from operator import attrgetter, itemgetter
 from typing import Any
 
 import msgspec
 import numpy as np
 
+from omnigraph.errors import Rule
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import Catalog, NodeType
-from omnigraph.write.change.type_batch import EntityType
+from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.load.ndjson.json_text import BadLineError, read_json
-from omnigraph.write.load.ndjson.line_errors import LineErrors
-from omnigraph.write.load.ndjson.locate import find, find_name
+from omnigraph.write.load.ndjson.lines import LineIndex, find, find_name
 from omnigraph.write.load.ndjson.values import describe
+from omnigraph.write.rules.violations import SHOWN, SourceLocation, Violation, Violations
 
 CHUNK = 1024
 _NODE_MEMBERS = ("type", "data")
@@ -164,3 +164,58 @@ def check_envelope(type_: EntityType, envelope: dict[str, Any], text: str) -> li
         hint = "; leave it out if there is none" if envelope["data"] is None else ""
         found.append(BadLineError(said + hint, find(text, ("data",))))
     return found
+
+
+_LAST = 1 << 62
+
+
+class LineErrors:
+    """The problems of some lines, reported in their order: the first kept, all counted."""
+
+    def __init__(self, where: LineIndex, shown: int = SHOWN) -> None:
+        self._where = where
+        self._shown = shown
+        self.kept: list[tuple[int, int, Violation]] = []
+        self.total = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether the next ones are only counted, so that nothing need be said about them."""
+        return len(self.kept) >= self._shown
+
+    def add(
+        self,
+        ordinal: int,
+        rule: Rule,
+        text: str,
+        *,
+        column: int | None = None,
+        type_key: str | None = None,
+        property_: str | None = None,
+        entity_id: str | None = None,
+    ) -> None:
+        """Count a problem of a line, and keep it if there is room."""
+        self.total += 1
+        if self.full:
+            return
+        source, number = self._where.find(ordinal)
+        place = SourceLocation(source.name, number, column)
+        violation = Violation(rule, text, type_key, property_, entity_id, place)
+        # What has no column, being absent, comes after what has one.
+        self.kept.append((ordinal, column or _LAST, violation))
+
+
+def first_of_each(found: Iterable[LineErrors]) -> dict[int, Violation]:
+    """The first problem of every line that has one, by the ordinal of the line."""
+    kept = sorted((problem for one in found for problem in one.kept), key=itemgetter(0, 1))
+    return {ordinal: violation for ordinal, _, violation in reversed(kept)}
+
+
+def raise_together(found: Iterable[LineErrors]) -> None:
+    """One error for the problems of all types, in the order of the lines."""
+    every = list(found)
+    kept = sorted((problem for one in every for problem in one.kept), key=itemgetter(0, 1))
+    violations = Violations()
+    total = sum(one.total for one in every)
+    violations.add_all(total, (violation for _, _, violation in kept))
+    violations.raise_if_any()

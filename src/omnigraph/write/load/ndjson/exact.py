@@ -17,13 +17,12 @@ from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType, PropertyDef
 from omnigraph.lang.schema.keys import keyed_node_id
 from omnigraph.lang.types import Scalar
-from omnigraph.write.change.type_batch import EntityType, row_columns, type_key
+from omnigraph.write.change.change_set import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.cells import read_date, read_datetime
 from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
-from omnigraph.write.load.ndjson.envelopes import check_envelope
+from omnigraph.write.load.ndjson.envelopes import LineErrors, check_envelope
 from omnigraph.write.load.ndjson.json_text import BadLineError, read_json
-from omnigraph.write.load.ndjson.line_errors import LineErrors
-from omnigraph.write.load.ndjson.locate import find, find_name
+from omnigraph.write.load.ndjson.lines import find, find_name
 from omnigraph.write.load.ndjson.values import ValueTypeError, column_of, convert, describe
 from omnigraph.write.rules.row_rules import required_text
 

@@ -10,7 +10,7 @@ import json
 import re
 from typing import Any
 
-from omnigraph.write.load.ndjson.locate import find_duplicate
+from omnigraph.write.load.ndjson.lines import find_duplicate
 
 _CONSTANT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(-?Infinity|NaN)')
 _ESCAPE = re.compile(r"\\(?:u([0-9a-fA-F]{4})|.)")

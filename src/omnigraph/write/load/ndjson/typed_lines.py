@@ -20,7 +20,7 @@ import pyarrow.json as pj
 
 from omnigraph.lang.schema.catalog import NodeType, PropertyDef
 from omnigraph.lang.types import FLOATS, Scalar
-from omnigraph.write.change.type_batch import EntityType, row_columns
+from omnigraph.write.change.change_set import EntityType, row_columns
 from omnigraph.write.load.columns import cells
 from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
 
