@@ -14,8 +14,7 @@ from omnigraph.cli.main import main
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.files import RecordChoice, embed_file
 from omnigraph.embed.mock import MockEmbedder
-from omnigraph.embed.records import Selector
-from omnigraph.embed.seeds import EmbedFiles, EmbedSpec, read_seed, read_spec
+from omnigraph.embed.records import EmbedFiles, EmbedSpec, Selector, read_seed, read_spec
 from omnigraph.errors import BadRequest, EmbeddingError
 from tests.embed.vector_server import VectorServer, error
 

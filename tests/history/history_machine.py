@@ -17,7 +17,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.history.merge.results import MergeResult
+from omnigraph.history.merge.conflicts import MergeResult
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.indexes.table_indexes import compact, create_index
 from omnigraph.storage.tables.table import Table, TablePin

@@ -16,7 +16,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import MergeConflict, MergeConflicts
-from omnigraph.history.merge.results import MergedRowCounts, MergeResult
+from omnigraph.history.merge.conflicts import MergedRowCounts, MergeResult
 from tests.write.writing import unchanged
 
 Line = dict[str, Any]

@@ -10,7 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, BranchNotFound, MergeConflicts
-from omnigraph.history.merge.results import MergeResult
+from omnigraph.history.merge.conflicts import MergeResult
 from tests.history.merging import copy_of, node, put, rows_of, run, update
 from tests.write.writing import mutate, unchanged
 

@@ -22,7 +22,7 @@ from omnigraph.history.changes import Cause, Change, ChangeBlock, Endpoints, Ima
 from omnigraph.history.commit_changes import CommitChanges
 from omnigraph.history.diff import TypeStats
 from omnigraph.history.feed import FeedPage
-from omnigraph.history.merge.results import MergedRowCounts, MergeResult
+from omnigraph.history.merge.conflicts import MergedRowCounts, MergeResult
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.compile import lint_schema
 from omnigraph.lang.source import Source

@@ -15,7 +15,7 @@ import pytest
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.write.change.change_set import TypeBatch
-from omnigraph.write.load.read_input import read_sources
+from omnigraph.write.load.input import read_sources
 from omnigraph.write.rules.violations import SourceLocation
 
 CATALOG = compile_schema(

@@ -15,8 +15,8 @@ from omnigraph.history.changes import Change
 from omnigraph.history.commit_changes import CommitChanges
 from omnigraph.history.diff import TypeStats
 from omnigraph.history.feed import FeedPage
+from omnigraph.history.merge.conflicts import MergeResult
 from omnigraph.history.merge.resolution import Resolve
-from omnigraph.history.merge.results import MergeResult
 from omnigraph.history.selection import Names
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.schema.catalog import Catalog

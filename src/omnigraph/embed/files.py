@@ -13,8 +13,7 @@ from typing import BinaryIO, Literal
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.protocol import Embedder
 from omnigraph.embed.providers import embedder_of
-from omnigraph.embed.records import Record, Selector
-from omnigraph.embed.seeds import EmbedFiles, EmbedSpec, TypeSpec
+from omnigraph.embed.records import EmbedFiles, EmbedSpec, Record, Selector, TypeSpec
 from omnigraph.errors import BadRequest, EmbeddingError
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.storage.objects.files import replaced_file

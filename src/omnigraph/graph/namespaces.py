@@ -13,9 +13,9 @@ from omnigraph.graph.access import Access, Surface, action, made_on
 from omnigraph.history.baseline import Baseline, BaselineLines
 from omnigraph.history.commit_changes import CommitChanges, commit_changes
 from omnigraph.history.feed import Feed, FeedPage
+from omnigraph.history.merge.conflicts import MergeResult
 from omnigraph.history.merge.operation import merge_branch
 from omnigraph.history.merge.resolution import Resolve
-from omnigraph.history.merge.results import MergeResult
 from omnigraph.history.selection import Filters, Names
 from omnigraph.history.stream import PausedStreams
 from omnigraph.manifest.branch_names import normalise_branch

@@ -16,7 +16,7 @@ from omnigraph.wire.body import Body
 
 if TYPE_CHECKING:
     from omnigraph.errors import MergeConflict
-    from omnigraph.history.merge.results import MergedRowCounts, MergeResult
+    from omnigraph.history.merge.conflicts import MergedRowCounts, MergeResult
     from omnigraph.manifest.entries import Commit
     from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 

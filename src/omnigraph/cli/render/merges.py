@@ -17,7 +17,7 @@ from omnigraph.read.output.cells import printable
 
 if TYPE_CHECKING:
     from omnigraph.errors import MergeConflict
-    from omnigraph.history.merge.results import MergeResult
+    from omnigraph.history.merge.conflicts import MergeResult
 
 HOW_TO_RESOLVE = (
     "take a side with --resolve source or --resolve target: for one kind of conflict with\n"

@@ -1,13 +1,13 @@
-"""Conflicts: what is told about rows that two branches disagree on.
+"""Conflicts: what is told about rows that two branches disagree on, and what a merge reports.
 
-Owns the texts and the values shown. Called for rows in conflict only, which are few.
+Owns their texts. Decides nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
 
 import msgspec
 import pyarrow as pa
@@ -16,6 +16,7 @@ from omnigraph.errors import MergeConflict
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.history.merge.resolution import Resolution, Side
 from omnigraph.lang.schema.catalog import ENDPOINTS
+from omnigraph.manifest.entries import Commit
 from omnigraph.read.output.json_text import json_text
 from omnigraph.write.change.change_set import EntityType
 
@@ -125,3 +126,43 @@ def _rows(rows: pa.Table | None, count: int) -> list[Any]:
     if not names:
         return [{} for _ in range(count)]
     return [dict(zip(labels, values, strict=True)) for values in zip(*columns, strict=True)]
+
+
+Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
+
+
+@dataclass(frozen=True, slots=True)
+class MergedRowCounts:
+    """What a merge does to one type; ``combined`` of the updated rows mix both sides."""
+
+    inserted: int = 0
+    updated: int = 0
+    deleted: int = 0
+    combined: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class MergeResult:
+    """What became of a merge.
+
+    ``commit`` is None when nothing was to be merged, and for a dry run. A dry run says in
+    ``counts`` what would happen to each type and in ``conflicts`` what stands in the way;
+    ``resolved`` are the conflicts that were settled, with the side that won.
+    """
+
+    source: str
+    target: str
+    outcome: Outcome
+    commit: Commit | None = None
+    actor: str | None = None
+    base_commit_id: str | None = None
+    branch_deleted: bool | None = None
+    branch_delete_error: str | None = None
+    is_dry_run: bool = False
+    conflicts: tuple[MergeConflict, ...] = ()
+    resolved: tuple[tuple[MergeConflict, Side], ...] = ()
+    counts: Mapping[str, MergedRowCounts] = field(default_factory=dict)
+
+    def with_deletion(self, error: str | None) -> MergeResult:
+        """The same, after the source branch was to be deleted."""
+        return replace(self, branch_deleted=error is None, branch_delete_error=error)

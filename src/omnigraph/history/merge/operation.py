@@ -12,11 +12,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, MergeConflicts
-from omnigraph.history.merge.conflicts import Conflicts
+from omnigraph.history.merge.conflicts import Conflicts, MergeResult
 from omnigraph.history.merge.merge_tables import MergeTables, sides_of
 from omnigraph.history.merge.plan import MergePlan
 from omnigraph.history.merge.resolution import Resolve, read_resolution
-from omnigraph.history.merge.results import MergeResult
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.manifest.ancestry import (
     SOURCE_BRANCH,

@@ -13,11 +13,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.history.changed_rows import changed_rows, only_in
-from omnigraph.history.merge.conflicts import Conflicts
+from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts
 from omnigraph.history.merge.delta import MergeDelta, footprint_of_merged
 from omnigraph.history.merge.merge_tables import MergeTables
 from omnigraph.history.merge.resolution import Side
-from omnigraph.history.merge.results import MergedRowCounts
 from omnigraph.history.merge.rows import FEW, MergedRows, Range, completed, merge_rows
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.rows.external_sort import SortLimits

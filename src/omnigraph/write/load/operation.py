@@ -22,7 +22,7 @@ from omnigraph.write.change.change_set import ChangeSet, TypeBatch, type_key
 from omnigraph.write.change.protocol import RowsChange, WriteOutcome, WriteTxn
 from omnigraph.write.change.results import BulkWork, LoadResult
 from omnigraph.write.load.changes import MODES, LoadMode, load_changes
-from omnigraph.write.load.read_input import Sources, read_sources
+from omnigraph.write.load.input import Sources, read_sources
 from omnigraph.write.load.rejects import Reject, count_codes, too_many, write_rejects
 from omnigraph.write.load.sifting import sift_values
 from omnigraph.write.load.skip_rounds import settle

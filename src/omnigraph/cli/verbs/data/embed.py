@@ -18,7 +18,7 @@ from omnigraph.cli.render.output import result_of, write_json, write_text
 
 if TYPE_CHECKING:
     from omnigraph.embed.files import FileSummary, Mode
-    from omnigraph.embed.seeds import EmbedFiles
+    from omnigraph.embed.records import EmbedFiles
     from omnigraph.write.backfill import EmbedResult
 
 _FILE = click.Path(path_type=Path)
@@ -175,7 +175,7 @@ def _embed_file(
 def _files(
     seed: Path | None, input_: Path | None, output: Path | None, spec: Path | None
 ) -> EmbedFiles:
-    from omnigraph.embed.seeds import EmbedFiles, read_seed, read_spec
+    from omnigraph.embed.records import EmbedFiles, read_seed, read_spec
 
     if seed is not None:
         _refuse({"--input": input_, "--spec": spec}, "--seed names the input and the spec")
