@@ -221,7 +221,7 @@ class Session(Reading):
 
         Without a ``property`` all vectors of the type are made. ``where`` chooses nodes, as the
         condition of a mutation does. Unless ``only_missing``, vectors that are there are made
-        anew.
+        again.
         """
         backfill = Backfill(type, property, where, only_missing, actor or self.actor)
         return run(backfill, self._access.target(branch))

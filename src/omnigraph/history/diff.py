@@ -43,7 +43,7 @@ class TypeStats:
 class Diff:
     """The net differences between two states, by type key (edges first), then by id.
 
-    Every iteration compares anew; `len` and `stats` count without making images.
+    Every iteration compares again; `len` and `stats` count without making images.
     """
 
     def __init__(

@@ -68,13 +68,13 @@ def choose(table: Table, intent: IndexIntent) -> IndexDecision:
             intent, kind, index, is_pending=index is None, reason="the table is empty"
         )
     if index is None or not index.covered:
-        return _anew(table, intent, index, "build" if index is None else "rebuild")
+        return _rebuilt(table, intent, index, "build" if index is None else "rebuild")
     if not index.uncovered:
         return IndexDecision(intent, _kind(index), index)
     covered = fragment_rows(table, index.covered)
     uncovered = fragment_rows(table, index.uncovered)
     if intent.purpose == "words" or index.segments >= MAX_SEGMENTS or uncovered > covered:
-        return _anew(table, intent, index, "rebuild")
+        return _rebuilt(table, intent, index, "rebuild")
     if intent.purpose == "nearest":
         uncovered = _vectors(table, intent, index.uncovered)
         if not uncovered:
@@ -83,7 +83,7 @@ def choose(table: Table, intent: IndexIntent) -> IndexDecision:
     return IndexDecision(intent, _kind(index), index, "extend", index.uncovered, uncovered)
 
 
-def _anew(
+def _rebuilt(
     table: Table, intent: IndexIntent, index: TableIndex | None, action: Action
 ) -> IndexDecision:
     """An index of all rows."""

@@ -142,7 +142,7 @@ def merged_table(
 ) -> tuple[MergedTable, MergeDelta]:
     """A type that both sides changed, merged row by row.
 
-    Unless it has to be ``is_exact``, a row that one side wrote anew as it was may be written.
+    Unless it has to be ``is_exact``, a row that one side wrote again as it was may be written.
     """
     merged = _empty(sides, limits.directory, takes_over=False)
 

@@ -31,12 +31,12 @@ _FILE = click.Path(path_type=Path)
 @click.option(
     "--where", metavar="CONDITION", help="Only these nodes, as in the where of a mutation."
 )
-@click.option("--all", "every", is_flag=True, help="Make vectors that are there anew, too.")
+@click.option("--all", "every", is_flag=True, help="Make vectors that are there again, too.")
 @click.option("--seed", metavar="FILE", type=_FILE, help="A seed manifest that names the files.")
 @click.option("--input", "input_", metavar="FILE", type=_FILE, help="The NDJSON file to read.")
 @click.option("--output", metavar="FILE", type=_FILE, help="The NDJSON file to write.")
 @click.option("--spec", metavar="FILE", type=_FILE, help="What is embedded in the file, as JSON.")
-@click.option("--reembed-all", is_flag=True, help="In a file, make all vectors anew.")
+@click.option("--reembed-all", is_flag=True, help="In a file, make all vectors again.")
 @click.option("--clean", is_flag=True, help="In a file, take the vectors away.")
 @click.option(
     "--select",
