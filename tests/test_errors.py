@@ -126,6 +126,7 @@ def test_the_public_names_are_true() -> None:
     assert sorted(omnigraph.__all__) == [
         "Graph",
         "OmniGraphError",
+        "Session",
         "__version__",
         "errors",
         "init",

@@ -26,7 +26,7 @@ root = sys.argv[1]
 
 def start(script: str, *args: object) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-W", "ignore", "-c", PREPARE + script, *map(str, args)]
-    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=600)
 
 
 # -- the end of a process ----------------------------------------------------------
@@ -117,7 +117,7 @@ def look():
 
 threading.Thread(target=look, daemon=True).start()
 begun.wait()
-from omnigraph.storage import processes
+from omnigraph.storage.objects import processes
 processes.PATIENCE = 1_000.0
 """
 
@@ -247,7 +247,7 @@ for number in range(24):
         # Python drops what is raised while it finalises an object: then once more.
         while not over.is_set():
             os.kill(os.getpid(), signal.SIGINT)
-            over.wait(20)
+            over.wait(2)
 
     thread = threading.Thread(target=interrupt)
     try:

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias, get_args
 
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, NotFound
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.schema.catalog import Catalog
 
@@ -84,5 +84,8 @@ def _entity(name: str, catalog: Catalog) -> tuple[str, str]:
         bare, _, rest = id_.partition(":")
         if any(catalog.named(f"{type_name}:{bare}")):
             type_name, id_ = f"{type_name}:{bare}", rest
-    found = catalog.find(type_name)
+    try:
+        found = catalog.find(type_name)
+    except NotFound as error:
+        raise BadRequest(f"{error.message}; an entity to resolve is Type:id") from error
     return f"{found.kind}:{found.name}", id_
