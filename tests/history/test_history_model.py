@@ -13,7 +13,7 @@ from tests.history.history_machine import Histories, seen
 @pytest.mark.soak
 def test_histories_are_what_the_model_says(capsys: pytest.CaptureFixture[str]) -> None:
     seen.clear()
-    run_state_machine_as_test(Histories, settings=profile.histories(30, 20))
+    run_state_machine_as_test(Histories, settings=profile.histories(48, 20))
     with capsys.disabled():
         counted = ", ".join(f"{count} {what}" for what, count in sorted(seen.items()))
         print(f"\n{counted}")  # noqa: T201 - says what was looked at
