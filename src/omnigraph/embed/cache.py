@@ -25,6 +25,9 @@ Memory = dict[tuple[str, int, Role], Vectors]
 # What a run that is stopped has to pay for again, at most.
 _AT_ONCE = 256
 
+KEY = pa.binary(32)
+_SUFFIX = ".arrow"
+
 
 @dataclass(frozen=True, slots=True)
 class CachingEmbedder:
@@ -95,10 +98,6 @@ def embed_new(
 
 def _keys(texts: Iterable[str]) -> pa.Array:
     return pa.array((sha256(text.encode()).digest() for text in texts), KEY)
-
-
-KEY = pa.binary(32)
-_SUFFIX = ".arrow"
 
 
 @dataclass(frozen=True, slots=True)

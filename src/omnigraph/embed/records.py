@@ -18,6 +18,8 @@ from omnigraph.errors import BadRequest
 _decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _text_decoder = msgspec.json.Decoder(str)
 
+DEFAULT_OUTPUT = "./build/seed.embedded.jsonl"
+
 
 @dataclass(slots=True)
 class Record:
@@ -107,9 +109,6 @@ class Selector:
         return any(
             _spoken(one) == self.value for one in (found if isinstance(found, list) else [found])
         )
-
-
-DEFAULT_OUTPUT = "./build/seed.embedded.jsonl"
 
 
 class TypeSpec(msgspec.Struct, frozen=True):

@@ -45,6 +45,16 @@ TABLES = ("nodes", "edges")
 DIRECTORIES = (*TABLES, MANIFEST_NAME)
 CONCURRENCY = 8
 
+_SHOWN = 3
+_IN_TABLE = re.compile(r"((?:nodes|edges)/[0-9a-f]{16}-[0-9a-f]{16})/(.+)")
+# Beside its first version, a table that nobody has written to consists of the transaction
+# that made it, a hint of the newest version, and what a put that was cut short has left.
+_BESIDE_FIRST = re.compile(
+    r"_transactions/0-[0-9a-f-]{36}\.txn|_versions/latest_version_hint\.json"
+    r"|(?:_transactions|_versions)/\.tmp\w+"
+)
+_CUT_SHORT = re.compile(r"#\d+$")
+
 
 def create_graph(
     root: Location, source: Source, *, force: bool = False, actor: str | None = None
@@ -201,18 +211,6 @@ def _create_tables(
     with ThreadPoolExecutor(CONCURRENCY) as pool:
         pins = list(pool.map(create, tables))
     return {table.identity: pin for table, pin in zip(tables, pins, strict=True)}
-
-
-_SHOWN = 3
-
-_IN_TABLE = re.compile(r"((?:nodes|edges)/[0-9a-f]{16}-[0-9a-f]{16})/(.+)")
-# Beside its first version, a table that nobody has written to consists of the transaction
-# that made it, a hint of the newest version, and what a put that was cut short has left.
-_BESIDE_FIRST = re.compile(
-    r"_transactions/0-[0-9a-f-]{36}\.txn|_versions/latest_version_hint\.json"
-    r"|(?:_transactions|_versions)/\.tmp\w+"
-)
-_CUT_SHORT = re.compile(r"#\d+$")
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,6 +25,10 @@ from omnigraph.storage.tables.version_diff import rows_only_in
 LOCATION = (ROW_ID, ROW_ADDRESS)
 """The columns that say where a row lies, which are never compared."""
 
+Mask: TypeAlias = npt.NDArray[np.bool_]
+Values: TypeAlias = pa.Array | pa.ChunkedArray
+_BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
+
 
 @dataclass(frozen=True, slots=True)
 class ChangedRows:
@@ -145,12 +149,6 @@ def compared_columns(before: Table, after: Table) -> list[str]:
 def _conform(batch: pa.RecordBatch, schema: pa.Schema) -> pa.RecordBatch:
     """The batch with this very schema: what Lance returns differs in metadata."""
     return pa.RecordBatch.from_arrays([batch.column(name) for name in schema.names], schema=schema)
-
-
-Mask: TypeAlias = npt.NDArray[np.bool_]
-Values: TypeAlias = pa.Array | pa.ChunkedArray
-
-_BITS = {pa.float32(): pa.int32(), pa.float64(): pa.int64()}
 
 
 def differing(first: Values, second: Values) -> Mask:

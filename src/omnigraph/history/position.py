@@ -25,6 +25,20 @@ from omnigraph.manifest.entries import EntityKind
 LONG_ID = 256
 _PREFIX = 64
 
+TokenKind = Literal["commit-page", "feed-cursor", "feed-page"]
+MAX_LENGTH = 4096
+VERSION = 1
+_HASH_BYTES = 32
+_MISMATCHES: Mapping[str, str] = {
+    "domain": "it belongs to another graph",
+    "genesis": "it belongs to another graph",
+    "purpose": "it is for reading in another direction",
+    "branch": "it belongs to another branch",
+    "incarnation": "its branch was deleted and created anew",
+    "commit": "it belongs to another commit",
+    "filter": "it was handed out for other kinds, types or operations",
+}
+
 
 @dataclass(frozen=True, slots=True)
 class LongId:
@@ -115,23 +129,6 @@ def _text(data: bytes) -> str:
 
 def _bytes(text: str) -> bytes:
     return urlsafe_b64decode(text)
-
-
-TokenKind = Literal["commit-page", "feed-cursor", "feed-page"]
-
-MAX_LENGTH = 4096
-VERSION = 1
-_HASH_BYTES = 32
-
-_MISMATCHES: Mapping[str, str] = {
-    "domain": "it belongs to another graph",
-    "genesis": "it belongs to another graph",
-    "purpose": "it is for reading in another direction",
-    "branch": "it belongs to another branch",
-    "incarnation": "its branch was deleted and created anew",
-    "commit": "it belongs to another commit",
-    "filter": "it was handed out for other kinds, types or operations",
-}
 
 
 def seal(kind: TokenKind, binding: Mapping[str, str | None], place: Mapping[str, Any]) -> str:

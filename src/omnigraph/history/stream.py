@@ -24,6 +24,8 @@ PAGE_BYTES = 4 << 20
 # How many rows become Python objects at a time.
 _DECODED = 1024
 
+KEPT = 4
+
 
 class ChangeStream:
     """The changes of some types in the order they are given."""
@@ -145,8 +147,6 @@ def _decoded(type_: ComparedType, ordered: OrderedRows, start: int) -> Iterator[
     for begin in range(start, len(ordered), _DECODED):
         yield changes_of(type_, ordered, begin, min(begin + _DECODED, len(ordered)))
 
-
-KEPT = 4
 
 StreamKey = tuple[str, str, ChangePosition | None]
 """A commit, the digest of a selection, and how far its changes were delivered."""

@@ -35,6 +35,8 @@ _KINDS: dict[Purpose, tuple[IndexKind, ...]] = {
     "nearest": VECTOR_KINDS,
 }
 
+NOT_BUILT = "not built yet"
+
 
 @dataclass(frozen=True, slots=True)
 class IndexDecision:
@@ -166,9 +168,6 @@ def _has_vector(table: Table, intent: IndexIntent) -> bool:
         return True
     batches = table.batches([intent.property])
     return any(batch.column(0).null_count < len(batch) for batch in batches)
-
-
-NOT_BUILT = "not built yet"
 
 
 def index_status(shown: Snapshot) -> IndexStatus:

@@ -8,6 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+Coverage = Literal["complete", "partial", "pending", "none"]
+"""`pending` is wanted and not there, `none` is a declaration that asks for no index."""
+Done = Literal["built", "extended", "rebuilt"]
+
 
 @dataclass(frozen=True, slots=True)
 class DirectoryCleanup:
@@ -54,12 +58,6 @@ class CleanupReport:
     def errors(self) -> dict[str, str]:
         """What went wrong, by directory."""
         return {table.path: table.error for table in self.tables if table.error is not None}
-
-
-Coverage = Literal["complete", "partial", "pending", "none"]
-"""`pending` is wanted and not there, `none` is a declaration that asks for no index."""
-
-Done = Literal["built", "extended", "rebuilt"]
 
 
 @dataclass(frozen=True, slots=True)

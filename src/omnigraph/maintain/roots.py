@@ -26,6 +26,8 @@ from omnigraph.write.recovery.intents import microseconds
 
 CONCURRENCY = 8
 
+NONE = timedelta(0)
+
 
 @dataclass(frozen=True, slots=True)
 class _Traced:
@@ -152,9 +154,6 @@ def _traced(view: BranchState) -> _Traced:
         {table.path: found.pin for table, found in state.live},
         {table.path: table.type_key for table in state.tables.values()},
     )
-
-
-NONE = timedelta(0)
 
 
 @dataclass(frozen=True, slots=True)

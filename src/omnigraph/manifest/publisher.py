@@ -41,6 +41,9 @@ RETRIED: frozenset[StorageKind] = frozenset({"transient", "unknown"})
 Mark = Callable[[BranchState], Head | None]
 """What the head of a branch is to become; None when it is so already."""
 
+SEAL_ENTRIES = 64
+FANOUT = 8
+
 
 class BranchStates(Protocol):
     """What the publisher asks of the manifest it publishes to."""
@@ -200,10 +203,6 @@ def _in_doubt(
         kind=error.kind,
         details={**error.details, "commit_id": request.commit.id, "outcome": outcome},
     )
-
-
-SEAL_ENTRIES = 64
-FANOUT = 8
 
 
 @dataclass(frozen=True, slots=True)

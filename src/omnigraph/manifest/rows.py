@@ -56,6 +56,16 @@ COLUMNS = pa.schema(
 
 _Row = dict[str, Any]
 
+_RELEASES = {
+    1: "0.3.1 or older",
+    2: "0.4.1 to 0.6.1",
+    3: "0.6.2 to 0.7.2",
+    4: "0.8",
+    5: "unreleased",
+    6: "0.1.0 before branches were datasets of their own",
+    7: "0.1.0 while heads carried their generation",
+}
+
 
 def object_id(entry: Entry) -> str:
     """The primary key of an entry's row."""
@@ -278,17 +288,6 @@ def _head(row: _Row, metadata: dict[str, Any]) -> Head:
 
 def _identity_of(row: _Row) -> TableIdentity:
     return TableIdentity(row["stable_table_id"], row["table_incarnation_id"])
-
-
-_RELEASES = {
-    1: "0.3.1 or older",
-    2: "0.4.1 to 0.6.1",
-    3: "0.6.2 to 0.7.2",
-    4: "0.8",
-    5: "unreleased",
-    6: "0.1.0 before branches were datasets of their own",
-    7: "0.1.0 while heads carried their generation",
-}
 
 
 def stamped(rows: pa.Table) -> pa.Table:

@@ -21,6 +21,8 @@ from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table, TablePin
 
+SOURCE_NAME = "_schema.pg"
+
 
 @dataclass(frozen=True, slots=True)
 class SnapshotTable:
@@ -81,9 +83,6 @@ def snapshot_of(state: ManifestState, root: Location) -> Snapshot:
         tables,
         state.schema,
     )
-
-
-SOURCE_NAME = "_schema.pg"
 
 
 @lru_cache(maxsize=16)

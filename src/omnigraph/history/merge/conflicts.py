@@ -26,6 +26,8 @@ _TEXTS = {
     "delete_vs_update": "delete/update conflict for id '{id}'",
 }
 
+Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
+
 
 @dataclass(slots=True)
 class Conflicts:
@@ -126,9 +128,6 @@ def _rows(rows: pa.Table | None, count: int) -> list[Any]:
     if not names:
         return [{} for _ in range(count)]
     return [dict(zip(labels, values, strict=True)) for values in zip(*columns, strict=True)]
-
-
-Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
 
 
 @dataclass(frozen=True, slots=True)

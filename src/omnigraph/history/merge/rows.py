@@ -30,6 +30,9 @@ from omnigraph.write.change.change_set import EntityType, among, without
 
 RowIndices = npt.NDArray[np.int64]
 
+FEW = 20_000
+"""Of more changed rows than this, all are read: files as a whole, which costs less then."""
+
 
 @dataclass(frozen=True, slots=True)
 class Range:
@@ -214,10 +217,6 @@ def _located(places: pa.Table, rows: pa.Table) -> pa.Table:
 def _ids(rows: pa.Table) -> list[str]:
     ids: list[str] = rows.column("id").to_pylist()
     return ids
-
-
-FEW = 20_000
-"""Of more changed rows than this, all are read: files as a whole, which costs less then."""
 
 
 def completed(rows: Range, base: Table, columns: list[str], *, by_property: bool) -> Range:

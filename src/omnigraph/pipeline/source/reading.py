@@ -23,6 +23,10 @@ from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table
 
+ROWS = 500_000
+# What Lance writes into a description for a blob that is a reference.
+_EXTERNAL = 3
+
 
 def read_rows(
     selection: TypeSelection, wanted: pa.Schema, where: pc.Expression | None = None
@@ -57,9 +61,6 @@ def _values(table: Table, column: SourceColumn, rows: pa.RecordBatch) -> pa.Arra
     if column.type.is_blob:
         return blob_bytes(table, rows, column.name)
     return rows.column(column.name)
-
-
-ROWS = 500_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,10 +113,6 @@ def _groups(parts: tuple[FragmentPart, ...], rows: int) -> Iterator[list[Fragmen
             group.append(part)
     if group:
         yield group
-
-
-# What Lance writes into a description for a blob that is a reference.
-_EXTERNAL = 3
 
 
 def blob_bytes(table: Table, rows: pa.RecordBatch, name: str) -> pa.Array:

@@ -25,6 +25,22 @@ _TEXT = ValueType(Scalar.STRING)
 _NODE_COLUMNS = ("id",)
 _EDGE_COLUMNS = ("id", "src", "dst")
 
+# Spark has no unsigned numbers: the next wider type, and decimals where there is none.
+_SCALARS: Mapping[Scalar, spark.DataType] = {
+    Scalar.STRING: spark.StringType(),
+    Scalar.BLOB: spark.BinaryType(),
+    Scalar.BOOL: spark.BooleanType(),
+    Scalar.I32: spark.IntegerType(),
+    Scalar.I64: spark.LongType(),
+    Scalar.U32: spark.LongType(),
+    Scalar.U64: spark.DecimalType(20, 0),
+    Scalar.F32: spark.FloatType(),
+    Scalar.F64: spark.DoubleType(),
+    Scalar.DATETIME: spark.TimestampType(),
+    Scalar.DATE: spark.DateType(),
+    Scalar.VECTOR: spark.ArrayType(spark.FloatType(), containsNull=False),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
@@ -112,23 +128,6 @@ def _named(
         if name in names[:at]:
             raise BadRequest(f"the column {name} of {type_name} is named twice")
     return tuple(known[name] for name in names)
-
-
-# Spark has no unsigned numbers: the next wider type, and decimals where there is none.
-_SCALARS: Mapping[Scalar, spark.DataType] = {
-    Scalar.STRING: spark.StringType(),
-    Scalar.BLOB: spark.BinaryType(),
-    Scalar.BOOL: spark.BooleanType(),
-    Scalar.I32: spark.IntegerType(),
-    Scalar.I64: spark.LongType(),
-    Scalar.U32: spark.LongType(),
-    Scalar.U64: spark.DecimalType(20, 0),
-    Scalar.F32: spark.FloatType(),
-    Scalar.F64: spark.DoubleType(),
-    Scalar.DATETIME: spark.TimestampType(),
-    Scalar.DATE: spark.DateType(),
-    Scalar.VECTOR: spark.ArrayType(spark.FloatType(), containsNull=False),
-}
 
 
 def spark_type(type_: ValueType) -> spark.DataType:

@@ -11,17 +11,16 @@ from typing import Any
 
 from omnigraph.errors import EngineError
 
-
-def engine_unavailable(message: str, **details: Any) -> EngineError:
-    """Spark could not be started, or is gone; the message says what to do."""
-    return EngineError(message, details=details)
-
-
 _CONDITION = re.compile(r"\[(?P<name>[A-Z][A-Z0-9_]*(?:\.[A-Z0-9_]+)*)\]\s*")
 _STATE = re.compile(r"\s*SQLSTATE: \w+")
 _PLACE = re.compile(r"[.;]*\s*\(?line \d+,? pos \d+\)?[;\s]*$")
 # How py4j begins the text of what Java has thrown.
 _OF_JAVA = re.compile(r"^: [\w.$]+: (?P<said>.*)$", re.MULTILINE)
+
+
+def engine_unavailable(message: str, **details: Any) -> EngineError:
+    """Spark could not be started, or is gone; the message says what to do."""
+    return EngineError(message, details=details)
 
 
 def failures() -> tuple[type[Exception], ...]:

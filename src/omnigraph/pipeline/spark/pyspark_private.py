@@ -18,6 +18,9 @@ if TYPE_CHECKING:
 
 Installed = tuple[Any, Any]
 
+# They print the stack of the JVM as JSON for every error in an expression, before it is raised.
+_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
+
 
 def install_gateway(gateway: Any, jvm: Any) -> Installed:
     """Make a gateway the one that pyspark uses; returns what it had before."""
@@ -100,10 +103,6 @@ def set_connect_mode(*, on: bool) -> None:
 def forget_server(session: SparkSession) -> None:
     """Let a session on a Connect server be stopped without telling a server that may be gone."""
     session.release_session_on_close = False  # type: ignore[attr-defined]
-
-
-# They print the stack of the JVM as JSON for every error in an expression, before it is raised.
-_CONTEXT_LOGGERS = ("DataFrameQueryContextLogger", "SQLQueryContextLogger")
 
 
 def silence_loggers() -> None:

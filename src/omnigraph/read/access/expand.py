@@ -25,6 +25,13 @@ from omnigraph.storage.tables.table import ROW_ID
 
 BYTES_PER_STEP = 24
 
+# Marks of visited nodes that one round may hold: one byte per start and node.
+MAX_MARKS = 64 * 2**20
+# Beyond this part of all marks, counting them off beats sorting them.
+DENSE = 1 / 16
+# Room for the positions of one start among the marks of many.
+SPACE = 1 << 40
+
 
 @dataclass(frozen=True, slots=True)
 class ExpandedRows:
@@ -162,14 +169,6 @@ def _positions(nodes: Entities, ids: pa.Array) -> Positions:
     places = pc.index_in(ids, value_set=found.column("id").combine_chunks()).to_numpy()
     positions: Positions = nodes.positions_of(found)[places]
     return positions
-
-
-# Marks of visited nodes that one round may hold: one byte per start and node.
-MAX_MARKS = 64 * 2**20
-# Beyond this part of all marks, counting them off beats sorting them.
-DENSE = 1 / 16
-# Room for the positions of one start among the marks of many.
-SPACE = 1 << 40
 
 
 def walk(hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int) -> ExpandedRows:

@@ -29,6 +29,10 @@ _SHORT_ESCAPES = {"\b": r"\b", "\t": r"\t", "\n": r"\n", "\f": r"\f", "\r": r"\r
 _BACKSLASH = ord("\\")
 _encode_base64 = partial(b2a_base64, newline=False)
 
+MAX_BYTES = 16 << 20
+# What Lance writes into a description for a blob that is a reference.
+_EXTERNAL = 3
+
 
 def json_text(values: pa.Array) -> pa.Array:
     """The JSON text of every value; null stays null, for `join_texts` to write as `null`.
@@ -167,12 +171,6 @@ def _null_as_in(values: pa.Array, texts: pa.Array) -> pa.Array:
     if not values.null_count:
         return texts
     return pc.if_else(values.is_valid(), texts, pa.scalar(None, TEXT))
-
-
-MAX_BYTES = 16 << 20
-
-# What Lance writes into a description for a blob that is a reference.
-_EXTERNAL = 3
 
 
 def within_bytes(

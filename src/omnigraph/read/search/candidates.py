@@ -20,6 +20,8 @@ from omnigraph.rows.filters import can_filter, row_filter
 from omnigraph.storage.indexes.table_indexes import is_indexed
 from omnigraph.storage.tables.table import is_filterable
 
+Numbers = npt.NDArray[np.float64]
+
 
 @dataclass(frozen=True, slots=True)
 class CandidateSet:
@@ -41,9 +43,6 @@ def condition_of(
     if not all(is_indexed(entities.table, name) for name in wanted.columns):
         return None
     return wanted.expression
-
-
-Numbers = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)

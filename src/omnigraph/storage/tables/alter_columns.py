@@ -22,6 +22,14 @@ if TYPE_CHECKING:
 
 Compute = Callable[[pa.RecordBatch], pa.RecordBatch]
 
+# Numbers of the protobuf message `lance.file.Field`.
+_NAME = 2
+_ID = 3
+_PARENT = 4
+_NO_PARENT = 2**64 - 1
+_VARINT = 0
+_BYTES = 2
+
 
 def add_columns(
     table: Table,
@@ -95,16 +103,6 @@ def _computed(
 def _require(table: Table, names: Collection[str]) -> None:
     if missing := sorted(set(names) - set(table.schema.names)):
         raise StorageError(f"{table.location} has no column {missing[0]!r}", kind="not_found")
-
-
-# Numbers of the protobuf message `lance.file.Field`.
-_NAME = 2
-_ID = 3
-_PARENT = 4
-_NO_PARENT = 2**64 - 1
-
-_VARINT = 0
-_BYTES = 2
 
 
 def without(schema: LanceSchema, names: Collection[str]) -> LanceSchema:

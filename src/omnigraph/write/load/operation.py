@@ -34,6 +34,8 @@ from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.check import check_changes
 from omnigraph.write.rules.evaluation import Evaluation
 
+OnError = Literal["fail", "skip"]
+
 
 @dataclass(slots=True)
 class Load(RowsChange[LoadResult]):
@@ -136,9 +138,6 @@ class Load(RowsChange[LoadResult]):
             None if self._listed is None else str(self._listed),
         )
         return load_result(self.options, written, self.actor, accepted)
-
-
-OnError = Literal["fail", "skip"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,6 +35,11 @@ CONCURRENCY = 8
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
+OperationClass = Literal["logical", "maintenance"]
+_COMMIT = "omnigraph.commit"
+_OPERATION = "omnigraph.operation"
+_CLASS = "omnigraph.class"
+
 
 def stage(changes: ChangeSet, base: Base, stamp: Callable[[], Stamp]) -> tuple[TableEffect, ...]:
     """Write and commit every touched table."""
@@ -191,12 +196,6 @@ class TableEffect:
     def advance(self) -> AdvanceTable:
         """What the manifest is asked for."""
         return AdvanceTable(self.identity, self.base_version, self.pin)
-
-
-OperationClass = Literal["logical", "maintenance"]
-_COMMIT = "omnigraph.commit"
-_OPERATION = "omnigraph.operation"
-_CLASS = "omnigraph.class"
 
 
 def stamp(commit_id: str, operation_id: str, class_: OperationClass) -> Stamp:

@@ -19,6 +19,9 @@ from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.files import new_object
 
+_GROUP_ROWS = 131_072
+_GROUP_BYTES = 32 << 20
+
 
 class Sink(io.RawIOBase):
     """A file while it is written; ``size`` counts its bytes."""
@@ -64,10 +67,6 @@ def _local(path: Path) -> Iterator[BinaryIO]:
     except BaseException:
         path.unlink(missing_ok=True)
         raise
-
-
-_GROUP_ROWS = 131_072
-_GROUP_BYTES = 32 << 20
 
 
 def write_batches(sink: Sink, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:

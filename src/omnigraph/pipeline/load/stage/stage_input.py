@@ -37,6 +37,8 @@ LEAST_BYTES = 2 << 20
 # About how much larger the values of a file are than the file.
 _PACKED = {"parquet": 2}
 
+RunTasks = Callable[[str, Callable[..., Any], Sequence[Any]], list[Any]]
+
 
 @dataclass(frozen=True, slots=True)
 class Staged:
@@ -132,9 +134,6 @@ def _split_bytes(files: Sequence[InputFile], cores: int) -> int:
 
 def _tables(base: Base) -> dict[str, Any]:
     return {key: base.table(key).table for key in base.snapshot.tables}
-
-
-RunTasks = Callable[[str, Callable[..., Any], Sequence[Any]], list[Any]]
 
 
 @dataclass(frozen=True, slots=True)

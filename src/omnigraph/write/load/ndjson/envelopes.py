@@ -27,6 +27,8 @@ _EDGE_MEMBERS = ("edge", "from", "to", "data")
 
 Name = str | msgspec.UnsetType
 
+_LAST = 1 << 62
+
 
 class _Head(msgspec.Struct, gc=False):
     type: Name = msgspec.UNSET
@@ -164,9 +166,6 @@ def check_envelope(type_: EntityType, envelope: dict[str, Any], text: str) -> li
         hint = "; leave it out if there is none" if envelope["data"] is None else ""
         found.append(BadLineError(said + hint, find(text, ("data",))))
     return found
-
-
-_LAST = 1 << 62
 
 
 class LineErrors:

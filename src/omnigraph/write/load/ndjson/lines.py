@@ -26,6 +26,11 @@ _BOM = b"\xef\xbb\xbf"
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
 _STRUCTURAL = b"{}[],:"
 
+_SKIP = re.compile(r"[ \t\n\r]*")
+_VALUES = json.JSONDecoder(parse_int=str, parse_float=str)
+_ENDS = {word: word for word in ENDPOINTS.values()} | dict(ENDPOINTS)
+"""Edges name their nodes beside the data; the stored columns are called src and dst."""
+
 
 @dataclass(frozen=True)
 class NdjsonSource:
@@ -138,12 +143,6 @@ def _refuse(resource: str, limit: int, actual: int, what: str) -> None:
         f"{resource}: {actual} {what}, at most {limit} are allowed",
         details={"resource": resource, "limit": limit, "actual": actual},
     )
-
-
-_SKIP = re.compile(r"[ \t\n\r]*")
-_VALUES = json.JSONDecoder(parse_int=str, parse_float=str)
-_ENDS = {word: word for word in ENDPOINTS.values()} | dict(ENDPOINTS)
-"""Edges name their nodes beside the data; the stored columns are called src and dst."""
 
 
 @dataclass(frozen=True, slots=True)
