@@ -225,6 +225,8 @@ def test_the_process_that_used_the_storage_first_is_remembered(
 # -- interrupts --------------------------------------------------------------------
 
 INTERRUPT = """
+# Whoever started the tests may have it ignored, as shells do for what runs in the background.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 graph = og.init(root, SCHEMA)
 rows = "".join(f'{{"type": "Pilot", "data": {{"name": "p{n}"}}}}\\n' for n in range(30_000))
 graph.load(rows, mode="append")
