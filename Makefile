@@ -5,6 +5,9 @@ SHELL := bash
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 
+# Tests, demo and benchmarks start hundreds of processes: the package is compiled for the first only.
+unexport PYTHONDONTWRITEBYTECODE
+
 # The first interpreter that really starts and is new enough; override with PYTHON=/path/to/python.
 PYTHON ?= $(shell for candidate in python3.13 python3.12 python3.11 python3; do \
 	"$$candidate" -c 'import sys; sys.exit(sys.version_info < (3, 11))' >/dev/null 2>&1 \

@@ -13,7 +13,7 @@ from tests import jvm, profile
 from tests.s3_server import S3Server, running
 
 SHARED = {"spark_engine": "spark", "cluster": "spark", "rehearsals": "crash", "s3_server": "s3"}
-"""What is costly to make, and the group of the tests that share it."""
+"""What is costly to make, and the group of the tests that share it; they are slow ones."""
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm.OPTIONS)
 
@@ -39,6 +39,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         group = next((group for name, group in SHARED.items() if name in wanted), None)
         if group is not None:
             item.add_marker(pytest.mark.xdist_group(group))
+            item.add_marker(pytest.mark.slow)
     if not profile.CHOSEN.every_case:
         left_out = set(_left_out(items))
         config.hook.pytest_deselected(items=list(left_out))

@@ -292,6 +292,7 @@ def names_at(graph: og.Graph, **where: str) -> list[str]:
     return sorted(graph.table("Person", **where).to_table()["name"].to_pylist())
 
 
+@pytest.mark.slow
 def test_every_commit_shows_what_it_published(root: Path, graph: og.Graph) -> None:
     first = graph.snapshot().commit_id
     commits = {insert_row(graph, "node:Person", f"p{n:02}"): n + 1 for n in range(20)}

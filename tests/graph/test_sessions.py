@@ -56,6 +56,7 @@ def test_an_actor_has_a_name(graph: og.Graph, name: str) -> None:
         graph.as_actor(name)
 
 
+@pytest.mark.slow
 def test_opening_a_graph_imports_no_pipeline(graph: og.Graph) -> None:
     script = f"""
 import json, sys

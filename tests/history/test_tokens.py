@@ -56,6 +56,7 @@ def test_every_altered_token_is_refused(data: st.DataObject) -> None:
     refused(text + other)
 
 
+@pytest.mark.slow
 @given(st.text() | st.text(ALPHABET))
 def test_no_other_text_is_a_token(text: str) -> None:
     refused(text)

@@ -278,6 +278,7 @@ def test_the_story_of_a_write_is_told_even_if_its_commit_was_reclaimed(
     assert [(one.from_version, one.to_version) for one in recovery.tables] == [(1, 2)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("moment", ["commit", "epoch"])
 def test_a_branch_that_goes_with_its_history_while_it_is_looked_at(
     graph: og.Graph, root: Path, monkeypatch: pytest.MonkeyPatch, moment: str

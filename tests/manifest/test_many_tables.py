@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from omnigraph.manifest.entries import Registration, TableIdentity
 from omnigraph.manifest.publish_request import AdvanceTable, RegisterTable
 from omnigraph.manifest.store import Manifest
@@ -11,6 +13,7 @@ from tests.manifest.graphs import KNOWS, PERSON, pin, request
 TYPES = 217
 
 
+@pytest.mark.slow
 def test_217_types(manifest: Manifest, root: Location) -> None:
     identities = [TableIdentity(number, 1) for number in range(3, TYPES + 1)]
     tables = [

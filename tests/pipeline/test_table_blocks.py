@@ -93,6 +93,7 @@ def csv_texts(draw: st.DrawFn) -> CsvText:
     return ("".join(parts) + draw(st.sampled_from(["", "\n"]))).encode(), rows
 
 
+@pytest.mark.slow
 @given(text=csv_texts(), target=st.integers(1, 60), block=st.integers(1, 60))
 def test_csv_is_the_same_however_it_is_cut(
     scratch: Path, text: CsvText, target: int, block: int

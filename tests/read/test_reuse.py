@@ -135,6 +135,7 @@ def names(table: Table, *wanted: str) -> list[str]:
     return sorted(found.column("id").to_pylist())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("max_bytes", [0, 1_000, 100_000])
 def test_answers_do_not_depend_on_the_budget(
     graph: og.Graph, monkeypatch: pytest.MonkeyPatch, max_bytes: int
@@ -222,6 +223,7 @@ def held() -> int:
     return sum(use.bytes for name, use in cache_budget.budget.uses().items() if name in OF_ROWS)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("each_time", [True, False], ids=["asked each time", "asked at the end"])
 def test_overwriting_again_and_again_leaves_as_much_in_memory(
     graph: og.Graph, each_time: bool

@@ -111,6 +111,7 @@ MATCHES = {
 QUERIES = ["fox", "red hen", "old blue cart", "dawn", "dusk fox", "nowhere", "dawn nowhere"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("more", [1, 16])
 @pytest.mark.parametrize("name", MATCHES)
 def test_a_pool_is_ranked_as_a_whole(

@@ -18,7 +18,7 @@ from tests.soak.stores import local, on_s3
 
 SEED = int(os.environ.get("OMNIGRAPH_SOAK_SEED", "1"))
 KILLS = int(os.environ.get("OMNIGRAPH_SOAK_KILLS", profile.CHOSEN.kills))
-SHARE_OF_S3 = 0.4
+SHARE_OF_S3 = 0.25
 
 pytestmark = [pytest.mark.slow, pytest.mark.soak]
 Record = Callable[[str, object], None]

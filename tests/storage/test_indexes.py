@@ -110,6 +110,7 @@ def test_compaction_and_new_indexes_keep_the_answers(table: Table) -> None:
     assert_changed(indexed(table))
 
 
+@pytest.mark.slow
 def test_extending_keeps_the_answers(table: Table) -> None:
     table = changed(indexed(table))
     for _ in range(2):

@@ -36,6 +36,7 @@ def test_nothing_gives_nothing() -> None:
     assert read(Spool(SCHEMA)) == []
 
 
+@pytest.mark.slow
 def test_its_file_goes_with_it(tmp_path: Path) -> None:
     spool = Spool(SCHEMA, directory=str(tmp_path), held_bytes=1)
     spool.add(rows(0, 10))

@@ -127,6 +127,7 @@ def test_one_wrong_array_among_many() -> None:
     assert found[:1000] == [[float(number), 0.5] for number in range(1000)]
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.none(), st.integers(-(2**65), 2**65)), max_size=20))
 def test_integers_fit_their_range(numbers: list[int | None]) -> None:
     texts = [None if number is None else str(number) for number in numbers]
@@ -147,6 +148,7 @@ def test_floats_come_back(numbers: list[float]) -> None:
     assert parse("F32", *texts) == ["bad" if math.isinf(one) else one for one in narrow]
 
 
+@pytest.mark.slow
 @given(st.lists(st.lists(st.text(st.characters(exclude_categories=["Cs"]))), max_size=10))
 def test_lists_of_texts_come_back(lists: list[list[str]]) -> None:
     assert parse("[String]", *map(json.dumps, lists)) == lists

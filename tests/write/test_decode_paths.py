@@ -192,6 +192,7 @@ def test_both_paths_agree(texts: list[str]) -> None:
     compare(texts)
 
 
+@pytest.mark.slow
 @given(st.data())
 def test_each_value_of_each_type_alone(data: st.DataObject) -> None:
     name = data.draw(st.sampled_from(sorted(PROPERTIES)))
@@ -209,12 +210,14 @@ moments = st.from_regex(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.none(), dates), max_size=4))
 def test_columns_of_dates(texts: list[str | None]) -> None:
     found = cells.days_of_texts(pa.array(texts, pa.string())).cast(pa.int32()).to_pylist()
     assert found == [None if text is None else cells.read_date(text) for text in texts]
 
 
+@pytest.mark.slow
 @given(st.lists(st.one_of(st.none(), moments), max_size=4))
 def test_columns_of_times(texts: list[str | None]) -> None:
     found = cells.moments_of_texts(pa.array(texts, pa.string())).cast(pa.int64()).to_pylist()

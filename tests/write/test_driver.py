@@ -214,6 +214,7 @@ def test_attempt_that_comes_through_late_is_found(
     assert len(graph.commits.list()) == 4
 
 
+@pytest.mark.slow
 def test_busy_branch_is_a_conflict(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
     asked = Asked()
 

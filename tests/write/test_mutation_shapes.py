@@ -70,6 +70,7 @@ def test_blobs_are_kept_when_other_properties_change(shapes: og.Graph) -> None:
     assert blob(shapes, "Doc", "data").keys() == {"b", "c", "d"}
 
 
+@pytest.mark.slow
 def test_blobs_are_kept_over_statements_of_one_query(shapes: og.Graph) -> None:
     source = """
     query q($d: Blob) {

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+import pytest
+
 import omnigraph
 from omnigraph.storage.objects.faults import STORAGE_POINTS
 from omnigraph.write.publish.failpoints import FAILPOINTS
@@ -31,6 +33,7 @@ def _called(function: ast.expr) -> str | None:
     return None
 
 
+@pytest.mark.slow
 def test_every_point_that_is_passed_is_listed() -> None:
     found = [(file, point) for file, point in passed_points() if file not in FORWARDING]
     named = {(file, ast.literal_eval(point)) for file, point in found}
