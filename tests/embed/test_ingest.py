@@ -16,7 +16,7 @@ from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
 from omnigraph.errors import EmbeddingError, KeyConflict, ValidationError
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.tables.table import Table
-from omnigraph.storage.tables.write_rows import insert
+from tests.table_writes import insert
 from tests.write.writing import overtaken
 
 SCHEMA = """

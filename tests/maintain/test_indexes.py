@@ -26,7 +26,6 @@ from omnigraph.storage.indexes.table_indexes import (
 )
 from omnigraph.storage.indexes.table_indexes import vector_index as vector_index_of
 from omnigraph.storage.indexes.vector_index import search_parameters
-from omnigraph.storage.tables.detached import stamp_of
 from omnigraph.write.publish.staging import is_maintenance
 from tests.maintain.cleaning import clean, forget_all
 from tests.maintain.indexing import (
@@ -42,6 +41,7 @@ from tests.maintain.indexing import (
     states,
     truly_nearest,
 )
+from tests.table_writes import stamp_of
 from tests.write.writing import image, mutate, table_of, unchanged
 
 BOOK = "node:Book"

@@ -16,8 +16,9 @@ from omnigraph.read.access.topology_cache import topologies
 from omnigraph.storage import cache_budget
 from omnigraph.storage.tables import row_lookup
 from omnigraph.storage.tables.handles import handles
-from omnigraph.storage.tables.reachable_files import all_files, files_of
+from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table
+from tests.table_writes import all_files
 from tests.write.writing import compact_all, mutate, table_of
 
 SCHEMA = """\

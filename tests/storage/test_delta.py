@@ -9,8 +9,9 @@ import pytest
 from omnigraph.storage.indexes.table_indexes import compact, create_index
 from omnigraph.storage.tables.fragment_delta import FragmentDelta, fragment_delta
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table
-from omnigraph.storage.tables.write_rows import delete_addresses, insert, overwrite, update_rows
+from omnigraph.storage.tables.write_rows import delete_addresses
 from tests.storage.sample import Rows
+from tests.table_writes import insert, overwrite, update_rows
 
 NONE: frozenset[int] = frozenset()
 

@@ -12,10 +12,12 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import write_rows
-from omnigraph.storage.tables.detached import Stamp, stamp_of
-from omnigraph.storage.tables.reachable_files import all_files, files_of
+from omnigraph.storage.tables.detached import Stamp
+from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table, TablePin
+from tests import table_writes
 from tests.storage.sample import Rows, validate
+from tests.table_writes import all_files, stamp_of
 
 STAMP = Stamp("00000000-0000-0000-0000-00000000000c", {"class": "maintenance"})
 ALL: list[tuple[str, table_indexes.IndexKind]] = [
@@ -28,8 +30,8 @@ ALL: list[tuple[str, table_indexes.IndexKind]] = [
 
 @pytest.fixture
 def table(empty: Table, rows: Rows) -> Table:
-    table = empty.at(write_rows.insert(empty, rows(range(20))))
-    return table.at(write_rows.insert(table, rows(range(20, 30))))
+    table = empty.at(table_writes.insert(empty, rows(range(20))))
+    return table.at(table_writes.insert(table, rows(range(20, 30))))
 
 
 def indexed(table: Table) -> Table:
@@ -48,7 +50,7 @@ def changed(table: Table) -> Table:
         "vector": vector,
     }.items():
         found = found.set_column(found.column_names.index(name), name, value)
-    return table.at(write_rows.update_rows(table, found))
+    return table.at(table_writes.update_rows(table, found))
 
 
 def search(table: Table, query: MatchQuery | PhraseQuery) -> list[str]:
@@ -123,7 +125,7 @@ def test_extending_keeps_the_answers(table: Table) -> None:
 
 def test_extending_after_an_insert(table: Table, rows: Rows) -> None:
     table = indexed(table)
-    table = table.at(write_rows.insert(table, rows([77])))
+    table = table.at(table_writes.insert(table, rows([77])))
     for column, kind in ALL:
         table = table.at(table_indexes.extend_index(table, column, kind))
     assert not any(index.uncovered for index in table_indexes.indexes_of(table))
@@ -133,7 +135,7 @@ def test_extending_after_an_insert(table: Table, rows: Rows) -> None:
 
 
 def test_creating_again_replaces(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(5))))
+    table = local.at(table_writes.insert(local, rows(range(5))))
     once = table.at(table_indexes.create_index(table, "n", "BTREE", stamp=STAMP))
     assert stamp_of(once) == STAMP
     twice = once.at(table_indexes.create_index(once, "n", "BTREE"))
@@ -143,7 +145,7 @@ def test_creating_again_replaces(local: Table, rows: Rows) -> None:
 
 
 def test_dropping(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(5))))
+    table = local.at(table_writes.insert(local, rows(range(5))))
     made = table.at(table_indexes.create_index(table, "n", "BTREE"))
     [index] = table_indexes.indexes_of(made)
     dropped = made.at(table_indexes.drop_indexes(made, [index.name]))
@@ -162,7 +164,7 @@ def test_nothing_to_do(local: Table) -> None:
 
 
 def test_cosine(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(5))))
+    table = local.at(table_writes.insert(local, rows(range(5))))
     table = table.at(table_indexes.create_index(table, "vector", "IVF_FLAT", metric="cosine"))
     query: dict[str, Any] = {
         "column": "vector",
@@ -176,7 +178,7 @@ def test_cosine(local: Table, rows: Rows) -> None:
 
 def test_compaction_merges_and_keeps_row_ids(table: Table, rows: Rows) -> None:
     for number in range(30, 35):
-        table = table.at(write_rows.insert(table, rows([number])))
+        table = table.at(table_writes.insert(table, rows([number])))
     gone = table.scan([], pc.field("n") < 12, with_row_address=True)["_rowaddr"]
     table = table.at(write_rows.delete_addresses(table, gone))
     before = table.scan(["id"], with_row_id=True).sort_by("id")
@@ -190,8 +192,8 @@ def test_compaction_merges_and_keeps_row_ids(table: Table, rows: Rows) -> None:
 
 
 def test_compaction_of_an_indexed_table_keeps_its_stamp(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(3))))
-    table = table.at(write_rows.insert(table, rows(range(3, 6))))
+    table = local.at(table_writes.insert(local, rows(range(3))))
+    table = table.at(table_writes.insert(table, rows(range(3, 6))))
     table = table.at(table_indexes.create_index(table, "n", "BTREE"))
     after = table.at(table_indexes.compact(table, stamp=STAMP))
     assert len(after.dataset().get_fragments()) == 1
@@ -199,9 +201,9 @@ def test_compaction_of_an_indexed_table_keeps_its_stamp(local: Table, rows: Rows
 
 
 def test_covered_and_uncovered_fragments_are_not_merged(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(3))))
+    table = local.at(table_writes.insert(local, rows(range(3))))
     table = table.at(table_indexes.create_index(table, "n", "BTREE"))
-    table = table.at(write_rows.insert(table, rows(range(3, 6))))
+    table = table.at(table_writes.insert(table, rows(range(3, 6))))
     assert table_indexes.compact(table) is table.pin
     # Another segment does not help: it covers other fragments.
     table = table.at(table_indexes.extend_index(table, "n", "BTREE"))

@@ -27,12 +27,11 @@ from omnigraph.storage.tables.write_rows import (
     WrittenRows,
     apply_rows,
     delete_addresses,
-    insert,
-    overwrite,
     write_rows,
 )
 from tests import profile
 from tests.storage.sample import SCHEMA, Rows, make_rows
+from tests.table_writes import insert, overwrite
 
 
 def scanned(table: Table, column: str, texts: list[str]) -> list[dict[str, Any]]:

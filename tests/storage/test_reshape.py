@@ -8,10 +8,12 @@ from lance.schema import LanceSchema
 from omnigraph.errors import StorageError
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.meter import measure
-from omnigraph.storage.tables import alter_columns, write_rows
-from omnigraph.storage.tables.detached import Stamp, stamp_of
+from omnigraph.storage.tables import alter_columns
+from omnigraph.storage.tables.detached import Stamp
 from omnigraph.storage.tables.table import Table
+from tests import table_writes
 from tests.storage.sample import Rows, validate
+from tests.table_writes import stamp_of
 
 STAMP = Stamp("00000000-0000-0000-0000-00000000000b", {"class": "schema"})
 NESTED = pa.schema(
@@ -24,8 +26,8 @@ NESTED = pa.schema(
 
 @pytest.fixture
 def table(empty: Table, rows: Rows) -> Table:
-    table = empty.at(write_rows.insert(empty, rows(range(3))))
-    return table.at(write_rows.insert(table, rows(range(3, 5))))
+    table = empty.at(table_writes.insert(empty, rows(range(3))))
+    return table.at(table_writes.insert(table, rows(range(3, 5))))
 
 
 def ids(table: Table) -> dict[str, int]:
@@ -61,7 +63,7 @@ def test_columns_of_an_empty_table(empty: Table, rows: Rows) -> None:
     table = table.at(alter_columns.rename_column(table, "text", "words"))
     assert table.schema.names == ["id", "words", "vector", "tags", "place"]
     inserted = rows([1]).drop_columns(["n"]).rename_columns(["id", "words", "vector"])
-    table = table.at(write_rows.insert(table, inserted))
+    table = table.at(table_writes.insert(table, inserted))
     assert table.scan(["id", "words"]).to_pylist() == [{"id": "k1", "words": "word1 common"}]
     validate(table)
 
@@ -87,7 +89,7 @@ def test_ids_stay_through_gaps(table: Table) -> None:
         },
         schema=table.schema,
     )
-    table = table.at(write_rows.upsert(table, full))
+    table = table.at(table_writes.upsert(table, full))
     validate(table)
     assert table.scan(None, pc.field("id").isin(["k4", "k9"])).sort_by("id").equals(full)
     [field] = table.dataset().lance_schema.unenforced_primary_key()
@@ -103,7 +105,7 @@ def test_a_dropped_column_can_come_back_empty(table: Table) -> None:
 
 
 def test_an_index_follows_a_rename_and_goes_with_its_column(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(5))))
+    table = local.at(table_writes.insert(local, rows(range(5))))
     table = table.at(table_indexes.create_index(table, "n", "BTREE"))
     renamed = table.at(alter_columns.rename_column(table, "n", "number"))
     [index] = table_indexes.indexes_of(renamed)
@@ -114,7 +116,7 @@ def test_an_index_follows_a_rename_and_goes_with_its_column(local: Table, rows: 
 
 
 def test_nothing_to_do_and_what_is_refused(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(2))))
+    table = local.at(table_writes.insert(local, rows(range(2))))
     assert alter_columns.add_columns(table, pa.schema([])) is table.pin
     assert alter_columns.drop_columns(table, []) is table.pin
     assert alter_columns.rename_column(table, "n", "n") is table.pin

@@ -26,12 +26,13 @@ from omnigraph.storage.objects.faults import armed, observed
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import handles
 from omnigraph.storage.tables.table import Table, TablePin
-from omnigraph.storage.tables.write_rows import insert, insert_fragments, overwrite, stage_fragments
+from omnigraph.storage.tables.write_rows import insert_fragments, stage_fragments
 from omnigraph.write.publish.failpoints import FAILPOINTS
 from omnigraph.write.recovery.audit import Recovery, TableOutcome, record, recoveries
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
 from omnigraph.write.recovery.sweep import StoredIntents, SweepReport, stored_intents, sweep
 from tests.film_graph import SCHEMA, files, insert_row
+from tests.table_writes import insert, overwrite
 
 # A time of its own, so that no test depends on the present one.
 START = 1_700_000_000_000_000

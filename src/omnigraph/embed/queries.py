@@ -6,45 +6,15 @@ looks at stored vectors.
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from threading import Lock
-
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.fill import check_model
 from omnigraph.embed.protocol import Vectors
 from omnigraph.embed.providers import make_embedder
+from omnigraph.lang.cache import Cache
 
 KEPT = 1024
 
-_Key = tuple[str, str, str | None, int, str]
-
-
-class _Remembered:
-    """The last vectors, the least recently used forgotten first."""
-
-    def __init__(self) -> None:
-        self._lock = Lock()
-        self._vectors: OrderedDict[_Key, Vectors] = OrderedDict()
-
-    def get(self, key: _Key) -> Vectors | None:
-        with self._lock:
-            found = self._vectors.get(key)
-            if found is not None:
-                self._vectors.move_to_end(key)
-            return found
-
-    def keep(self, key: _Key, vector: Vectors) -> None:
-        with self._lock:
-            self._vectors[key] = vector
-            while len(self._vectors) > KEPT:
-                self._vectors.popitem(last=False)
-
-    def clear(self) -> None:
-        with self._lock:
-            self._vectors.clear()
-
-
-_remembered = _Remembered()
+_remembered: Cache[tuple[str, str, str | None, int, str], Vectors] = Cache(limit=KEPT)
 
 
 def embed_query(
@@ -65,14 +35,10 @@ def embed_query(
     embedder = make_embedder(config)
     check_model(place, model, embedder)
     key = (embedder.provider, embedder.model, config.base_url, dimension, text)
-    vector = _remembered.get(key)
-    if vector is None:
-        vector = embedder.embed([text], dimension, "query")[0]
+
+    def embed() -> Vectors:
+        vector: Vectors = embedder.embed([text], dimension, "query")[0]
         vector.flags.writeable = False
-        _remembered.keep(key, vector)
-    return vector
+        return vector
 
-
-def forget_queries() -> None:
-    """Forget every vector."""
-    _remembered.clear()
+    return _remembered.get(key, embed)

@@ -44,9 +44,6 @@ class ChangeFilter:
         return sha256(msgspec.json.encode(canonical)).hexdigest()
 
 
-EVERYTHING = ChangeFilter()
-
-
 @dataclass(frozen=True, slots=True)
 class Filters:
     """The names a caller gives; None, and no name, are all."""

@@ -58,15 +58,6 @@ def commit_detached(
     return TablePin(committed.version, stamp.uuid, rows)
 
 
-def stamp_of(table: Table) -> Stamp | None:
-    """The stamp a pinned version carries; None when Lance cannot read its transaction.
-
-    That happens with compactions done by Lance itself on an indexed table.
-    """
-    transaction = transaction_of(table)
-    return None if transaction is None else made_by(transaction)
-
-
 def made_by(transaction: Transaction) -> Stamp:
     """The stamp that a transaction carries."""
     return Stamp(transaction.uuid, dict(transaction.transaction_properties or {}))
