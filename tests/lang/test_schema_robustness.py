@@ -18,7 +18,7 @@ from omnigraph.lang.schema.compile import (
     compile_schema,
     shape_of_source,
 )
-from omnigraph.lang.schema.ir.reader import ir_from_json
+from omnigraph.lang.schema.ir.ir import ir_from_json
 from omnigraph.lang.schema.ir.state import check_state, state_from_json, state_of
 from omnigraph.lang.schema.keys import canonical_float
 from omnigraph.lang.schema.migration.planner import plan_migration

@@ -13,8 +13,7 @@ from lance.query import MatchQuery, PhraseQuery
 import omnigraph as og
 from omnigraph.errors import BadRequest, BranchNotFound
 from omnigraph.maintain import index_choice
-from omnigraph.maintain.index_choice import choose
-from omnigraph.maintain.index_intent import intents_of
+from omnigraph.maintain.index_choice import choose, intents_of
 from omnigraph.storage.indexes import vector_index
 from omnigraph.storage.indexes.table_indexes import (
     WantedIndex,

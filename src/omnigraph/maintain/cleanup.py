@@ -38,9 +38,8 @@ from datetime import timedelta
 
 from omnigraph.errors import BranchNotFound, Conflict, StorageError, StorageKind
 from omnigraph.maintain.garbage import GarbageCollector
-from omnigraph.maintain.live_work import find_live_work
 from omnigraph.maintain.reports import CleanupReport
-from omnigraph.maintain.roots import CONCURRENCY, Retention, Roots
+from omnigraph.maintain.roots import CONCURRENCY, Retention, Roots, find_live_work
 from omnigraph.manifest.branch_state import MANIFEST_NAME, BranchState
 from omnigraph.manifest.branches import BranchRefs, begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.entries import MAIN

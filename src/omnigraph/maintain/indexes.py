@@ -11,8 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from omnigraph.maintain.index_choice import Action, IndexDecision, choose
-from omnigraph.maintain.index_intent import intents_of
+from omnigraph.maintain.index_choice import Action, IndexDecision, choose, intents_of
 from omnigraph.maintain.reports import Done, IndexChange, IndexReport, PendingIndex
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.store import Manifest

@@ -13,7 +13,7 @@ from omnigraph.errors import NotFound
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import shape_of_source
 from omnigraph.lang.schema.ir.catalog_build import catalog_from_ir
-from omnigraph.lang.schema.ir.reader import ir_from_json
+from omnigraph.lang.schema.ir.ir import ir_from_json
 from omnigraph.lang.schema.ir.state import SchemaState, check_state, sealed
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import EntityKind, Registration, SchemaContract, TableIdentity

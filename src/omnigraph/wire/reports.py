@@ -16,8 +16,7 @@ from omnigraph.wire.graphs import EntityKind
 
 if TYPE_CHECKING:
     from omnigraph.lang.diagnostics import Diagnostic
-    from omnigraph.lang.lint_report import LintReport, QueryResult
-    from omnigraph.lang.operation import Operation, Touched
+    from omnigraph.lang.lint_report import LintReport, Operation, QueryResult, Touched
     from omnigraph.maintain.reports import CleanupReport, IndexReport, IndexStatus
     from omnigraph.write.recovery.audit import Recovery
 

@@ -11,8 +11,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.cli.render.tables import render_table
-from omnigraph.cli.render.values import value_text
+from omnigraph.cli.render.tables import render_table, value_text
 from omnigraph.read.output.cells import printable
 
 if TYPE_CHECKING:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from omnigraph.lang.collector import collection_paused
-from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
+from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure, collection_paused
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms

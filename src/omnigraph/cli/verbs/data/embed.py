@@ -17,8 +17,7 @@ from omnigraph.cli.options.target import target_of
 from omnigraph.cli.render.output import result_of, write_json, write_text
 
 if TYPE_CHECKING:
-    from omnigraph.embed.files import FileSummary, Mode
-    from omnigraph.embed.records import EmbedFiles
+    from omnigraph.embed.files import EmbedFiles, FileSummary, Mode
     from omnigraph.write.backfill import EmbedResult
 
 _FILE = click.Path(path_type=Path)
@@ -156,8 +155,7 @@ def _embed_file(
     clean: bool,
     as_json: bool,
 ) -> None:
-    from omnigraph.embed.files import RecordChoice, embed_file
-    from omnigraph.embed.records import Selector
+    from omnigraph.embed.files import RecordChoice, Selector, embed_file
 
     if reembed_all and clean:
         raise click.UsageError("--reembed-all and --clean: choose one", click.get_current_context())
@@ -175,7 +173,7 @@ def _embed_file(
 def _files(
     seed: Path | None, input_: Path | None, output: Path | None, spec: Path | None
 ) -> EmbedFiles:
-    from omnigraph.embed.records import EmbedFiles, read_seed, read_spec
+    from omnigraph.embed.files import EmbedFiles, read_seed, read_spec
 
     if seed is not None:
         _refuse({"--input": input_, "--spec": spec}, "--seed names the input and the spec")

@@ -15,8 +15,7 @@ from omnigraph.cli.options.change_filters import change_filters, limit_option
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.target import target_of, uri_argument, uri_option
 from omnigraph.cli.render.output import write_json, write_text
-from omnigraph.cli.render.tables import render_table
-from omnigraph.cli.render.values import time_text
+from omnigraph.cli.render.tables import render_table, time_text
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph

@@ -16,7 +16,7 @@ from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.target import target_of, uri_argument
 from omnigraph.cli.render.commit_graph import Line, draw, in_order, nodes_of, parent_ids
 from omnigraph.cli.render.output import write_json, write_text
-from omnigraph.cli.render.values import time_text
+from omnigraph.cli.render.tables import time_text
 from omnigraph.errors import BranchNotFound
 from omnigraph.read.output.cells import printable
 

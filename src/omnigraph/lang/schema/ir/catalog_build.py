@@ -12,7 +12,7 @@ from omnigraph.errors import SchemaError
 from omnigraph.lang.schema import catalog
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, Embedding, NodeType, PropertyDef
 from omnigraph.lang.schema.check.defaults import decode_default
-from omnigraph.lang.schema.ir.encoding import Bound, PropertyConstraint, note_value
+from omnigraph.lang.schema.ir.document import Bound, PropertyConstraint, note_value
 from omnigraph.lang.schema.ir.ir import (
     CheckConstraint,
     IRConstraint,

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from omnigraph.lang.collector import collection_paused
-from omnigraph.lang.cursor import Cursor, SyntaxFailure, shorten
+from omnigraph.lang.cursor import Cursor, SyntaxFailure, collection_paused, shorten
 from omnigraph.lang.diagnostics import Phase, Reporter, nearest_name
 from omnigraph.lang.schema.syntax.pieces import (
     at_cardinality,

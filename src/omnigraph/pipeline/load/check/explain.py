@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from omnigraph.embed.placeholder import stand_in
+from omnigraph.embed.providers import stand_in
 from omnigraph.pipeline.input.splits import Split
 from omnigraph.pipeline.load.check.violations import RejectedRows, SetRule
 from omnigraph.pipeline.load.stage.blocks import sifted_blocks
