@@ -10,8 +10,15 @@ import pyarrow as pa
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.detached import Stamp, commit_detached, made_by, transaction_of
-from omnigraph.storage.tables.table import ROW_ADDRESS, Table, TablePin
+from omnigraph.storage.tables.table import (
+    ROW_ADDRESS,
+    Stamp,
+    Table,
+    TablePin,
+    commit_detached,
+    made_by,
+    transaction_of,
+)
 from omnigraph.storage.tables.write_rows import (
     Addresses,
     WrittenRows,

@@ -15,9 +15,9 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.branches import Oldest, begin_epoch
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects

@@ -13,9 +13,9 @@ import omnigraph as og
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.read.search import ranking, vectors
 from omnigraph.storage.indexes import vector_index
+from omnigraph.storage.indexes.search import nearest_hits
 from omnigraph.storage.indexes.table_indexes import create_index
 from omnigraph.storage.indexes.vector_index import VectorKind
-from omnigraph.storage.indexes.vector_search import nearest_hits
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from tests.read import search_model as model

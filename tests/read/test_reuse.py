@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.manifest import branch_state
+from omnigraph.manifest import snapshot
 from omnigraph.read.access.column_cache import columns
 from omnigraph.read.access.topology_cache import topologies
 from omnigraph.storage import cache_budget
@@ -193,7 +193,7 @@ def test_a_warm_query_makes_no_snapshot_again(
     expected = answers(graph)
     shown = graph.snapshot()
     made: list[object] = []
-    monkeypatch.setattr(branch_state, "snapshot_of", lambda *args: made.append(args))
+    monkeypatch.setattr(snapshot, "snapshot_of", lambda *args: made.append(args))
     assert answers(graph) == expected
     assert graph.snapshot() is shown
     assert not made

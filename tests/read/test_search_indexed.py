@@ -14,9 +14,8 @@ import pytest
 import omnigraph as og
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.read.search import analysis, ranking, vectors, words
+from omnigraph.storage.indexes.search import nearest_hits, text_hits
 from omnigraph.storage.indexes.table_indexes import create_index
-from omnigraph.storage.indexes.text_search import text_hits
-from omnigraph.storage.indexes.vector_search import nearest_hits
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from tests.lang.fixture_file import Case

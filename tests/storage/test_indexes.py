@@ -12,9 +12,8 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import write_rows
-from omnigraph.storage.tables.detached import Stamp
 from omnigraph.storage.tables.reachable_files import files_of
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.table import Stamp, Table, TablePin
 from tests import table_writes
 from tests.storage.sample import Rows, validate
 from tests.table_writes import all_files, stamp_of

@@ -9,8 +9,7 @@ from omnigraph.errors import StorageError
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import alter_columns
-from omnigraph.storage.tables.detached import Stamp
-from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.table import Stamp, Table
 from tests import table_writes
 from tests.storage.sample import Rows, validate
 from tests.table_writes import stamp_of

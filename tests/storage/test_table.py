@@ -17,7 +17,6 @@ from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import handles as session
-from omnigraph.storage.tables.detached import Stamp
 from omnigraph.storage.tables.handles import (
     FRAGMENT_BYTES,
     HANDLE_BYTES,
@@ -26,7 +25,7 @@ from omnigraph.storage.tables.handles import (
     open_pin,
     shared_session,
 )
-from omnigraph.storage.tables.table import Table, TablePin, create_table
+from omnigraph.storage.tables.table import Stamp, Table, TablePin, create_table
 from tests import table_writes
 from tests.storage.sample import SCHEMA, Rows
 from tests.table_writes import stamp_of

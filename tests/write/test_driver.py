@@ -9,7 +9,6 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BranchNotFound, Conflict, StorageError
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.entries import Registration, TableIdentity
 from omnigraph.manifest.publish_request import (
     AdvanceTable,
@@ -20,6 +19,7 @@ from omnigraph.manifest.publish_request import (
     TableChange,
 )
 from omnigraph.manifest.publisher import FAILURES
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.faults import armed, observed
 from omnigraph.storage.tables.head_log import CompareAndSwapLost, HeadLog

@@ -28,9 +28,17 @@ from omnigraph.storage.tables.handles import handles
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.storage.tables.write_rows import insert_fragments, stage_fragments
 from omnigraph.write.publish.failpoints import FAILPOINTS
-from omnigraph.write.recovery.audit import Recovery, TableOutcome, record, recoveries
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
-from omnigraph.write.recovery.sweep import StoredIntents, SweepReport, stored_intents, sweep
+from omnigraph.write.recovery.sweep import (
+    Recovery,
+    StoredIntents,
+    SweepReport,
+    TableOutcome,
+    record,
+    recoveries,
+    stored_intents,
+    sweep,
+)
 from tests.film_graph import SCHEMA, files, insert_row
 from tests.table_writes import insert, overwrite
 

@@ -19,7 +19,6 @@ from omnigraph.evolve.contract import COPY_NAMES, contract_of, copies_of, first_
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.source import Source
-from omnigraph.manifest.branch_state import MANIFEST_NAME
 from omnigraph.manifest.entries import (
     MAIN,
     Commit,
@@ -30,11 +29,11 @@ from omnigraph.manifest.entries import (
 )
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.rows import Entry
+from omnigraph.manifest.snapshot import MANIFEST_NAME
 from omnigraph.manifest.state import fold
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.control_objects import ControlObjects, keep_reserve
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.objects.reserve import keep_reserve
 from omnigraph.storage.tables.columns import table_columns
 from omnigraph.storage.tables.handles import shared_session
 from omnigraph.storage.tables.reachable_files import version_of

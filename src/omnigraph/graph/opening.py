@@ -13,9 +13,8 @@ from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.graph.session import Graph
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
-from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import catalog_of
-from omnigraph.manifest.store import Manifest
+from omnigraph.manifest.store import GraphHandle, Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.recovery.sweep import sweep

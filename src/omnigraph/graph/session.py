@@ -22,7 +22,7 @@ from omnigraph.maintain.reports import CleanupReport, IndexReport
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.graph_handle import GraphHandle
+from omnigraph.manifest.store import GraphHandle
 from omnigraph.write.backfill import Backfill, EmbedResult
 from omnigraph.write.change.results import LoadResult, MutationResult
 from omnigraph.write.load.operation import Load, LoadOptions

@@ -13,15 +13,14 @@ from functools import cached_property
 
 from omnigraph.errors import BadRequest, BranchNotFound, NotFound
 from omnigraph.history.changes import Change, Op
-from omnigraph.history.commit_changes import state_of_commit
-from omnigraph.history.compared import ComparedType, compared_types
-from omnigraph.history.selection import ChangeFilter, Filters
+from omnigraph.history.compared import ChangeFilter, ComparedType, Filters, compared_types
+from omnigraph.history.feed import state_of_commit
 from omnigraph.history.stream import ChangeStream, rows_of
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.manifest.branch_names import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
-from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.manifest.store import GraphHandle
 
 
 @dataclass(frozen=True, slots=True)

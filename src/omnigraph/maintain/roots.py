@@ -18,8 +18,8 @@ from typing import Self
 
 from omnigraph.errors import BadRequest, StorageError, UnsupportedFormat
 from omnigraph.manifest.ancestry import possible_bases
-from omnigraph.manifest.branch_state import BranchState, ancestors_of
 from omnigraph.manifest.entries import MAIN, Commit, StoredVersion
+from omnigraph.manifest.snapshot import BranchState, ancestors_of
 from omnigraph.manifest.state import line_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects, StoredObject

@@ -18,9 +18,9 @@ from ulid import ULID
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, StorageError
 from omnigraph.manifest.branch_names import normalise_branch, path_conflict
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.entries import MAIN, Head
 from omnigraph.manifest.refs import Ref, Refs
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.faults import reach
 

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.snapshot import BranchState, commits_of
 from omnigraph.pipeline.load.entry import catalog_for, load_given
 from omnigraph.pipeline.load.given import LoadInput
 from omnigraph.pipeline.load.stage.frames import Frame

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from omnigraph.lang.diagnostics import Diagnostic
     from omnigraph.lang.lint_report import LintReport, Operation, QueryResult, Touched
     from omnigraph.maintain.reports import CleanupReport, IndexReport, IndexStatus
-    from omnigraph.write.recovery.audit import Recovery
+    from omnigraph.write.recovery.sweep import Recovery
 
 # -- indexes -----------------------------------------------------------------------------
 

@@ -13,10 +13,13 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from omnigraph.errors import MergeConflict
-from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts
-from omnigraph.history.merge.delta import MergeDelta, footprint_of_source, footprint_of_target
-from omnigraph.history.merge.merge_tables import MergeTables
-from omnigraph.history.merge.resolution import Side
+from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts, Side
+from omnigraph.history.merge.delta import (
+    MergeDelta,
+    MergeTables,
+    footprint_of_source,
+    footprint_of_target,
+)
 from omnigraph.history.merge.rules import (
     Orphan,
     broken_cardinalities,

@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.manifest.branch_state import find_commit
 from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.manifest.snapshot import find_commit
 from omnigraph.pipeline.load.check.check_staged import (
     Checked,
     check_staged,

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 from omnigraph.errors import StorageError
 from omnigraph.storage.indexes.vector_index import VECTOR_KINDS, VectorKind, build_options
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.detached import Stamp, commit_detached
-from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.handles import open_alone
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.table import Stamp, Table, TablePin, commit_detached
+from omnigraph.storage.tables.version_diff import fragment_delta
 
 if TYPE_CHECKING:
     from lance import LanceDataset

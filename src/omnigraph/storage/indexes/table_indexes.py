@@ -22,9 +22,8 @@ from omnigraph.storage.indexes.build import (
 )
 from omnigraph.storage.indexes.vector_index import VECTOR_KINDS, partitions
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.detached import Stamp, commit_detached
 from omnigraph.storage.tables.fragments import layout_of
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.table import Stamp, Table, TablePin, commit_detached
 
 if TYPE_CHECKING:
     from lance import LanceOperation

@@ -13,8 +13,7 @@ import pyarrow as pa
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.detached import Stamp, commit_detached
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.table import Stamp, Table, TablePin, commit_detached
 
 if TYPE_CHECKING:
     from lance.fragment import FragmentMetadata

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.detached import transaction_of
 from omnigraph.storage.tables.handles import open_alone
-from omnigraph.storage.tables.table import BLOB, Table, TablePin
+from omnigraph.storage.tables.table import BLOB, Table, TablePin, transaction_of
 
 if TYPE_CHECKING:
     import lance

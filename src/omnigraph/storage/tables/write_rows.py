@@ -19,9 +19,17 @@ import pyarrow as pa
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.detached import Stamp, commit_detached
 from omnigraph.storage.tables.row_address import fragments_of, rows_of
-from omnigraph.storage.tables.table import BLOB, FORMAT, ROW_ADDRESS, ROW_ID, Table, TablePin
+from omnigraph.storage.tables.table import (
+    BLOB,
+    FORMAT,
+    ROW_ADDRESS,
+    ROW_ID,
+    Stamp,
+    Table,
+    TablePin,
+    commit_detached,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt

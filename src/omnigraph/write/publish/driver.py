@@ -14,11 +14,11 @@ from typing import TypeVar
 from ulid import ULID
 
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError, StorageError
-from omnigraph.manifest.branch_state import BranchState, find_commit
 from omnigraph.manifest.branches import BranchRefs, EpochMoved
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.publish_request import ExactHead, PendingCommit
 from omnigraph.manifest.refs import Refs
+from omnigraph.manifest.snapshot import BranchState, find_commit
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.change.protocol import AlreadyDone, Change, WriteOutcome, WriteTxn

@@ -10,8 +10,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol
 
-from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.snapshot import BranchState, commits_of
 from omnigraph.write.change.protocol import AlreadyDone, WriteTxn
 from omnigraph.write.publish.base import Base
 

@@ -20,7 +20,7 @@ from omnigraph.cli.render.tables import render_table, time_text
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.history.changes import Change
-    from omnigraph.history.commit_changes import CommitChanges
+    from omnigraph.history.feed import CommitChanges
     from omnigraph.manifest.entries import Commit
 
 

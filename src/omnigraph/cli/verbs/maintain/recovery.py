@@ -16,7 +16,7 @@ from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table, time_text
 
 if TYPE_CHECKING:
-    from omnigraph.write.recovery.audit import Recovery, TableOutcome
+    from omnigraph.write.recovery.sweep import Recovery, TableOutcome
 
 
 @click.group("recovery", cls=VerbGroup)

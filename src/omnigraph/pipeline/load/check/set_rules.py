@@ -43,8 +43,7 @@ from omnigraph.write.change.change_set import EntityType, find_type
 from omnigraph.write.load.changes import LoadMode
 from omnigraph.write.publish.base import Base
 from omnigraph.write.rules.edges import ends_of
-from omnigraph.write.rules.key_conflicts import EXISTS, TWICE
-from omnigraph.write.rules.uniqueness import Constraint, constraints_of
+from omnigraph.write.rules.uniqueness import EXISTS, TWICE, Constraint, constraints_of
 
 RunTasks = Callable[[str, Callable[..., object], Sequence[object]], list[object]]
 # The rules of all types come before this one.

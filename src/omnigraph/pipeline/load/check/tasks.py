@@ -20,8 +20,7 @@ from omnigraph.pipeline.load.check.violations import RuleViolations, SetRule, by
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.rules.edges import endpoint_text, missing_ends
-from omnigraph.write.rules.key_conflicts import key_text
-from omnigraph.write.rules.uniqueness import Constraint
+from omnigraph.write.rules.uniqueness import Constraint, key_text
 
 
 @dataclass(frozen=True, slots=True)
