@@ -159,36 +159,19 @@ def footprint_of_merged(sides: MergeTables, merged: Iterable[MergedRows]) -> Mer
     )
 
 
-def footprint_of_source(sides: MergeTables) -> MergeDelta:
-    """The footprint of a type that only the source changed, and that is taken as it is."""
+def footprint_of_one_side(sides: MergeTables) -> MergeDelta:
+    """The footprint of a type that only one side changed, and that is as this side has it."""
     columns = sides.narrow
-    steps = list(changed_rows(sides.base, sides.source, columns))
-    return MergeDelta(
-        sides.type,
-        _table([part for step in steps for part in (step.inserted, step.after)], sides, columns),
-        _array([_ids(step.deleted) for step in steps]),
-        _table([], sides, columns),
-        _array([]),
-        _array([end for step in steps for end in _ends(step)]),
-        _array([]),
-        _array([]),
-    )
-
-
-def footprint_of_target(sides: MergeTables) -> MergeDelta:
-    """The footprint of a type that only the target changed, and that stays as it is."""
-    columns = sides.narrow
-    steps = list(changed_rows(sides.base, sides.target, columns))
-    return MergeDelta(
-        sides.type,
-        _table([], sides, columns),
-        _array([]),
-        _table([part for step in steps for part in (step.inserted, step.after)], sides, columns),
-        _array([_ids(step.deleted) for step in steps]),
-        _array([]),
-        _array([end for step in steps for end in _ends(step)]),
-        _array([]),
-    )
+    changed = sides.source if sides.source_changed else sides.target
+    steps = list(changed_rows(sides.base, changed, columns))
+    parts = [part for step in steps for part in (step.inserted, step.after)]
+    rows, no_rows = _table(parts, sides, columns), _table([], sides, columns)
+    gone = _array([_ids(step.deleted) for step in steps])
+    ends = _array([end for step in steps for end in _ends(step)])
+    none = _array([])
+    if sides.source_changed:
+        return MergeDelta(sides.type, rows, gone, no_rows, none, ends, none, none)
+    return MergeDelta(sides.type, no_rows, none, rows, gone, none, ends, none)
 
 
 def _ends(changes: ChangedRows) -> list[pa.Array]:

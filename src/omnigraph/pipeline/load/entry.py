@@ -13,8 +13,8 @@ from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.snapshot import catalog_of
-from omnigraph.pipeline.load.given import LoadInput, given
 from omnigraph.pipeline.load.operation import SparkLoad
+from omnigraph.pipeline.load.stage.frames import LoadInput, given
 from omnigraph.pipeline.spark.engine import SparkEngine, require_shared_storage
 from omnigraph.pipeline.spark.progress import stages
 from omnigraph.pipeline.spark.session import spark_session

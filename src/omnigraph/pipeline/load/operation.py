@@ -26,8 +26,8 @@ from omnigraph.pipeline.load.check.check_staged import (
 )
 from omnigraph.pipeline.load.check.dependencies import claims_of
 from omnigraph.pipeline.load.check.violations import RejectedRows, by_fragment
-from omnigraph.pipeline.load.given import LoadInput
 from omnigraph.pipeline.load.stage.area import StagingArea
+from omnigraph.pipeline.load.stage.frames import LoadInput
 from omnigraph.pipeline.load.stage.stage_input import Staged, stage_input, write_down
 from omnigraph.pipeline.load.stage.staged_types import delete_files, forget, joined
 from omnigraph.pipeline.spark.tasks import TaskRunner

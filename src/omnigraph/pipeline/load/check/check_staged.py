@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.errors import KeyConflict, OmniGraphError, ValidationError
 from omnigraph.pipeline.load.check.explain import Explained, ExplainJob, explain, late_rows
-from omnigraph.pipeline.load.check.key_columns import Rows
+from omnigraph.pipeline.load.check.key_index import Rows
 from omnigraph.pipeline.load.check.set_rules import CheckRound, SetRules
 from omnigraph.pipeline.load.check.violations import (
     EVERY,

@@ -14,8 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.pipeline.load.check.key_columns import KeySource
-from omnigraph.pipeline.load.check.key_index import KeyIndex
+from omnigraph.pipeline.load.check.key_index import KeyIndex, KeySource
 from omnigraph.pipeline.load.check.set_rules import tuples_name
 from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.storage.tables.version_diff import FragmentDelta, fragment_delta

@@ -14,7 +14,7 @@ import msgspec
 from omnigraph.embed.providers import stand_in
 from omnigraph.pipeline.input.splits import Split
 from omnigraph.pipeline.load.check.violations import RejectedRows, SetRule
-from omnigraph.pipeline.load.stage.blocks import sifted_blocks
+from omnigraph.pipeline.load.stage.decode import sifted_blocks
 from omnigraph.pipeline.load.stage.messages import StageJob
 from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.write.change.change_set import type_key

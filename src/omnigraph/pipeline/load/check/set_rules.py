@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType, NodeType
-from omnigraph.pipeline.load.check.cardinality import wrong_degrees
-from omnigraph.pipeline.load.check.key_columns import KeySource
 from omnigraph.pipeline.load.check.key_index import (
     DirectoryJob,
     DirectoryPart,
     KeyIndex,
+    KeySource,
     make_part,
     parts_for,
 )
@@ -33,6 +32,7 @@ from omnigraph.pipeline.load.check.tasks import (
     StoredDegrees,
     StoredMatches,
     ask,
+    wrong_degrees,
 )
 from omnigraph.pipeline.load.check.violations import RejectedRows, RuleViolations, SetRule, verdict
 from omnigraph.pipeline.load.stage.area import StagingArea

@@ -13,7 +13,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import Rule
-from omnigraph.pipeline.load.check.key_columns import Addresses, Rows
+from omnigraph.pipeline.load.check.key_index import Addresses, Rows
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.storage.tables.row_address import fragments_of, rows_of
 

@@ -22,9 +22,9 @@ from omnigraph.pipeline.input.splits import (
     renumber,
 )
 from omnigraph.pipeline.load.check.explain import first_lines
-from omnigraph.pipeline.load.given import LoadInput
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.decode import stage
+from omnigraph.pipeline.load.stage.frames import LoadInput
 from omnigraph.pipeline.load.stage.messages import SplitGroup, StagedTask, StageJob
 from omnigraph.pipeline.load.stage.staged_types import StagedType, staged_types
 from omnigraph.pipeline.spark.tasks import TaskRunner, spark_errors

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from omnigraph.pipeline.load.check.key_columns import Addresses, KeySource
+from omnigraph.pipeline.load.check.key_index import Addresses, KeySource
 from omnigraph.pipeline.load.stage.messages import StagedRows, StagedTask
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of
