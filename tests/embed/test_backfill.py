@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.local import MockEmbedder
 from omnigraph.embed.protocol import text_array
 from omnigraph.errors import BadRequest, EmbeddingError, TypeCheckError
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest

@@ -21,7 +21,7 @@ from omnigraph.embed.files import (
     read_seed,
     read_spec,
 )
-from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.local import MockEmbedder
 from omnigraph.errors import BadRequest, EmbeddingError
 from tests.embed.vector_server import VectorServer, error
 

@@ -10,8 +10,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.embed.local import MODEL, LocalEmbedder
-from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.local import MODEL, LocalEmbedder, MockEmbedder
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
 from omnigraph.errors import EmbeddingError, KeyConflict, ValidationError
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest

@@ -8,8 +8,7 @@ import numpy as np
 import pytest
 
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.embed.local import MODEL, LocalEmbedder
-from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.local import MODEL, LocalEmbedder, MockEmbedder
 from omnigraph.embed.providers import embed_query
 from omnigraph.errors import EmbeddingError
 from omnigraph.lang.cache import Cache

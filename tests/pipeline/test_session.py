@@ -32,7 +32,7 @@ def test_asking_for_a_session_is_what_imports_spark() -> None:
     text = """
         import sys
         import omnigraph.pipeline.spark.progress, omnigraph.pipeline.spark.session
-        import omnigraph.pipeline.spark.shipping, omnigraph.cli.main
+        import omnigraph.pipeline.spark.engine, omnigraph.cli.main
         print(sorted({"pyspark", "py4j", "pandas", "pyarrow", "lance", "rich"} & set(sys.modules)))
     """
     assert output_of(text) == ["[]"]

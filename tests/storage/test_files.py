@@ -10,7 +10,7 @@ import pytest
 
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables import alter_columns, write_rows
+from omnigraph.storage.tables import columns, write_rows
 from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table, create_table
 from tests import table_writes
@@ -76,7 +76,7 @@ def test_the_named_files_are_enough(tmp_path: Path) -> None:
 def test_after_changes_of_columns(local: Table, rows: Rows) -> None:
     table = local.at(table_writes.insert(local, rows(range(3))))
     before = files_of(table)
-    table = table.at(alter_columns.drop_columns(table, ["n"]))
+    table = table.at(columns.drop_columns(table, ["n"]))
     assert {name for name in before if name.startswith("data/")} <= files_of(table)
 
 

@@ -15,8 +15,7 @@ import numpy as np
 from omnigraph.embed.cache import CachingEmbedder, Memory, VectorStore, embed_new
 from omnigraph.embed.configuration import LOCAL, MOCK, EmbedderConfig
 from omnigraph.embed.fill import check_model
-from omnigraph.embed.local import LocalEmbedder
-from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.local import LocalEmbedder, MockEmbedder
 from omnigraph.embed.protocol import Embedder, Role, Texts, Vectors
 from omnigraph.embed.remote import RemoteEmbedder
 from omnigraph.embed.request_formats import FORMATS

@@ -16,8 +16,7 @@ from omnigraph.history.feed import CommitChanges, Feed, FeedPage, commit_changes
 from omnigraph.history.merge.conflicts import MergeResult, Resolve
 from omnigraph.history.merge.operation import merge_branch
 from omnigraph.history.stream import PausedStreams
-from omnigraph.manifest.branch_names import normalise_branch
-from omnigraph.manifest.branches import BranchRefs
+from omnigraph.manifest.branches import BranchRefs, normalise_branch
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.snapshot import ancestors_of
 

@@ -17,7 +17,7 @@ from omnigraph.history.compared import ChangeFilter, ComparedType, Filters, comp
 from omnigraph.history.feed import state_of_commit
 from omnigraph.history.stream import ChangeStream, rows_of
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import GraphHandle

@@ -19,7 +19,7 @@ from omnigraph.history.changes import Cause, Change, ChangeBlock
 from omnigraph.history.compared import ChangeFilter, Filters, compared_types
 from omnigraph.history.position import ChangePosition, rejected, seal, type_place, unseal
 from omnigraph.history.stream import ChangeStream, PageRoom, PausedStreams, SizedChange, page_room
-from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.snapshot import BranchState, Snapshot, catalog_of, commits_of
 from omnigraph.manifest.store import GraphHandle

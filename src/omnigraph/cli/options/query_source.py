@@ -8,16 +8,15 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NoReturn, TypeVar
 
 import click
 
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.target import Target, target_of
-from omnigraph.errors import ParamError
-
-if TYPE_CHECKING:
-    from omnigraph.lang.source import Source
+from omnigraph.errors import BadRequest, ParamError
+from omnigraph.lang.source import Source
+from omnigraph.storage.objects.files import replaced_file
 
 _FILE = click.Path(path_type=Path)
 _Command = TypeVar("_Command", bound=Callable[..., Any])
@@ -42,6 +41,25 @@ _VIEW_OPTIONS = (
 )
 
 
+def read_source(path: Path) -> Source:
+    """The text of a file, named by its path."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadRequest(f"cannot read {path}: {error.strerror}") from error
+    try:
+        return Source(data.decode("utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"{path} is not UTF-8 text (byte {error.start})") from error
+
+
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file's content, keeping its permissions; links are followed."""
+    target = path.resolve()
+    with replaced_file(target, mode=target.stat().st_mode & 0o7777) as file:
+        file.write(text.encode())
+
+
 def source_options(command: _Command) -> _Command:
     """NAME, --query, --query-string, --params and --params-file."""
     return _with(command, _SOURCE_OPTIONS)
@@ -60,7 +78,6 @@ def _with(command: _Command, options: tuple[Callable[[_Command], _Command], ...]
 
 def read_query(path: Path | None, text: str | None) -> Source:
     """The text of the query, wherever it is from."""
-    from omnigraph.cli.options.source_files import read_source
     from omnigraph.lang.source import Source
 
     if path is not None and text is not None:
@@ -97,8 +114,6 @@ def read_params(text: str | None, path: Path | None) -> Mapping[str, Any] | None
     if text is not None and path is not None:
         raise click.UsageError("give --params JSON or --params-file FILE, not both")
     if path is not None:
-        from omnigraph.cli.options.source_files import read_source
-
         return _decode(read_source(path).text, str(path))
     return None if text is None else _decode(text, "--params")
 

@@ -22,7 +22,7 @@ from omnigraph.manifest.ancestry import (
     divergence,
     retained,
 )
-from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.manifest.snapshot import BranchState, catalog_of

@@ -17,8 +17,7 @@ from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts, Side
 from omnigraph.history.merge.delta import MergeDelta, MergeTables, footprint_of_merged
 from omnigraph.history.merge.rows import FEW, MergedRows, Range, completed, merge_rows
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.rows.external_sort import SortLimits, merge_join
-from omnigraph.rows.spool import Spool
+from omnigraph.rows.external_sort import SortLimits, Spool, merge_join
 from omnigraph.storage.tables.columns import plain_blobs
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table

@@ -20,7 +20,7 @@ from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.manifest.store import Manifest

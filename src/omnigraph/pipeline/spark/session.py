@@ -15,9 +15,13 @@ from typing import TYPE_CHECKING
 
 from omnigraph.errors import Conflict
 from omnigraph.pipeline.spark import connect, local_driver
-from omnigraph.pipeline.spark.engine import SparkEngine, engine_of, require_shared_storage
+from omnigraph.pipeline.spark.engine import (
+    SparkEngine,
+    engine_of,
+    require_shared_storage,
+    ship_package,
+)
 from omnigraph.pipeline.spark.settings import SparkSettings
-from omnigraph.pipeline.spark.shipping import ship_package
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

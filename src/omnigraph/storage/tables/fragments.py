@@ -1,8 +1,8 @@
 """Layouts: the fragments of one version of a table, and reading columns by fragment.
 
-Owns telling which fragments two versions share, so that a column that was read for
-one of them is read again only where they differ, and which row ids a version has. Keeps
-layouts and runs of row ids, never a column.
+Owns telling which fragments two versions share, so that a column that was read for one of them
+is read again only where they differ, which row ids a version has, and the scan of a table in
+the order of its ids. Keeps layouts and runs of row ids, never a column.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from lance.fragment import FragmentMetadata, RowIdSequence
 
+from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, in_order
 from omnigraph.storage.cache_budget import Cache, Part, budget
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
@@ -306,3 +307,34 @@ def _fragment(dataset: lance.LanceDataset, part: FragmentPart) -> lance.LanceFra
     if found is None:
         raise AssertionError("a layout names a fragment that its version does not have")
     return found
+
+
+def sorted_batches(
+    table: Table,
+    columns: Sequence[str] | None = None,
+    *,
+    with_row_address: bool = False,
+    limits: SortLimits = DEFAULT_LIMITS,
+) -> Iterator[pa.RecordBatch]:
+    """The rows by `id` ascending, byte by byte; the id must be among the columns.
+
+    A blob is a description of where it lies, as in a scan: `blob_text.py` reads
+    the bytes when they are needed, so that they are neither sorted nor spilled.
+    """
+    if table.pin.row_count:
+        scanned = _scan(table, columns, limits, with_row_address=with_row_address)
+        yield from in_order(scanned, limits)
+
+
+def _scan(
+    table: Table, columns: Sequence[str] | None, limits: SortLimits, *, with_row_address: bool
+) -> Iterator[pa.RecordBatch]:
+    with storage_errors(f"scanning {table.location}"):
+        scanner = table.dataset().scanner(
+            columns=None if columns is None else list(columns),
+            with_row_address=with_row_address,
+            # Rows can be wide (vectors), and Lance reads several batches ahead.
+            batch_size=limits.batch_rows,
+            batch_size_bytes=limits.batch_bytes,
+        )
+        yield from scanner.to_batches()

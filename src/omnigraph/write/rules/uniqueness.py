@@ -19,8 +19,15 @@ from omnigraph.errors import KeyConflict
 from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
-from omnigraph.write.change.change_set import EntityType, Rows, TypeChange, repeated_rows, type_key
-from omnigraph.write.change.row_ids import key_texts, member_texts
+from omnigraph.write.change.change_set import (
+    EntityType,
+    Rows,
+    TypeChange,
+    key_texts,
+    member_texts,
+    repeated_rows,
+    type_key,
+)
 from omnigraph.write.publish.read_set import BaseQuery
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_finder import AT, HOLDER, KeyFinder, StoredKeys

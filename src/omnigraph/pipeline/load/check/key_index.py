@@ -22,8 +22,7 @@ from omnigraph.rows.text_positions import NOWHERE, TextIndex, index_texts
 from omnigraph.storage.tables.fragments import FragmentPart, stream_parts
 from omnigraph.storage.tables.row_address import fragments_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
-from omnigraph.write.change.change_set import EntityType
-from omnigraph.write.change.row_ids import key_texts
+from omnigraph.write.change.change_set import EntityType, key_texts
 from omnigraph.write.rules.key_finder import Counts, Mask
 
 Rows = npt.NDArray[np.int64]

@@ -22,7 +22,7 @@ from omnigraph.pipeline.input.csv_records import Records
 from omnigraph.pipeline.input.line_blocks import LineBlock, line_blocks
 from omnigraph.pipeline.input.splits import Split
 from omnigraph.pipeline.input.table_blocks import TableBlock, table_blocks
-from omnigraph.pipeline.load.stage.messages import (
+from omnigraph.pipeline.load.stage.staged_types import (
     RowOrigin,
     SplitGroup,
     StagedRows,
