@@ -1,6 +1,6 @@
 """What maintenance and checks report: indexes, cleanup, recoveries, lint, pipelines.
 
-Owns the names of these bodies. Most of them are the report's own fields, one by one.
+Owns the names of these bodies. What a report lists stands in them as it is.
 """
 
 from __future__ import annotations
@@ -11,34 +11,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import convert, field
 
+from omnigraph.maintain.reports import (
+    CleanupReport,
+    DirectoryCleanup,
+    IndexChange,
+    IndexReport,
+    IndexState,
+    IndexStatus,
+    PendingIndex,
+)
 from omnigraph.wire.body import Body
 from omnigraph.wire.graphs import EntityKind
 
 if TYPE_CHECKING:
     from omnigraph.lang.diagnostics import Diagnostic
     from omnigraph.lang.lint_report import LintReport, Operation, QueryResult, Touched
-    from omnigraph.maintain.reports import CleanupReport, IndexReport, IndexStatus
     from omnigraph.write.recovery.sweep import Recovery
 
 # -- indexes -----------------------------------------------------------------------------
-
-
-class IndexChangeBody(Body, frozen=True):
-    """One index that was built, extended to more rows, or built again."""
-
-    type_key: str
-    property: str
-    kind: str
-    action: Literal["built", "extended", "rebuilt"]
-    rows: int
-
-
-class PendingIndexBody(Body, frozen=True):
-    """A wanted index that was not built, and why."""
-
-    type_key: str
-    property: str
-    reason: str
 
 
 class IndexReportBody(Body, frozen=True):
@@ -47,35 +37,13 @@ class IndexReportBody(Body, frozen=True):
     uri: str
     branch: str
     graph_commit_id: str | None
-    changes: list[IndexChangeBody]
-    pending: list[PendingIndexBody]
+    changes: tuple[IndexChange, ...]
+    pending: tuple[PendingIndex, ...]
 
     @classmethod
     def of(cls, report: IndexReport, uri: str) -> IndexReportBody:
         """The report on a graph."""
-        return cls(
-            uri,
-            report.branch,
-            report.commit_id,
-            convert(report.changes, list[IndexChangeBody], from_attributes=True),
-            convert(report.pending, list[PendingIndexBody], from_attributes=True),
-        )
-
-
-class IndexStateBody(Body, frozen=True):
-    """One index that is there or wanted: what it covers, or why it is not there."""
-
-    type_key: str
-    property: str
-    kind: str | None
-    state: Literal["complete", "partial", "pending", "none"]
-    rows_covered: int
-    rows_total: int
-    uncovered_fragments: int
-    segments: int
-    size_bytes: int
-    why: str | None
-    reason: str | None
+        return cls(uri, report.branch, report.commit_id, report.changes, report.pending)
 
 
 class IndexStatusBody(Body, frozen=True):
@@ -84,27 +52,15 @@ class IndexStatusBody(Body, frozen=True):
     uri: str
     branch: str
     graph_commit_id: str
-    indexes: list[IndexStateBody]
+    indexes: tuple[IndexState, ...]
 
     @classmethod
     def of(cls, found: IndexStatus, uri: str) -> IndexStatusBody:
         """The indexes of a graph."""
-        indexes = convert(found.indexes, list[IndexStateBody], from_attributes=True)
-        return cls(uri, found.branch, found.commit_id, indexes)
+        return cls(uri, found.branch, found.commit_id, found.indexes)
 
 
 # -- cleanup and recovery ----------------------------------------------------------------
-
-
-class CleanedDatasetBody(Body, frozen=True):
-    """What was removed from one directory, or would be."""
-
-    type_key: str
-    path: str
-    bytes_removed: int
-    files_removed: int
-    old_versions_removed: int
-    error: str | None
 
 
 class CleanupBody(Body, frozen=True):
@@ -115,7 +71,7 @@ class CleanupBody(Body, frozen=True):
     older_than_secs: int | None
     dry_run: bool
     commits_reclaimed: int
-    datasets: list[CleanedDatasetBody]
+    datasets: tuple[DirectoryCleanup, ...]
 
     @classmethod
     def of(
@@ -128,7 +84,7 @@ class CleanupBody(Body, frozen=True):
             None if older_than is None else int(older_than.total_seconds()),
             report.dry_run,
             report.commits_reclaimed,
-            convert(report.tables, list[CleanedDatasetBody], from_attributes=True),
+            report.tables,
         )
 
 
