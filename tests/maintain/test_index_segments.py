@@ -19,7 +19,7 @@ from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables import write_rows
 from omnigraph.storage.tables.fragments import layout_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, create_table
-from tests import profile, table_writes
+from tests import profile, table_indexing, table_writes
 from tests.maintain.indexing import ids, nearest, truly_nearest
 from tests.storage.sample import validate
 
@@ -161,7 +161,7 @@ def test_compaction_with_several_segments(tmp_path: Path) -> None:
             rows = some_rows([f"{turn}{start}{at}" for at in range(10)], rng)
             table = table.at(table_writes.insert(table, rows))
         for column, kind in KINDS:
-            table = table.at(table_indexes.extend_index(table, column, kind))
+            table = table.at(table_indexing.extend_index(table, column, kind))
     merged = table.at(table_indexes.compact(table))
     assert len(layout_of(merged).parts) < len(layout_of(table).parts)
     numbers = {part.number for part in layout_of(merged).parts}
@@ -199,7 +199,7 @@ def test_a_text_is_found_with_an_index_as_without(  # noqa: PLR0917 - Hypothesis
     names = [f"k{at}" for at in range(len(stored) + len(later))]
     texts = pa.table({"id": names, "text": [*stored, *later]}, schema=schema)
     table = table.at(table_writes.insert(table, texts.slice(0, len(stored))))
-    table = table.at(table_indexes.create_index(table, "text", kind))
+    table = table.at(table_indexing.create_index(table, "text", kind))
     table = table.at(table_writes.insert(table, texts.slice(len(stored))))
     whole = [text for text in [*stored, *later] if text]
     if whole:

@@ -15,14 +15,8 @@ from omnigraph.errors import BadRequest, BranchNotFound
 from omnigraph.maintain import index_choice
 from omnigraph.maintain.index_choice import choose, intents_of
 from omnigraph.storage.indexes import vector_index
-from omnigraph.storage.indexes.table_indexes import (
-    WantedIndex,
-    create_index,
-    create_indexes,
-    index_name,
-    is_indexed,
-    text_index,
-)
+from omnigraph.storage.indexes.build import index_name
+from omnigraph.storage.indexes.table_indexes import is_indexed, text_index
 from omnigraph.storage.indexes.table_indexes import vector_index as vector_index_of
 from omnigraph.storage.indexes.vector_index import search_parameters
 from omnigraph.write.publish.staging import is_maintenance
@@ -40,6 +34,7 @@ from tests.maintain.indexing import (
     states,
     truly_nearest,
 )
+from tests.table_indexing import WantedIndex, create_index, create_indexes
 from tests.table_writes import stamp_of
 from tests.write.writing import image, mutate, table_of, unchanged
 

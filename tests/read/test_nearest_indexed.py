@@ -14,11 +14,11 @@ from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.read.search import ranking, vectors
 from omnigraph.storage.indexes import vector_index
 from omnigraph.storage.indexes.search import nearest_hits
-from omnigraph.storage.indexes.table_indexes import create_index
 from omnigraph.storage.indexes.vector_index import VectorKind
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from tests.read import search_model as model
+from tests.table_indexing import create_index
 from tests.write.writing import maintain, mutate
 
 SIZE = 3_000

@@ -8,12 +8,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables import columns, write_rows
 from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table, create_table
-from tests import table_writes
+from tests import table_indexing, table_writes
 from tests.storage.sample import Rows, validate
 from tests.table_writes import all_files
 
@@ -37,8 +36,8 @@ def test_every_version_names_its_own(empty: Table, rows: Rows) -> None:
         "_transactions",
         "_versions",
     }
-    table = table.at(table_indexes.create_index(table, "text", "INVERTED"))
-    table = table.at(table_indexes.create_index(table, "n", "BTREE"))
+    table = table.at(table_indexing.create_index(table, "text", "INVERTED"))
+    table = table.at(table_indexing.create_index(table, "n", "BTREE"))
     assert len({name.split("/")[1] for name in files_of(table) if name.startswith("_ind")}) == 2
     assert files_of(table) <= all_files(table)
 
@@ -53,7 +52,7 @@ def test_the_named_files_are_enough(tmp_path: Path) -> None:
     table_writes.insert(table, data)  # files that no wanted version refers to
     table = table.at(table_writes.insert(table, data))
     table = table.at(write_rows.delete_addresses(table, [0]))
-    table = table.at(table_indexes.create_index(table, "id", "BTREE"))
+    table = table.at(table_indexing.create_index(table, "id", "BTREE"))
     assert files_of(table) < all_files(table)
     assert len([name for name in files_of(table) if name.endswith(".blob")]) == 2
     copy = Location.parse(str(tmp_path / "copy"))

@@ -4,10 +4,9 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables.table import Table
-from tests import table_writes
+from tests import faults, table_writes
 from tests.storage.sample import Rows
 
 

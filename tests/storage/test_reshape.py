@@ -10,7 +10,7 @@ from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import columns
 from omnigraph.storage.tables.table import Stamp, Table
-from tests import table_writes
+from tests import table_indexing, table_writes
 from tests.storage.sample import Rows, validate
 from tests.table_writes import stamp_of
 
@@ -105,11 +105,11 @@ def test_a_dropped_column_can_come_back_empty(table: Table) -> None:
 
 def test_an_index_follows_a_rename_and_goes_with_its_column(local: Table, rows: Rows) -> None:
     table = local.at(table_writes.insert(local, rows(range(5))))
-    table = table.at(table_indexes.create_index(table, "n", "BTREE"))
+    table = table.at(table_indexing.create_index(table, "n", "BTREE"))
     renamed = table.at(columns.rename_column(table, "n", "number"))
     [index] = table_indexes.indexes_of(renamed)
     assert (index.column, index.uncovered) == ("number", frozenset())
-    assert table_indexes.extend_index(renamed, "number", "BTREE") is renamed.pin
+    assert table_indexing.extend_index(renamed, "number", "BTREE") is renamed.pin
     dropped = renamed.at(columns.drop_columns(renamed, ["number"]))
     assert table_indexes.indexes_of(dropped) == []
 

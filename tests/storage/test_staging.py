@@ -10,11 +10,10 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import write_rows
 from omnigraph.storage.tables.table import Stamp, Table, TablePin
-from tests import table_writes
+from tests import faults, table_writes
 from tests.storage.sample import SCHEMA, Rows, validate
 from tests.table_writes import stamp_of
 

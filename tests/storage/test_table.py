@@ -13,7 +13,6 @@ import pytest
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.cache_budget import CacheBudget
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import handles as session
@@ -26,7 +25,7 @@ from omnigraph.storage.tables.handles import (
     shared_session,
 )
 from omnigraph.storage.tables.table import Stamp, Table, TablePin, create_table
-from tests import table_writes
+from tests import faults, table_writes
 from tests.storage.sample import SCHEMA, Rows
 from tests.table_writes import stamp_of
 

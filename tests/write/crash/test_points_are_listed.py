@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import omnigraph
-from omnigraph.storage.objects.faults import STORAGE_POINTS
 from omnigraph.write.publish.failpoints import FAILPOINTS
+from tests.faults import STORAGE_POINTS
 
 SOURCES = Path(omnigraph.__file__).parent
 # They hand the point on that they were given.

@@ -11,7 +11,7 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects import faults
@@ -43,6 +43,14 @@ class TablePin:
     row_count: int
 
 
+class ScanExtras(TypedDict, total=False):
+    """What a scan returns besides the columns: none of it unless it is asked for."""
+
+    with_row_id: bool
+    with_row_address: bool
+    with_blobs: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table as of a pin."""
@@ -68,10 +76,8 @@ class Table:
         columns: Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's and Lance's word
         *,
-        with_row_id: bool = False,
-        with_row_address: bool = False,
-        with_blobs: bool = False,
         limit: int | None = None,
+        **extras: Unpack[ScanExtras],
     ) -> pa.Table:
         """The rows that pass the filter (all columns when none are named), in memory.
 
@@ -79,15 +85,9 @@ class Table:
         """
         in_memory = filter is not None and not is_filterable(self)
         read = columns if not in_memory or columns is None else _with_plain(columns, self.schema)
+        where, most = (None, None) if in_memory else (filter, limit)
         with storage_errors(f"scanning {self.location}"):
-            rows = self._scanner(
-                read,
-                None if in_memory else filter,
-                with_row_id=with_row_id,
-                with_row_address=with_row_address,
-                with_blobs=with_blobs,
-                limit=None if in_memory else limit,
-            ).to_table()
+            rows = self._scanner(read, where, limit=most, **extras).to_table()
         if not in_memory:
             return rows
         extra = [name for name in (ROW_ID, ROW_ADDRESS) if name in rows.column_names]
@@ -99,33 +99,15 @@ class Table:
         columns: Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's and Lance's word
         *,
-        with_row_id: bool = False,
-        with_row_address: bool = False,
-        with_blobs: bool = False,
         limit: int | None = None,
+        **extras: Unpack[ScanExtras],
     ) -> Iterator[pa.RecordBatch]:
         """The same as `scan`, batch by batch."""
         if filter is not None and not is_filterable(self):
-            rows = self.scan(
-                columns,
-                filter,
-                with_row_id=with_row_id,
-                with_row_address=with_row_address,
-                with_blobs=with_blobs,
-                limit=limit,
-            )
-            yield from rows.to_batches()
+            yield from self.scan(columns, filter, limit=limit, **extras).to_batches()
             return
         with storage_errors(f"scanning {self.location}"):
-            scanner = self._scanner(
-                columns,
-                filter,
-                with_row_id=with_row_id,
-                with_row_address=with_row_address,
-                with_blobs=with_blobs,
-                limit=limit,
-            )
-            yield from scanner.to_batches()
+            yield from self._scanner(columns, filter, limit=limit, **extras).to_batches()
 
     def count(self, filter: pc.Expression | None = None) -> int:  # noqa: A002 - as above
         """The number of rows, or of those that pass the filter; the former costs nothing."""
