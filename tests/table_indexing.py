@@ -11,9 +11,9 @@ from omnigraph.storage.indexes.build import (
     build_index,
     commit_indexes,
     index_name,
+    partitions,
 )
 from omnigraph.storage.indexes.table_indexes import fragment_rows, indexes_of
-from omnigraph.storage.indexes.vector_index import partitions
 from omnigraph.storage.tables.fragments import layout_of
 from omnigraph.storage.tables.table import Stamp, Table, TablePin
 

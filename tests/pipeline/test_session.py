@@ -142,7 +142,7 @@ def test_a_session_of_the_users_is_used_and_left_alone(tmp_path: Path) -> None:
         from omnigraph.errors import OmniGraphError
         from omnigraph.pipeline.spark.jvm import launch, new_log_file
         from omnigraph.pipeline.spark.pyspark_private import install_gateway
-        from omnigraph.pipeline.spark.java import find_java
+        from omnigraph.pipeline.spark.jvm import find_java
         from omnigraph.pipeline.spark.session import spark_session
         from pyspark.sql import SparkSession
 

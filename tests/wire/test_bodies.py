@@ -46,8 +46,13 @@ from omnigraph.wire import changes, graphs, reports, results
 from omnigraph.wire import errors as wire_errors
 from omnigraph.wire.body import Body, encode
 from omnigraph.write.backfill import EmbedResult
-from omnigraph.write.change.results import BulkWork, LoadResult, MutationResult
-from omnigraph.write.recovery.sweep import Recovery, TableOutcome
+from omnigraph.write.change.results import (
+    BulkWork,
+    LoadResult,
+    MutationResult,
+    Recovery,
+    TableOutcome,
+)
 
 URI = "film.omni"
 PLAIN = Commit("01B", None, 7, "01A", None, "ann", 1_700_000_000_000_000)

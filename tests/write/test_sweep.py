@@ -26,13 +26,12 @@ from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import handles
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.storage.tables.write_rows import insert_fragments, stage_fragments
+from omnigraph.write.change.results import Recovery, TableOutcome
 from omnigraph.write.publish.failpoints import FAILPOINTS
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
 from omnigraph.write.recovery.sweep import (
-    Recovery,
     StoredIntents,
     SweepReport,
-    TableOutcome,
     record,
     recoveries,
     stored_intents,

@@ -11,7 +11,7 @@ from typing import overload
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph.access import Access, Surface, action, made_on
 from omnigraph.history.baseline import Baseline, BaselineLines
-from omnigraph.history.compared import Filters, Names
+from omnigraph.history.changes import Filters, Names
 from omnigraph.history.feed import CommitChanges, Feed, FeedPage, commit_changes
 from omnigraph.history.merge.conflicts import MergeResult, Resolve
 from omnigraph.history.merge.operation import merge_branch

@@ -12,9 +12,14 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from omnigraph.errors import BadRequest, BranchNotFound, NotFound
-from omnigraph.history.changes import Change, Op
-from omnigraph.history.compared import ChangeFilter, ComparedType, Filters, compared_types
-from omnigraph.history.feed import state_of_commit
+from omnigraph.history.changes import (
+    Change,
+    ChangeFilter,
+    ComparedType,
+    Filters,
+    Op,
+    compared_types,
+)
 from omnigraph.history.stream import ChangeStream, rows_of
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.manifest.branches import normalise_branch
@@ -119,4 +124,4 @@ def named_state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
         raise NotFound(
             f"there is no branch and no commit {named!r}: {hint}", details={"target": named}
         ) from error
-    return state_of_commit(graph, commit)
+    return graph.manifest.view_at(commit).snapshot

@@ -15,8 +15,14 @@ from typing import Any
 
 from omnigraph.errors import BadRequest, ChangeDiffRefused, ChangeFeedGap, NotFound
 from omnigraph.history.baseline import Baseline, BaselineLines, write_baseline
-from omnigraph.history.changes import Cause, Change, ChangeBlock
-from omnigraph.history.compared import ChangeFilter, Filters, compared_types
+from omnigraph.history.changes import (
+    Cause,
+    Change,
+    ChangeBlock,
+    ChangeFilter,
+    Filters,
+    compared_types,
+)
 from omnigraph.history.position import ChangePosition, rejected, seal, type_place, unseal
 from omnigraph.history.stream import ChangeStream, PageRoom, PausedStreams, SizedChange, page_room
 from omnigraph.manifest.branches import normalise_branch
@@ -52,7 +58,7 @@ def commit_changes(
     """A page of what a commit changed, the first one without a token."""
     room = page_room(limit)
     commit = graph.manifest.find_commit(commit_id)
-    before, after = _parent_state(graph, commit), state_of_commit(graph, commit)
+    before, after = _parent_state(graph, commit), graph.manifest.view_at(commit).snapshot
     wanted = filters.among(before, after)
     binding = {
         "domain": domain_digest(after),
@@ -85,11 +91,6 @@ def open_block(
     return ChangeStream(types, wanted, start)
 
 
-def state_of_commit(graph: GraphHandle, commit: Commit) -> Snapshot:
-    """What a commit showed."""
-    return graph.manifest.view_at(commit).snapshot
-
-
 def domain_digest(snapshot: Snapshot) -> str:
     """What tells one graph from another in a token."""
     return sha256(snapshot.schema.identity_domain.encode()).hexdigest()
@@ -109,7 +110,7 @@ def _parent_state(graph: GraphHandle, commit: Commit) -> Snapshot:
             f"the parent of commit {commit.id} is gone: what it changed cannot be told any more",
             details={"first_unreadable_commit_id": commit.parent_id},
         ) from error
-    return state_of_commit(graph, parent)
+    return graph.manifest.view_at(parent).snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,7 +288,7 @@ class _Poll:
     def _state(self, commit: Commit) -> Snapshot:
         if commit.id == self._head.commit_id:
             return self._head
-        return state_of_commit(self._graph, commit)
+        return self._graph.manifest.view_at(commit).snapshot
 
 
 def _block(commit: Commit, taken: list[SizedChange]) -> ChangeBlock:

@@ -21,8 +21,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, ChangeFeedGap, ResourceLimit, StorageError
 from omnigraph.history.changed_rows import ChangedRows, changed_rows, differing
-from omnigraph.history.changes import OPS, Change, Endpoints, Image, Op
-from omnigraph.history.compared import ChangeFilter, ComparedType
+from omnigraph.history.changes import OPS, Change, ChangeFilter, ComparedType, Endpoints, Image, Op
 from omnigraph.history.position import ChangePosition, rejected, type_place
 from omnigraph.read.output.json_text import join_texts, json_text
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits

@@ -15,9 +15,8 @@ import pyarrow.compute as pc
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType, PropertyDef
 from omnigraph.maintain.reports import Coverage, IndexState, IndexStatus
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
-from omnigraph.storage.indexes.build import IndexKind
+from omnigraph.storage.indexes.build import EXACT_BELOW, VECTOR_KINDS, IndexKind, vector_kind
 from omnigraph.storage.indexes.table_indexes import TableIndex, fragment_rows, indexes_of
-from omnigraph.storage.indexes.vector_index import EXACT_BELOW, VECTOR_KINDS, vector_kind
 from omnigraph.storage.tables.fragments import layout_of, stream_parts
 from omnigraph.storage.tables.table import Table
 

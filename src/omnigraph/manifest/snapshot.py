@@ -15,9 +15,14 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import NotFound
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.compile import catalog_from_ir, shape_of_source
+from omnigraph.lang.schema.compile import (
+    SchemaState,
+    catalog_from_ir,
+    check_state,
+    sealed,
+    shape_of_source,
+)
 from omnigraph.lang.schema.ir.ir import ir_from_json
-from omnigraph.lang.schema.ir.state import SchemaState, check_state, sealed
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import (
     Commit,

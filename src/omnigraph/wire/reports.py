@@ -22,11 +22,11 @@ from omnigraph.maintain.reports import (
 )
 from omnigraph.wire.body import Body
 from omnigraph.wire.graphs import EntityKind
+from omnigraph.write.change.results import Recovery
 
 if TYPE_CHECKING:
     from omnigraph.lang.diagnostics import Diagnostic
     from omnigraph.lang.lint_report import LintReport, Operation, QueryResult, Touched
-    from omnigraph.write.recovery.sweep import Recovery
 
 # -- indexes -----------------------------------------------------------------------------
 
@@ -88,35 +88,15 @@ class CleanupBody(Body, frozen=True):
         )
 
 
-class TableOutcomeBody(Body, frozen=True):
-    """The version of a table before and after; the same when nothing became visible."""
-
-    table_key: str
-    from_version: int
-    to_version: int
-
-
-class RecoveryBody(Body, frozen=True):
-    """What became of a write that did not finish; `created_at` is µs since the epoch."""
-
-    graph_commit_id: str
-    recovery_kind: Literal["RolledForward", "RolledBack", "OrphanedBranchDiscarded"]
-    recovery_for_actor: str | None
-    operation_id: str
-    writer_kind: str
-    tables: list[TableOutcomeBody]
-    created_at: int
-
-
 class RecoveriesBody(Body, frozen=True):
     """All recoveries of a graph, newest first."""
 
-    recoveries: list[RecoveryBody]
+    recoveries: tuple[Recovery, ...]
 
     @classmethod
     def of(cls, found: Sequence[Recovery]) -> RecoveriesBody:
         """The rows of the audit."""
-        return cls(convert(found, list[RecoveryBody], from_attributes=True))
+        return cls(tuple(found))
 
 
 # -- lint --------------------------------------------------------------------------------

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import TypeVar
 
 from omnigraph.lang.diagnostics import Reporter
-from omnigraph.lang.layout import WIDTH, Group, Item, Page, blank_page, render
+from omnigraph.lang.layout import WIDTH, Group, Item, Page, render
 from omnigraph.lang.literals import decimal, quote
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
@@ -35,7 +35,7 @@ def format_queries(source: Source) -> str:
 
 def print_queries(tree: ast.QueryFile) -> str:
     """A tree that has no text, in canonical form."""
-    return _print(tree, blank_page())
+    return _print(tree, Page(Source("")))
 
 
 def _print(tree: ast.QueryFile, page: Page) -> str:

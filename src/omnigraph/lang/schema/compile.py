@@ -1,7 +1,8 @@
 """The whole way of a schema: text to syntax, shape, IR and catalog.
 
-Owns the order of the steps and when to stop, and the decoding of stored annotations into typed
-facts: defaults, embeddings, descriptions, merge behaviour. Raises one error that carries every
+Owns the order of the steps and when to stop, the seal over the accepted schema that ties
+source, shape and IR together, and the decoding of stored annotations into typed facts:
+defaults, embeddings, descriptions, merge behaviour. Raises one error that carries every
 mistake; never anything untyped.
 """
 
@@ -9,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Literal
 
 from omnigraph.errors import SchemaError
 from omnigraph.lang.diagnostics import Diagnostic, Reporter
@@ -17,9 +19,17 @@ from omnigraph.lang.schema import catalog
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, Embedding, NodeType, PropertyDef
 from omnigraph.lang.schema.check.defaults import decode_default
 from omnigraph.lang.schema.check.whole_schema import check_schema
-from omnigraph.lang.schema.ir.document import Bound, PropertyConstraint, note_value
+from omnigraph.lang.schema.ir.document import (
+    Bound,
+    Document,
+    PropertyConstraint,
+    Text,
+    note_value,
+    read_document,
+)
 from omnigraph.lang.schema.ir.identity import HintReport, resolve
 from omnigraph.lang.schema.ir.ir import (
+    IR_VERSION,
     CheckConstraint,
     IRConstraint,
     IREdge,
@@ -34,8 +44,46 @@ from omnigraph.lang.schema.syntax.parser import parse
 from omnigraph.lang.schema.syntax.tree import Schema
 from omnigraph.lang.source import Source
 
+FORMAT_VERSION: Literal[2] = 2
+_CHOICES = {
+    "format_version": f"expected version {FORMAT_VERSION}",
+    "schema_identity_version": f"expected version {IR_VERSION}",
+}
+
 PLACEHOLDER_DOMAIN = "0" * 26
 """The identity domain of a schema that no graph has accepted."""
+
+
+class SchemaState(Document, frozen=True):
+    """The hashes of the accepted schema and the domain its ids live in."""
+
+    format_version: Literal[2]
+    schema_shape_hash: Text
+    schema_ir_hash: Text
+    schema_identity_version: Literal[2]
+    schema_identity_domain: Text
+
+
+def sealed(shape_hash: str, ir_hash: str, domain: str) -> SchemaState:
+    """The state of a schema with these hashes and this domain."""
+    return SchemaState(FORMAT_VERSION, shape_hash, ir_hash, IR_VERSION, domain)
+
+
+def state_from_json(text: str | bytes) -> SchemaState:
+    """The state a stored text holds; SchemaError says what is wrong with any other text."""
+    return read_document(text, SchemaState, "schema state", _CHOICES)
+
+
+def check_state(state: SchemaState, ir: SchemaIR, shape: Shape) -> None:
+    """Refuse a state that does not seal this IR and the shape of this source."""
+    if state.schema_identity_domain != ir.schema_identity_domain:
+        raise SchemaError("the schema state names another identity domain than the schema IR")
+    if state.schema_ir_hash != ir.schema_ir_hash:
+        raise SchemaError("the schema IR was changed since it was accepted")
+    if state.schema_shape_hash != shape.schema_shape_hash:
+        raise SchemaError(
+            "the schema source was changed since it was accepted: apply it as a schema change"
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,8 +22,7 @@ from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.pipeline.spark.tasks import TaskRunner
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.operation import LoadOptions
-from omnigraph.write.publish.driver import Target, run
-from omnigraph.write.publish.run_ids import Once
+from omnigraph.write.publish.driver import Once, Target, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -37,7 +37,7 @@ from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, Write
 from omnigraph.write.change.results import BulkWork, LoadResult
 from omnigraph.write.load.operation import Accepted, LoadOptions, load_result
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.run_ids import Once, require_first_run
+from omnigraph.write.publish.driver import Once, require_first_run
 from omnigraph.write.publish.staging import TableEffect, commit_rows
 from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.violations import SHOWN

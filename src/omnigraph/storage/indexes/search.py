@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.storage.indexes.build import search_parameters
 from omnigraph.storage.indexes.table_indexes import text_index, vector_index
-from omnigraph.storage.indexes.vector_index import search_parameters
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ID, Table
 

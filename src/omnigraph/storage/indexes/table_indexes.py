@@ -11,8 +11,7 @@ from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.storage.indexes.build import SCALAR_KINDS, segments_of
-from omnigraph.storage.indexes.vector_index import VECTOR_KINDS
+from omnigraph.storage.indexes.build import SCALAR_KINDS, VECTOR_KINDS, segments_of
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.fragments import layout_of
 from omnigraph.storage.tables.table import Stamp, Table, TablePin, commit_detached

@@ -27,7 +27,7 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, Literal
+from typing import Any
 
 import msgspec
 import pyarrow as pa
@@ -48,6 +48,7 @@ from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.head_log import Journal
 from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table
+from omnigraph.write.change.results import Recovery, RecoveryKind, TableOutcome
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.recovery.intents import (
     DIRECTORY,
@@ -61,8 +62,6 @@ from omnigraph.write.recovery.intents import (
 )
 
 TABLE_NAME = "_graph_commit_recoveries.lance"
-
-RecoveryKind = Literal["RolledForward", "RolledBack", "OrphanedBranchDiscarded"]
 
 _COLUMNS = pa.schema(
     [
@@ -79,29 +78,6 @@ _COLUMNS = pa.schema(
 MARGIN = timedelta(minutes=10)
 """So much longer than its lifetime an intent is left alone: clocks differ, and puts are slow."""
 CONCURRENCY = 16
-
-
-@dataclass(frozen=True, slots=True)
-class TableOutcome:
-    """The version of a table before and after; the same when nothing became visible."""
-
-    table_key: str
-    from_version: int
-    to_version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Recovery:
-    """One finished story; ``graph_commit_id`` is the commit the write had planned."""
-
-    graph_commit_id: str
-    recovery_kind: RecoveryKind
-    recovery_for_actor: str | None
-    operation_id: str
-    writer_kind: str
-    tables: tuple[TableOutcome, ...]
-    created_at: int
-    """When it was finished, in microseconds since the epoch."""
 
 
 def record(root: Location, recovery: Recovery) -> None:

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.render.output import result_of, write_json, write_text
 
 if TYPE_CHECKING:

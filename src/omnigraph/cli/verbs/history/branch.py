@@ -13,8 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
 from omnigraph.cli.render.output import diagnose, result_of, write_json, write_note, write_text
 from omnigraph.cli.render.tables import render_table, value_text
 from omnigraph.errors import MergeConflicts
