@@ -12,7 +12,7 @@ from functools import partial
 
 import numpy as np
 
-from omnigraph.embed.cache import CachingEmbedder, Memory, VectorStore, embed_new
+from omnigraph.embed.cache import CachingEmbedder, Memory, VectorStore, WrappedEmbedder, embed_new
 from omnigraph.embed.configuration import LOCAL, MOCK, EmbedderConfig
 from omnigraph.embed.fill import check_model
 from omnigraph.embed.local import LocalEmbedder, MockEmbedder
@@ -109,20 +109,12 @@ def make_embedder(config: EmbedderConfig) -> Embedder:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaceholderEmbedder:
-    """Takes the place of another embedder."""
+class PlaceholderEmbedder(WrappedEmbedder):
+    """Takes the place of another embedder: the same names, and vectors that mean nothing.
 
-    other: Embedder
-
-    @property
-    def provider(self) -> str:
-        """That of the other embedder."""
-        return self.other.provider
-
-    @property
-    def model(self) -> str:
-        """That of the other embedder."""
-        return self.other.model
+    For reading rows once more when their vectors are stored already: whether a row obeys the
+    rules depends on having a vector, not on which. Never asks a provider for anything.
+    """
 
     def embed(self, texts: Texts, dimension: int, role: Role = "document") -> Vectors:  # noqa: ARG002 - the protocol
         """The same unit vector for every text."""

@@ -13,7 +13,7 @@ import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of
-from omnigraph.cli.render.output import result_of, write_json, write_text
+from omnigraph.cli.render.output import author_lines, result_of, write_json, write_text
 
 if TYPE_CHECKING:
     from omnigraph.embed.files import EmbedFiles, FileSummary, Mode
@@ -138,11 +138,7 @@ def _graph_lines(result: EmbedResult) -> list[str]:
     lines = [f"embedded {result.type_name} on branch {result.branch}: {counts}"]
     if result.embedding is not None:
         lines.append(f"model: {result.embedding['model']} ({result.embedding['provider']})")
-    if result.actor is not None:
-        lines.append(f"actor_id: {result.actor}")
-    if result.commit is not None:
-        lines.append(f"commit: {result.commit.id}")
-    return lines
+    return [*lines, *author_lines(result.actor, result.commit)]
 
 
 def _embed_file(

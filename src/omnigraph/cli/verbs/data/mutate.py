@@ -14,7 +14,7 @@ from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.query_source import AskedQuery, source_options, store_of
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.shared import branch_option
-from omnigraph.cli.render.output import result_of, write_json, write_text
+from omnigraph.cli.render.output import author_lines, result_of, write_json, write_text
 from omnigraph.errors import PreconditionFailed
 
 if TYPE_CHECKING:
@@ -73,8 +73,4 @@ def command(
 def _lines(result: MutationResult) -> list[str]:
     counts = f"{result.affected_nodes} nodes, {result.affected_edges} edges"
     lines = [f"changed {result.branch} via {result.query_name}: {counts}"]
-    if result.actor is not None:
-        lines.append(f"actor_id: {result.actor}")
-    if result.commit is not None:
-        lines.append(f"commit: {result.commit.id}")
-    return lines
+    return [*lines, *author_lines(result.actor, result.commit)]
