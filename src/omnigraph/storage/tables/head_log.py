@@ -20,7 +20,6 @@ from lance.dataset import LanceDataset, LanceOperation, Transaction
 from lance.fragment import FragmentMetadata, LanceFragment, write_fragments
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import classify, storage_errors
 from omnigraph.storage.objects.faults import reach
@@ -327,10 +326,10 @@ class Journal:
                 data_storage_version=FORMAT,
                 storage_options=self.location.storage_options or None,
             )
-            faults.reach("before_commit", self.location.uri)
+            reach("before_commit", self.location.uri)
             # Appends never contradict each other: Lance puts this one behind those that were first.
             LanceDataset.commit(dataset, staged)
-        faults.reach("after_commit", self.location.uri)
+        reach("after_commit", self.location.uri)
 
     def _create(self) -> lance.LanceDataset:
         """Make the journal, empty, or find the one that somebody else has just made."""
