@@ -25,7 +25,7 @@ from omnigraph.pipeline.spark import tasks
 from omnigraph.pipeline.spark.engine import SparkEngine
 from omnigraph.pipeline.spark.session import SparkSettings, spark_session
 from omnigraph.pipeline.spark.tasks import run_tasks
-from tests import faults
+from omnigraph.storage.objects import faults
 
 LONGEST = 300.0
 Trouble = Literal["wait", "raise", "exit", "race", "raise always"]
