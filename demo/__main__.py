@@ -18,10 +18,10 @@ from typing import IO, cast
 
 import omnigraph as og
 from demo.branching import show_branches
+from demo.plan_text import render_plan
 from demo.searching import show_search
 from demo.telling import HERE, check, run, say
 from omnigraph.lang.query.compile import compile_query
-from omnigraph.lang.query.plan_text import render_plan
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.write.recovery.intents import LIFETIME, microseconds, microseconds_now

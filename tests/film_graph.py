@@ -10,7 +10,7 @@ import omnigraph as og
 from omnigraph.evolve.genesis import CLAIM_NAME
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.tables.table import Table
-from omnigraph.storage.tables.write_rows import insert
+from tests.table_writes import insert
 
 SCHEMA = """\
 node Person {

@@ -47,8 +47,7 @@ class LanceDb:
 
     def index(self) -> list[str]:
         """Of the same kinds as ours, where the documents are searched."""
-        from omnigraph.storage.indexes.build import ANALYZER
-        from omnigraph.storage.indexes.vector_index import build_options, partitions, vector_kind
+        from omnigraph.storage.indexes.build import ANALYZER, build_options, partitions, vector_kind
 
         documents = self.documents
         count = self.count

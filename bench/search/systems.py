@@ -107,8 +107,12 @@ class RawLance:
 
     def index(self) -> list[str]:
         """The same indexes, one after the other."""
-        from omnigraph.storage.indexes.build import ANALYZER
-        from omnigraph.storage.indexes.vector_index import VECTOR_KINDS, build_options, partitions
+        from omnigraph.storage.indexes.build import (
+            ANALYZER,
+            VECTOR_KINDS,
+            build_options,
+            partitions,
+        )
 
         for name in self.wanted:
             type_key, column, kind = name.split()

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
-from omnigraph.storage.objects import faults
+from tests import faults
 
 Run = Callable[..., Any]
 

@@ -11,7 +11,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.storage.objects import faults, meter
+from omnigraph.storage.objects import meter
+from tests import faults
 
 Run = Callable[..., Any]
 

@@ -11,7 +11,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.storage.objects.location import Location
-from omnigraph.write.recovery.audit import Recovery, TableOutcome, record
+from omnigraph.write.change.results import Recovery, TableOutcome
+from omnigraph.write.recovery.sweep import record
 from tests.film_graph import SCHEMA, files
 
 Run = Callable[..., Any]

@@ -10,8 +10,7 @@ from typing import Any
 import pytest
 
 from omnigraph import errors
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import Target, target_of
+from omnigraph.cli.options.scope import CommandScope, Target, target_of
 
 Run = Callable[..., Any]
 

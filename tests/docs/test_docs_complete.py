@@ -8,7 +8,6 @@ from pathlib import Path
 import pytest
 
 from omnigraph.cli.main import cli
-from omnigraph.storage.objects.faults import STORAGE_POINTS
 from omnigraph.write.publish.failpoints import FAILPOINTS
 from tests.docs.collect import (
     LINT_CODE,
@@ -21,6 +20,7 @@ from tests.docs.collect import (
     environment_variables,
     error_codes,
 )
+from tests.faults import STORAGE_POINTS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "omnigraph"

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from demo.plan_text import render_plan
 from omnigraph.lang.diagnostics import Diagnostic, render_all
 from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.query.format import format_queries
 from omnigraph.lang.query.lint import lint_queries
-from omnigraph.lang.query.plan_text import render_plan
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import check_schema_source, compile_schema
 from omnigraph.lang.schema.migration.planner import plan_migration

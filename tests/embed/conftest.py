@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from omnigraph.embed.queries import forget_queries
+from omnigraph.embed import providers
 from tests.embed.vector_server import KEY, VectorServer, serving
 
 
@@ -18,7 +18,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.delenv("GEMINI_API_KEY", raising=False)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    forget_queries()
+    providers._remembered.clear()
 
 
 @pytest.fixture

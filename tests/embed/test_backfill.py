@@ -9,11 +9,11 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.local import MockEmbedder
 from omnigraph.embed.protocol import text_array
 from omnigraph.errors import BadRequest, EmbeddingError, TypeCheckError
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
-from omnigraph.storage.tables.write_rows import insert
+from tests.table_writes import insert
 from tests.write.writing import compact_all, mutate, overtaken, rows, table_of, unchanged
 
 SCHEMA = """

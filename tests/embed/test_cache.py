@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from omnigraph.embed.cache import CachingEmbedder, VectorStore
-from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.local import MockEmbedder
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
 from omnigraph.errors import StorageError
 

@@ -12,9 +12,16 @@ import pytest
 
 from omnigraph.cli.main import main
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.embed.files import RecordChoice, embed_file
-from omnigraph.embed.mock import MockEmbedder
-from omnigraph.embed.records import EmbedFiles, EmbedSpec, Selector, read_seed, read_spec
+from omnigraph.embed.files import (
+    EmbedFiles,
+    EmbedSpec,
+    RecordChoice,
+    Selector,
+    embed_file,
+    read_seed,
+    read_spec,
+)
+from omnigraph.embed.local import MockEmbedder
 from omnigraph.errors import BadRequest, EmbeddingError
 from tests.embed.vector_server import VectorServer, error
 

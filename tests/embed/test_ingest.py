@@ -10,13 +10,12 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.embed.local import MODEL, LocalEmbedder
-from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.local import MODEL, LocalEmbedder, MockEmbedder
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
 from omnigraph.errors import EmbeddingError, KeyConflict, ValidationError
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.tables.table import Table
-from omnigraph.storage.tables.write_rows import insert
+from tests.table_writes import insert
 from tests.write.writing import overtaken
 
 SCHEMA = """

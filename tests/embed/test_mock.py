@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.embed.mock import MockEmbedder, fnv1a
+from omnigraph.embed.local import MockEmbedder, fnv1a
 from omnigraph.embed.protocol import text_array
 
 MASK = 2**64 - 1

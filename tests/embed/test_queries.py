@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.embed.local import MODEL, LocalEmbedder
-from omnigraph.embed.mock import MockEmbedder
-from omnigraph.embed.queries import embed_query
+from omnigraph.embed.local import MODEL, LocalEmbedder, MockEmbedder
+from omnigraph.embed.providers import embed_query
 from omnigraph.errors import EmbeddingError
+from omnigraph.lang.cache import Cache
 from tests.embed.vector_server import VectorServer, error, vectors_of
 
 
@@ -62,7 +62,7 @@ def test_a_failure_is_not_remembered(server: VectorServer) -> None:
 def test_what_was_asked_long_ago_is_forgotten(
     server: VectorServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("omnigraph.embed.queries.KEPT", 3)
+    monkeypatch.setattr("omnigraph.embed.providers._remembered", Cache(limit=3))
     for text in ("a", "b", "c", "a", "d", "a"):
         embed_query(text, 4, None)
     assert server.texts == ["a", "b", "c", "d"]

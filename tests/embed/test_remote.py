@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from omnigraph.embed import connection, endpoint
+from omnigraph.embed import endpoint
 from omnigraph.embed.configuration import EmbedderConfig, Patience
 from omnigraph.embed.protocol import Role
 from omnigraph.embed.providers import embedder_of
@@ -147,9 +147,9 @@ def test_what_is_asked_when_little_is_set(
 ) -> None:
     sent: list[tuple[str, dict[str, str], Any]] = []
 
-    def post(url: str, headers: dict[str, str], body: bytes, _: float) -> connection.Reply:
+    def post(url: str, headers: dict[str, str], body: bytes, _: float) -> endpoint.Reply:
         sent.append((url, headers, json.loads(body)))
-        return connection.Reply(400, b"{}")
+        return endpoint.Reply(400, b"{}")
 
     monkeypatch.setattr("omnigraph.embed.endpoint.post", post)
     embedder = embedder_of(EmbedderConfig.of_environment(environ))

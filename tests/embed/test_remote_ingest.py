@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import EmbeddingError
-from omnigraph.storage.objects import faults
+from tests import faults
 from tests.embed.vector_server import KEY, Answer, Asked, VectorServer, error, vectors_of
 from tests.pipeline.scripts import output_of
 from tests.write.writing import unchanged

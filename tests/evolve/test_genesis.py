@@ -12,10 +12,10 @@ import pytest
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.evolve import genesis
-from omnigraph.evolve.contract import COPY_NAMES
-from omnigraph.evolve.genesis import CLAIM_NAME
+from omnigraph.evolve.genesis import CLAIM_NAME, COPY_NAMES
 from omnigraph.manifest.snapshot import SOURCE_NAME
-from omnigraph.storage.objects import faults, meter
+from omnigraph.storage.objects import meter
+from tests import faults
 from tests.film_graph import SCHEMA, check_complete, files
 
 

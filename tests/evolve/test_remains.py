@@ -8,11 +8,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.evolve.contract import COPY_NAMES
-from omnigraph.evolve.genesis import CLAIM_NAME, Remains, find_remains
-from omnigraph.storage.objects import faults
+from omnigraph.evolve.genesis import CLAIM_NAME, COPY_NAMES, Remains, find_remains
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
+from tests import faults
 from tests.film_graph import SCHEMA, check_complete, files, insert_row
 
 TABLE = "nodes/0000000000000001-0000000000000006"

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph as og
-from omnigraph.evolve.contract import contract_of
+from omnigraph.evolve.genesis import contract_of
 from omnigraph.history.changes import Change, ChangeBlock
 from omnigraph.history.feed import FeedPage
 from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.lang.schema.ir.reader import ir_from_json
+from omnigraph.lang.schema.ir.ir import ir_from_json
 from omnigraph.lang.source import Source
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest, TableChange
 from omnigraph.wire.changes import ImageBody

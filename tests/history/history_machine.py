@@ -19,7 +19,7 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.history.merge.conflicts import MergeResult
 from omnigraph.manifest.publish_request import PendingCommit
-from omnigraph.storage.indexes.table_indexes import compact, create_index
+from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from tests.history.history_model import (
@@ -34,6 +34,7 @@ from tests.history.history_model import (
     Type,
     is_valid_write,
 )
+from tests.table_indexing import create_index
 from tests.write.writing import image, maintain
 
 seen: Counter[str] = Counter()

@@ -12,9 +12,9 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.history.changes import Endpoints
 from omnigraph.history.diff import TypeStats
-from omnigraph.history.images import changes_of
+from omnigraph.history.stream import changes_of
 from omnigraph.manifest.publish_request import AdvanceTable, DropTable, RenameTable
-from omnigraph.storage.tables.alter_columns import add_columns
+from omnigraph.storage.tables.columns import add_columns
 from omnigraph.wire.changes import DiffBody, DiffChangeBody, ImageBody
 from tests.history.changing import (
     SCHEMA,

@@ -16,8 +16,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.history.merge import operation, tables
-from omnigraph.rows.external_sort import DEFAULT_LIMITS
-from omnigraph.rows.spool import Spool
+from omnigraph.rows.external_sort import DEFAULT_LIMITS, Spool
 from omnigraph.storage.objects.meter import RequestMeter, measure
 from tests.write.writing import image, mutate
 

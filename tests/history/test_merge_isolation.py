@@ -14,7 +14,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import MergeConflicts, ReadSetChanged
-from omnigraph.storage.objects import faults
+from tests import faults
 from tests.history.merging import (
     content,
     copy_of,

@@ -60,8 +60,8 @@ _property_types = opaque(st.one_of(_param_types, _enums))
 
 # -- schemas -----------------------------------------------------------------------
 
-_pg_names = st.builds(pg.Name, idents)
-_pg_type_names = st.builds(pg.Name, type_names)
+_pg_names = st.builds(terms.Name, idents)
+_pg_type_names = st.builds(terms.Name, type_names)
 _digits = st.from_regex(r"[0-9]{1,20}", fullmatch=True)
 _point_digits = st.from_regex(r"[0-9]{1,5}\.[0-9]{1,5}", fullmatch=True)
 _bare_names = st.builds(pg.Argument, st.just("name"), but(idents, "true", "false"))

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from demo.plan_text import render_plan
 from omnigraph.errors import ParamError
 from omnigraph.lang.diagnostics import Diagnostic, Reporter
 from omnigraph.lang.lint_report import LintReport
@@ -20,7 +21,6 @@ from omnigraph.lang.query.compile import CompiledQuery, check_query, compile_que
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.query.params import Mode, coerce_params
 from omnigraph.lang.query.parser import parse_queries
-from omnigraph.lang.query.plan_text import render_plan
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source

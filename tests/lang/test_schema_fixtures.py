@@ -20,24 +20,25 @@ import pytest
 
 from omnigraph.errors import LanguageError, OmniGraphError, SchemaChangeRefused
 from omnigraph.lang.diagnostics import Diagnostic
+from omnigraph.lang.literals import parse_date, parse_datetime
 from omnigraph.lang.schema.catalog import EdgeType, EntityKind, NodeType
 from omnigraph.lang.schema.compile import (
     CompiledSchema,
     check_schema_source,
+    check_state,
     compile_schema,
     shape_of_source,
+    state_from_json,
 )
 from omnigraph.lang.schema.ir.document import compact
 from omnigraph.lang.schema.ir.identity import table_path
-from omnigraph.lang.schema.ir.ir import IRInterface, IRNode, SchemaIR
-from omnigraph.lang.schema.ir.reader import ir_from_json
-from omnigraph.lang.schema.ir.state import check_state, state_from_json, state_of
+from omnigraph.lang.schema.ir.ir import IRInterface, IRNode, SchemaIR, ir_from_json
 from omnigraph.lang.schema.keys import canonical_scalar, keyed_node_id
 from omnigraph.lang.schema.migration.planner import plan_migration
-from omnigraph.lang.temporal import parse_date, parse_datetime
 from omnigraph.lang.types import Scalar
 from tests.lang.bless import bless
 from tests.lang.fixture_file import Case, load_cases
+from tests.lang.sealing import state_of
 
 ROOT = Path(__file__).parent / "fixtures"
 PATHS = sorted(ROOT.glob("schema/*.txt")) + sorted(ROOT.glob("migration/*.txt"))

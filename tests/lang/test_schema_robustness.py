@@ -15,17 +15,19 @@ from omnigraph.lang.diagnostics import MAX_DIAGNOSTICS
 from omnigraph.lang.schema.compile import (
     PLACEHOLDER_DOMAIN,
     check_schema_source,
+    check_state,
     compile_schema,
     shape_of_source,
+    state_from_json,
 )
-from omnigraph.lang.schema.ir.reader import ir_from_json
-from omnigraph.lang.schema.ir.state import check_state, state_from_json, state_of
+from omnigraph.lang.schema.ir.ir import ir_from_json
 from omnigraph.lang.schema.keys import canonical_float
 from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.schema.migration.steps import MIGRATION_CODES
 from omnigraph.lang.schema.syntax.format import print_schema
 from omnigraph.lang.schema.syntax.tree import Schema
 from omnigraph.lang.source import Source
+from tests.lang.sealing import state_of
 from tests.lang.strategies import schemas
 
 FILM = """

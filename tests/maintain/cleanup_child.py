@@ -6,7 +6,7 @@ from multiprocessing.connection import Connection
 
 import omnigraph as og
 from omnigraph.maintain import garbage
-from omnigraph.storage.objects import faults
+from tests import faults
 from tests.maintain.cleaning import clean
 from tests.write.processes import die
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from multiprocessing.connection import Connection
 
 import omnigraph as og
-from omnigraph.storage.objects import faults
+from tests import faults
 from tests.write.processes import die
 
 

@@ -15,16 +15,16 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.branches import Oldest, begin_epoch
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.head_log import CompareAndSwapLost
 from omnigraph.storage.tables.write_rows import write_rows
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent, microseconds_now
 from omnigraph.write.recovery.sweep import sweep
+from tests import faults
 from tests.maintain.cleaning import (
     NO_GRACE,
     SCHEMA,

@@ -20,9 +20,8 @@ from hypothesis.stateful import (
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.storage.objects import faults
 from omnigraph.write.recovery import intent_scope
-from tests import profile
+from tests import faults, profile
 from tests.maintain.cleaning import NO_GRACE, SCHEMA, clean, forget_all, shown
 from tests.maintain.reachable import Lineage, hollow, manifest_file, reachable, stored
 from tests.write.writing import compact_all, index_all, mutate

@@ -19,7 +19,7 @@ from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables import write_rows
 from omnigraph.storage.tables.fragments import layout_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, create_table
-from tests import profile
+from tests import profile, table_indexing, table_writes
 from tests.maintain.indexing import ids, nearest, truly_nearest
 from tests.storage.sample import validate
 
@@ -64,7 +64,7 @@ def changed(table: Table, rng: random.Random, fresh: str) -> Table:
     deed = rng.choice(["insert", "update", "update", "delete", "mixed", "compact"])
     news = some_rows([f"{fresh}-{at}" for at in range(2)], rng)
     if deed == "insert":
-        return table.at(write_rows.insert(table, news))
+        return table.at(table_writes.insert(table, news))
     if deed == "compact":
         return table.at(table_indexes.compact(table))
     rows = table.scan(with_row_id=True, with_row_address=True)
@@ -75,7 +75,7 @@ def changed(table: Table, rng: random.Random, fresh: str) -> Table:
     for name in (ROW_ID, ROW_ADDRESS):
         updated = updated.append_column(name, rows.column(name))
     inserted = news if deed == "mixed" else None
-    return table.at(write_rows.update_rows(table, updated, inserted=inserted))
+    return table.at(table_writes.update_rows(table, updated, inserted=inserted))
 
 
 def built(table: Table, rng: random.Random) -> list[BuiltIndex]:
@@ -133,7 +133,7 @@ def walk(root: Path, seed: int) -> None:
     table = Table(location, create_table(location, SCHEMA))
     for start in ("a", "b"):
         names = [f"{start}{at:02}" for at in range(15)]
-        table = table.at(write_rows.insert(table, some_rows(names, rng)))
+        table = table.at(table_writes.insert(table, some_rows(names, rng)))
     for turn in range(4):
         segments = built(table, rng)
         for step in range(rng.randrange(4)):
@@ -159,9 +159,9 @@ def test_compaction_with_several_segments(tmp_path: Path) -> None:
     for turn in range(2):
         for start in ("a", "b"):
             rows = some_rows([f"{turn}{start}{at}" for at in range(10)], rng)
-            table = table.at(write_rows.insert(table, rows))
+            table = table.at(table_writes.insert(table, rows))
         for column, kind in KINDS:
-            table = table.at(table_indexes.extend_index(table, column, kind))
+            table = table.at(table_indexing.extend_index(table, column, kind))
     merged = table.at(table_indexes.compact(table))
     assert len(layout_of(merged).parts) < len(layout_of(table).parts)
     numbers = {part.number for part in layout_of(merged).parts}
@@ -198,9 +198,9 @@ def test_a_text_is_found_with_an_index_as_without(  # noqa: PLR0917 - Hypothesis
     table = Table(location, create_table(location, schema))
     names = [f"k{at}" for at in range(len(stored) + len(later))]
     texts = pa.table({"id": names, "text": [*stored, *later]}, schema=schema)
-    table = table.at(write_rows.insert(table, texts.slice(0, len(stored))))
-    table = table.at(table_indexes.create_index(table, "text", kind))
-    table = table.at(write_rows.insert(table, texts.slice(len(stored))))
+    table = table.at(table_writes.insert(table, texts.slice(0, len(stored))))
+    table = table.at(table_indexing.create_index(table, "text", kind))
+    table = table.at(table_writes.insert(table, texts.slice(len(stored))))
     whole = [text for text in [*stored, *later] if text]
     if whole:
         picked = data.draw(st.sampled_from(whole))

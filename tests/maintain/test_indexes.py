@@ -13,20 +13,11 @@ from lance.query import MatchQuery, PhraseQuery
 import omnigraph as og
 from omnigraph.errors import BadRequest, BranchNotFound
 from omnigraph.maintain import index_choice
-from omnigraph.maintain.index_choice import choose
-from omnigraph.maintain.index_intent import intents_of
-from omnigraph.storage.indexes import vector_index
-from omnigraph.storage.indexes.table_indexes import (
-    WantedIndex,
-    create_index,
-    create_indexes,
-    index_name,
-    is_indexed,
-    text_index,
-)
+from omnigraph.maintain.index_choice import choose, intents_of
+from omnigraph.storage.indexes import build
+from omnigraph.storage.indexes.build import index_name, search_parameters
+from omnigraph.storage.indexes.table_indexes import is_indexed, text_index
 from omnigraph.storage.indexes.table_indexes import vector_index as vector_index_of
-from omnigraph.storage.indexes.vector_index import search_parameters
-from omnigraph.storage.tables.detached import stamp_of
 from omnigraph.write.publish.staging import is_maintenance
 from tests.maintain.cleaning import clean, forget_all
 from tests.maintain.indexing import (
@@ -42,6 +33,8 @@ from tests.maintain.indexing import (
     states,
     truly_nearest,
 )
+from tests.table_indexing import WantedIndex, create_index, create_indexes
+from tests.table_writes import stamp_of
 from tests.write.writing import image, mutate, table_of, unchanged
 
 BOOK = "node:Book"
@@ -323,7 +316,7 @@ def clustered(count: int, seed: int) -> np.ndarray:
 
 @pytest.fixture
 def many_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> og.Graph:
-    for module in (index_choice, vector_index):
+    for module in (index_choice, build):
         monkeypatch.setattr(module, "EXACT_BELOW", 3_000)
     graph = og.init(tmp_path / "notes.omni", VECTORS)
     graph.load(notes(clustered(3_000, 1)), mode="append")
@@ -382,12 +375,12 @@ def test_an_updated_vector_is_not_found_where_it_was(many_vectors: og.Graph) -> 
 
 @pytest.mark.slow
 def test_quantised_vectors(many_vectors: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vector_index, "QUANTISED_FROM", 3_000)
+    monkeypatch.setattr(build, "QUANTISED_FROM", 3_000)
     graph = many_vectors
     report = graph.ensure_indices()
     assert ("like", "IVF_RQ") in {(one.property, one.kind) for one in report.changes}
     assert recall(graph) >= 0.95
-    monkeypatch.setattr(vector_index, "QUANTISED_FROM", 10_000)
+    monkeypatch.setattr(build, "QUANTISED_FROM", 10_000)
     graph.load(notes(clustered(3_500, 3), 5_000), mode="append")
     report = graph.ensure_indices()
     assert ("like", "IVF_FLAT") in {(one.property, one.kind) for one in report.changes}
@@ -405,7 +398,7 @@ def test_quantised_vectors(many_vectors: og.Graph, monkeypatch: pytest.MonkeyPat
     ],
 )
 def test_search_parameters(rows: int, parts: int, probes: int, refine: int | None) -> None:
-    assert vector_index.partitions(rows) == parts
+    assert build.partitions(rows) == parts
     asked = search_parameters(rows)
     assert (asked.nprobes, asked.refine_factor) == (probes, refine)
     deeper = [search_parameters(rows, depth).nprobes for depth in (10, 100, 1_000, rows)]

@@ -12,10 +12,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
-from omnigraph.storage.objects import faults
-from omnigraph.storage.tables.write_rows import update_rows
 from omnigraph.write.publish.staging import stamp
+from tests import faults
 from tests.maintain.indexing import LONG, book, check_filters, cites, ids, library, load, states
+from tests.table_writes import update_rows
 from tests.write.writing import compact_all, image, mutate, overtaken, table_of
 
 pytestmark = pytest.mark.slow

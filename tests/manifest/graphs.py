@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from omnigraph.manifest import rows
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import (
     MAIN,
@@ -25,6 +24,7 @@ from omnigraph.manifest.publish_request import (
     TableChange,
 )
 from omnigraph.manifest.rows import Entry
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.state import ManifestState, fold
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects

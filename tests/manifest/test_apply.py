@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from omnigraph.errors import BranchNotFound, Conflict, ReadSetChanged, VersionMismatch
-from omnigraph.manifest.apply import next_state
 from omnigraph.manifest.entries import (
     Commit,
     Head,
@@ -30,6 +29,7 @@ from omnigraph.manifest.publish_request import (
     RegisterTable,
     RenameTable,
     TableChange,
+    next_state,
 )
 from omnigraph.manifest.snapshot import snapshot_of
 from omnigraph.manifest.state import ManifestState

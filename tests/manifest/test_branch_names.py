@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import BadRequest
-from omnigraph.manifest.branch_names import MAX_BYTES, normalise_branch, path_conflict
+from omnigraph.manifest.branches import MAX_BYTES, normalise_branch, path_conflict
 
 
 @pytest.mark.parametrize(

@@ -13,11 +13,10 @@ from omnigraph.errors import (
     NotFound,
     ReadSetChanged,
 )
-from omnigraph.manifest.branch_state import ancestors_of
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
-from omnigraph.manifest.snapshot import snapshot_of
+from omnigraph.manifest.snapshot import ancestors_of, snapshot_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
 from tests.manifest.graphs import PERSON, advance, fork, pin, request

@@ -11,8 +11,8 @@ from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, Sto
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.objects.faults import armed, observed
 from omnigraph.storage.objects.location import Location
+from tests.faults import armed, observed
 from tests.manifest.graphs import PERSON, advance, make_manifest, pin, request
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.refs import Ref, Refs
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import RequestMeter, measure

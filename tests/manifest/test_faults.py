@@ -7,12 +7,12 @@ from collections.abc import Callable
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.publish_request import AdvanceTable, PublishRequest
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.objects.faults import armed
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.head_log import CompareAndSwapLost, HeadLog
+from tests.faults import armed
 from tests.manifest.graphs import PERSON, advance, fork, pin, request
 
 

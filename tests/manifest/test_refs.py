@@ -12,8 +12,8 @@ import pytest
 from omnigraph.errors import Conflict, StorageError, UnsupportedFormat
 from omnigraph.manifest.refs import ATTEMPTS, DIRECTORY, KEPT, MANY, Ref, Refs, RefStore
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.objects.faults import armed, observed
 from omnigraph.storage.objects.location import Location
+from tests.faults import armed, observed
 
 WORKERS = 4
 CHANGES = 12

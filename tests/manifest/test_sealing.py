@@ -7,9 +7,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.manifest.apply import next_state
 from omnigraph.manifest.entries import Commit, TableVersion
-from omnigraph.manifest.publish_request import AdvanceTable
+from omnigraph.manifest.publish_request import AdvanceTable, next_state
 from omnigraph.manifest.publisher import FANOUT, SEAL_ENTRIES, seal
 from omnigraph.manifest.state import ManifestState
 from tests import profile

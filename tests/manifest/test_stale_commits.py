@@ -11,9 +11,9 @@ import pytest
 
 from omnigraph.errors import ChangeFeedGap, NotFound, ReadSetChanged, StorageError
 from omnigraph.manifest.ancestry import descent
-from omnigraph.manifest.branch_state import ancestors_of
 from omnigraph.manifest.entries import Commit, StoredVersion
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
+from omnigraph.manifest.snapshot import ancestors_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location

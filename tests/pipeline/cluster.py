@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from omnigraph.pipeline.spark.java import find_java
+from omnigraph.pipeline.spark.jvm import find_java
 from tests import jvm
 from tests.s3_server import free_ports
 

@@ -15,7 +15,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.pipeline.spark import tasks
-from omnigraph.storage.objects import faults
+from tests import faults
 from tests.pipeline.engines import run_tasks_here
 from tests.write.crash.crash_child import Passing, target_name
 from tests.write.processes import context, die

@@ -21,7 +21,7 @@ from typing import IO, Any
 import omnigraph as og
 from omnigraph.generate.people_graph import GraphSize, generate, schema
 from omnigraph.manifest.store import Manifest
-from omnigraph.pipeline.spark.java import find_java
+from omnigraph.pipeline.spark.jvm import find_java
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.recovery.intents import Intent

@@ -12,8 +12,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
-from omnigraph.storage.objects import faults
 from omnigraph.storage.tables.reachable_files import files_of
+from tests import faults
 from tests.pipeline.engines import content, run_tasks_here
 from tests.pipeline.killing import (
     RUN,

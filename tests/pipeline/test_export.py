@@ -13,9 +13,15 @@ import pytest
 import omnigraph as og
 from omnigraph.cli.main import main
 from omnigraph.errors import BadRequest, NotFound, StorageError
-from omnigraph.pipeline.export.directory import ExportDirectory, move, open_sink
 from omnigraph.pipeline.export.operation import choose_export_engine
-from omnigraph.pipeline.export.tasks import Format, PartJob, write_part
+from omnigraph.pipeline.export.tasks import (
+    ExportDirectory,
+    Format,
+    PartJob,
+    move,
+    open_sink,
+    write_part,
+)
 from omnigraph.pipeline.source.reading import parts_of
 from omnigraph.read.output.export import open_export
 from omnigraph.storage.objects.control_objects import ControlObjects

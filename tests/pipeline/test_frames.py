@@ -19,10 +19,8 @@ from obstore.store import S3Store
 import omnigraph as og
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.pipeline.input.load_files import InputFile
-from omnigraph.pipeline.load.given import given
-from omnigraph.pipeline.load.stage.area import StagingArea
-from omnigraph.pipeline.load.stage.frames import Frame, GivenLines
-from omnigraph.pipeline.load.stage.sinks import new_file
+from omnigraph.pipeline.load.stage.area import StagingArea, new_file
+from omnigraph.pipeline.load.stage.frames import Frame, GivenLines, given
 from omnigraph.storage.objects.location import Location, s3_options
 from tests.pipeline.scripts import run_script
 from tests.s3_server import S3Server

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import OmniGraphError
-from omnigraph.pipeline.spark.java import find_java
+from omnigraph.pipeline.spark.jvm import find_java
 
 FAKE = """\
 #!/bin/sh

@@ -32,7 +32,7 @@ def test_asking_for_a_session_is_what_imports_spark() -> None:
     text = """
         import sys
         import omnigraph.pipeline.spark.progress, omnigraph.pipeline.spark.session
-        import omnigraph.pipeline.spark.shipping, omnigraph.cli.main
+        import omnigraph.pipeline.spark.engine, omnigraph.cli.main
         print(sorted({"pyspark", "py4j", "pandas", "pyarrow", "lance", "rich"} & set(sys.modules)))
     """
     assert output_of(text) == ["[]"]
@@ -142,7 +142,7 @@ def test_a_session_of_the_users_is_used_and_left_alone(tmp_path: Path) -> None:
         from omnigraph.errors import OmniGraphError
         from omnigraph.pipeline.spark.jvm import launch, new_log_file
         from omnigraph.pipeline.spark.pyspark_private import install_gateway
-        from omnigraph.pipeline.spark.java import find_java
+        from omnigraph.pipeline.spark.jvm import find_java
         from omnigraph.pipeline.spark.session import spark_session
         from pyspark.sql import SparkSession
 

@@ -8,8 +8,12 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.pipeline.spark.engine import SparkEngine
-from omnigraph.pipeline.spark.shipping import package_archive, ship_package, write_archive
+from omnigraph.pipeline.spark.engine import (
+    SparkEngine,
+    package_archive,
+    ship_package,
+    write_archive,
+)
 
 
 def test_the_archive_is_the_package_and_nothing_else(tmp_path: Path) -> None:

@@ -16,8 +16,13 @@ from pyspark.sql import datasource as asked
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound, OmniGraphError
 from omnigraph.pipeline.source.datasource import GraphSource
-from omnigraph.pipeline.source.reading import blob_bytes, parts_of
-from omnigraph.pipeline.source.selection import TypeSelection, find_snapshot, select
+from omnigraph.pipeline.source.reading import (
+    TypeSelection,
+    blob_bytes,
+    find_snapshot,
+    parts_of,
+    select,
+)
 from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.spark import register
 from omnigraph.storage.objects.location import Location

@@ -11,8 +11,8 @@ import pytest
 from pyspark.sql import datasource as asked
 
 import omnigraph as og
-from omnigraph.pipeline.source.filters import expression_of
-from omnigraph.pipeline.source.selection import TypeSelection, select
+from omnigraph.pipeline.source.datasource import expression_of
+from omnigraph.pipeline.source.reading import TypeSelection, select
 from tests.pipeline.every_type import EXTREMES, make_graph
 
 

@@ -15,9 +15,9 @@ import omnigraph as og
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
 from omnigraph.pipeline.streaming import STREAM, MicroBatch
-from omnigraph.storage.objects import faults
 from omnigraph.write.load.operation import Load, LoadOptions
 from omnigraph.write.publish.driver import Target, run
+from tests import faults
 from tests.pipeline.scripts import run_script
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from omnigraph.read.output.export import Export, open_export
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.storage.tables.columns import is_blob
 from omnigraph.storage.tables.table import Table
-from omnigraph.storage.tables.write_rows import insert
+from tests.table_writes import insert
 
 SCHEMA = """\
 node Person {

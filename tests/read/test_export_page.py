@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph as og
-from omnigraph.lang.temporal import epoch_millis
+from omnigraph.lang.literals import epoch_millis
 from tests.docs.examples import blocks_of
 from tests.read.graphs import add_rows, export_of
 

@@ -12,13 +12,13 @@ import pytest
 import omnigraph as og
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.read.search import ranking, vectors
-from omnigraph.storage.indexes import vector_index
-from omnigraph.storage.indexes.table_indexes import create_index
-from omnigraph.storage.indexes.vector_index import VectorKind
-from omnigraph.storage.indexes.vector_search import nearest_hits
+from omnigraph.storage.indexes import build
+from omnigraph.storage.indexes.build import VectorKind
+from omnigraph.storage.indexes.search import nearest_hits
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from tests.read import search_model as model
+from tests.table_indexing import create_index
 from tests.write.writing import maintain, mutate
 
 SIZE = 3_000
@@ -271,7 +271,7 @@ def test_equal_vectors_of_a_pool_at_the_cut(tmp_path: Path, asked_storage: list[
 def test_distances_of_a_rough_index_are_exact(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, asked_storage: list[str], kind: VectorKind
 ) -> None:
-    monkeypatch.setattr(vector_index, "QUANTISED_FROM", 0)
+    monkeypatch.setattr(build, "QUANTISED_FROM", 0)
     monkeypatch.setattr(vectors.Vectors, "_fits", False)
     made = _points()[:1_200]
     graph = og.init(tmp_path / "graph", VECTOR_SCHEMA)

@@ -10,14 +10,15 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
-from omnigraph.manifest import branch_state
+from omnigraph.manifest import snapshot
 from omnigraph.read.access.column_cache import columns
 from omnigraph.read.access.topology_cache import topologies
 from omnigraph.storage import cache_budget
 from omnigraph.storage.tables import row_lookup
 from omnigraph.storage.tables.handles import handles
-from omnigraph.storage.tables.reachable_files import all_files, files_of
+from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table
+from tests.table_writes import all_files
 from tests.write.writing import compact_all, mutate, table_of
 
 SCHEMA = """\
@@ -193,7 +194,7 @@ def test_a_warm_query_makes_no_snapshot_again(
     expected = answers(graph)
     shown = graph.snapshot()
     made: list[object] = []
-    monkeypatch.setattr(branch_state, "snapshot_of", lambda *args: made.append(args))
+    monkeypatch.setattr(snapshot, "snapshot_of", lambda *args: made.append(args))
     assert answers(graph) == expected
     assert graph.snapshot() is shown
     assert not made

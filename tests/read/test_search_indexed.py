@@ -14,9 +14,7 @@ import pytest
 import omnigraph as og
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.read.search import analysis, ranking, vectors, words
-from omnigraph.storage.indexes.table_indexes import create_index
-from omnigraph.storage.indexes.text_search import text_hits
-from omnigraph.storage.indexes.vector_search import nearest_hits
+from omnigraph.storage.indexes.search import nearest_hits, text_hits
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from tests.lang.fixture_file import Case
@@ -24,6 +22,7 @@ from tests.read import search_model as model
 from tests.read.search_graph import make_search_graph, memo, search_data
 from tests.read.search_reading import same_rows
 from tests.read.test_hybrid_searches import DATA, HYBRID, read
+from tests.table_indexing import create_index
 from tests.write.writing import compact_all, maintain, mutate, table_of
 
 SIZE = 3_000

@@ -13,11 +13,11 @@ from omnigraph.read.access.column_cache import columns
 from omnigraph.read.plan.explain import Explanation
 from omnigraph.read.search import ranking, vectors, words
 from omnigraph.read.search.analysis import analyze
-from omnigraph.storage.indexes.table_indexes import create_index
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from tests.read.search_graph import make_search_graph, memo, search_data
+from tests.table_indexing import create_index
 from tests.write.writing import maintain, mutate
 
 NEAREST = "nearest($d.v, [1.0, 0.0, 0.0])"

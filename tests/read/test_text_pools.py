@@ -12,7 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.read.search import words
-from omnigraph.storage.indexes.text_search import text_hits
+from omnigraph.storage.indexes.search import text_hits
 
 SCHEMA = """
 node Author { name: String @key  city: String @index }

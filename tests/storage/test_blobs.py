@@ -11,8 +11,8 @@ from lance import Blob
 from omnigraph.errors import StorageError
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables import write_rows
 from omnigraph.storage.tables.table import Table, create_table
+from tests import table_writes
 from tests.storage.sample import validate
 
 SCHEMA = pa.schema(
@@ -39,7 +39,7 @@ def table(tmp_path: Path) -> Table:
     )
     columns = [pa.array(list(CONTENT)), pa.array([1] * len(CONTENT)), blobs]
     empty = Table(location, create_table(location, SCHEMA))
-    return empty.at(write_rows.insert(empty, pa.table(columns, schema=SCHEMA)))
+    return empty.at(table_writes.insert(empty, pa.table(columns, schema=SCHEMA)))
 
 
 def content(table: Table) -> dict[str, bytes | None]:
@@ -56,7 +56,7 @@ def test_content_comes_back(table: Table) -> None:
 def test_an_update_of_other_columns_keeps_the_blobs(table: Table) -> None:
     found = table.scan(with_row_id=True, with_row_address=True, with_blobs=True)
     found = found.set_column(1, "n", pa.array([2] * found.num_rows))
-    after = table.at(write_rows.update_rows(table, found))
+    after = table.at(table_writes.update_rows(table, found))
     assert content(after) == CONTENT
     assert after.count(pc.field("n") == 2) == len(CONTENT)
     validate(after)
@@ -67,10 +67,10 @@ def test_an_update_of_other_columns_keeps_the_blobs(table: Table) -> None:
 def test_an_update_without_the_bytes_is_refused(table: Table) -> None:
     described = table.scan(with_row_id=True, with_row_address=True)
     with pytest.raises(StorageError):
-        write_rows.update_rows(table, described)
+        table_writes.update_rows(table, described)
     partial = table.scan(["id", "n"], with_row_id=True, with_row_address=True)
     with pytest.raises(StorageError, match="needs 'blob' too"):
-        write_rows.update_rows(table, partial)
+        table_writes.update_rows(table, partial)
 
 
 def test_an_update_of_blobs(table: Table) -> None:
@@ -78,5 +78,5 @@ def test_an_update_of_blobs(table: Table) -> None:
         ["id", "n"], pc.field("id") == "large", with_row_id=True, with_row_address=True
     )
     found = found.append_column(SCHEMA.field("blob"), lance.blob_array([b"new"]))
-    after = table.at(write_rows.update_rows(table, found))
+    after = table.at(table_writes.update_rows(table, found))
     assert content(after) == {**CONTENT, "large": b"new"}

@@ -6,11 +6,13 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from omnigraph.storage.indexes.table_indexes import compact, create_index
-from omnigraph.storage.tables.fragment_delta import FragmentDelta, fragment_delta
+from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table
-from omnigraph.storage.tables.write_rows import delete_addresses, insert, overwrite, update_rows
+from omnigraph.storage.tables.version_diff import FragmentDelta, fragment_delta
+from omnigraph.storage.tables.write_rows import delete_addresses
 from tests.storage.sample import Rows
+from tests.table_indexing import create_index
+from tests.table_writes import insert, overwrite, update_rows
 
 NONE: frozenset[int] = frozenset()
 

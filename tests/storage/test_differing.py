@@ -14,6 +14,7 @@ from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import version_diff, write_rows
 from omnigraph.storage.tables.table import Table
 from omnigraph.storage.tables.version_diff import rows_only_in
+from tests import table_writes
 from tests.storage.sample import make_rows
 
 PLACED = ["id", "_rowid", "_rowaddr"]
@@ -33,7 +34,7 @@ def located(table: Table, ids: list[str]) -> pa.Table:
 def update(table: Table, ids: list[str]) -> Table:
     found = located(table, ids)
     changed = found.set_column(1, "n", pc.add(found["n"], 1000))
-    return table.at(write_rows.update_rows(table, changed))
+    return table.at(table_writes.update_rows(table, changed))
 
 
 def delete(table: Table, ids: list[str]) -> Table:
@@ -41,7 +42,7 @@ def delete(table: Table, ids: list[str]) -> Table:
 
 
 def insert(table: Table, numbers: list[int]) -> Table:
-    return table.at(write_rows.insert(table, make_rows(numbers)))
+    return table.at(table_writes.insert(table, make_rows(numbers)))
 
 
 def compact(table: Table) -> Table:

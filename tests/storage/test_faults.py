@@ -3,12 +3,13 @@ from __future__ import annotations
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects import faults
+from omnigraph.storage.objects import faults as points
+from tests import faults
 
 
 def test_nothing_is_armed_by_itself() -> None:
     faults.reach("before_put", "a")
-    assert faults._armed == ()
+    assert points._armed == ()
 
 
 def test_a_fault_fires_once_and_only_at_its_point() -> None:

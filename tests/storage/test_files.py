@@ -8,12 +8,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
-from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables import alter_columns, write_rows
-from omnigraph.storage.tables.reachable_files import all_files, files_of
+from omnigraph.storage.tables import columns, write_rows
+from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table, create_table
+from tests import table_indexing, table_writes
 from tests.storage.sample import Rows, validate
+from tests.table_writes import all_files
 
 
 def test_a_new_table(empty: Table) -> None:
@@ -26,7 +27,7 @@ def test_a_new_table(empty: Table) -> None:
 
 
 def test_every_version_names_its_own(empty: Table, rows: Rows) -> None:
-    table = empty.at(write_rows.insert(empty, rows(range(10))))
+    table = empty.at(table_writes.insert(empty, rows(range(10))))
     inserted = files_of(table)
     assert len(inserted) == 3
     table = table.at(write_rows.delete_addresses(table, [1, 2]))
@@ -35,8 +36,8 @@ def test_every_version_names_its_own(empty: Table, rows: Rows) -> None:
         "_transactions",
         "_versions",
     }
-    table = table.at(table_indexes.create_index(table, "text", "INVERTED"))
-    table = table.at(table_indexes.create_index(table, "n", "BTREE"))
+    table = table.at(table_indexing.create_index(table, "text", "INVERTED"))
+    table = table.at(table_indexing.create_index(table, "n", "BTREE"))
     assert len({name.split("/")[1] for name in files_of(table) if name.startswith("_ind")}) == 2
     assert files_of(table) <= all_files(table)
 
@@ -48,10 +49,10 @@ def test_the_named_files_are_enough(tmp_path: Path) -> None:
     content = [b"small", None, b"m" * 100_000, b"l" * 5_000_000]
     data = pa.table([pa.array(["a", "b", "c", "d"]), lance.blob_array(content)], schema=schema)
     table = Table(blobs, create_table(blobs, schema))
-    write_rows.insert(table, data)  # files that no wanted version refers to
-    table = table.at(write_rows.insert(table, data))
+    table_writes.insert(table, data)  # files that no wanted version refers to
+    table = table.at(table_writes.insert(table, data))
     table = table.at(write_rows.delete_addresses(table, [0]))
-    table = table.at(table_indexes.create_index(table, "id", "BTREE"))
+    table = table.at(table_indexing.create_index(table, "id", "BTREE"))
     assert files_of(table) < all_files(table)
     assert len([name for name in files_of(table) if name.endswith(".blob")]) == 2
     copy = Location.parse(str(tmp_path / "copy"))
@@ -72,9 +73,9 @@ def test_the_named_files_are_enough(tmp_path: Path) -> None:
 
 
 def test_after_changes_of_columns(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(3))))
+    table = local.at(table_writes.insert(local, rows(range(3))))
     before = files_of(table)
-    table = table.at(alter_columns.drop_columns(table, ["n"]))
+    table = table.at(columns.drop_columns(table, ["n"]))
     assert {name for name in before if name.startswith("data/")} <= files_of(table)
 
 

@@ -18,7 +18,7 @@ from omnigraph.rows.filters import RowFilter, among, arrow_scalar, arrow_values,
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.columns import table_columns
 from omnigraph.storage.tables.table import Table, create_table
-from omnigraph.storage.tables.write_rows import insert
+from tests.table_writes import insert
 
 COLUMNS: dict[str, ValueType] = {
     "flag": ValueType(Scalar.BOOL, nullable=True),

@@ -18,10 +18,10 @@ import pytest
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.objects.faults import observed
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.head_log import QUEUE, CompareAndSwapLost, HeadLog
 from omnigraph.storage.tables.reachable_files import manifest_name, version_of
+from tests.faults import observed
 
 PUBLISHERS = 4
 PUBLISHES = 12

@@ -9,16 +9,17 @@ import pytest
 from lance.query import MatchQuery, PhraseQuery
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.indexes import table_indexes
+from omnigraph.storage.indexes import build, table_indexes
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import write_rows
-from omnigraph.storage.tables.detached import Stamp, stamp_of
-from omnigraph.storage.tables.reachable_files import all_files, files_of
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.reachable_files import files_of
+from omnigraph.storage.tables.table import Stamp, Table, TablePin
+from tests import table_indexing, table_writes
 from tests.storage.sample import Rows, validate
+from tests.table_writes import all_files, stamp_of
 
 STAMP = Stamp("00000000-0000-0000-0000-00000000000c", {"class": "maintenance"})
-ALL: list[tuple[str, table_indexes.IndexKind]] = [
+ALL: list[tuple[str, build.IndexKind]] = [
     ("id", "BTREE"),
     ("n", "BTREE"),
     ("text", "INVERTED"),
@@ -28,13 +29,13 @@ ALL: list[tuple[str, table_indexes.IndexKind]] = [
 
 @pytest.fixture
 def table(empty: Table, rows: Rows) -> Table:
-    table = empty.at(write_rows.insert(empty, rows(range(20))))
-    return table.at(write_rows.insert(table, rows(range(20, 30))))
+    table = empty.at(table_writes.insert(empty, rows(range(20))))
+    return table.at(table_writes.insert(table, rows(range(20, 30))))
 
 
 def indexed(table: Table) -> Table:
     for column, kind in ALL:
-        table = table.at(table_indexes.create_index(table, column, kind))
+        table = table.at(table_indexing.create_index(table, column, kind))
     return table
 
 
@@ -48,7 +49,7 @@ def changed(table: Table) -> Table:
         "vector": vector,
     }.items():
         found = found.set_column(found.column_names.index(name), name, value)
-    return table.at(write_rows.update_rows(table, found))
+    return table.at(table_writes.update_rows(table, found))
 
 
 def search(table: Table, query: MatchQuery | PhraseQuery) -> list[str]:
@@ -115,7 +116,7 @@ def test_extending_keeps_the_answers(table: Table) -> None:
     table = changed(indexed(table))
     for _ in range(2):
         for column, kind in ALL:
-            table = table.at(table_indexes.extend_index(table, column, kind))
+            table = table.at(table_indexing.extend_index(table, column, kind))
         assert not any(index.uncovered for index in table_indexes.indexes_of(table))
         assert_changed(table)
         table = table.at(table_indexes.compact(table))
@@ -124,9 +125,9 @@ def test_extending_keeps_the_answers(table: Table) -> None:
 
 def test_extending_after_an_insert(table: Table, rows: Rows) -> None:
     table = indexed(table)
-    table = table.at(write_rows.insert(table, rows([77])))
+    table = table.at(table_writes.insert(table, rows([77])))
     for column, kind in ALL:
-        table = table.at(table_indexes.extend_index(table, column, kind))
+        table = table.at(table_indexing.extend_index(table, column, kind))
     assert not any(index.uncovered for index in table_indexes.indexes_of(table))
     assert table.scan(["id"], pc.field("n") == 77)["id"].to_pylist() == ["k77"]
     assert search(table, MatchQuery("word77", "text")) == ["k77"]
@@ -134,18 +135,18 @@ def test_extending_after_an_insert(table: Table, rows: Rows) -> None:
 
 
 def test_creating_again_replaces(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(5))))
-    once = table.at(table_indexes.create_index(table, "n", "BTREE", stamp=STAMP))
+    table = local.at(table_writes.insert(local, rows(range(5))))
+    once = table.at(table_indexing.create_index(table, "n", "BTREE", stamp=STAMP))
     assert stamp_of(once) == STAMP
-    twice = once.at(table_indexes.create_index(once, "n", "BTREE"))
+    twice = once.at(table_indexing.create_index(once, "n", "BTREE"))
     [old], [new] = (table.dataset().describe_indices() for table in (once, twice))
     assert len(new.segments) == 1
     assert new.segments[0].uuid != old.segments[0].uuid
 
 
 def test_dropping(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(5))))
-    made = table.at(table_indexes.create_index(table, "n", "BTREE"))
+    table = local.at(table_writes.insert(local, rows(range(5))))
+    made = table.at(table_indexing.create_index(table, "n", "BTREE"))
     [index] = table_indexes.indexes_of(made)
     dropped = made.at(table_indexes.drop_indexes(made, [index.name]))
     assert table_indexes.indexes_of(dropped) == []
@@ -155,16 +156,16 @@ def test_dropping(local: Table, rows: Rows) -> None:
 
 def test_nothing_to_do(local: Table) -> None:
     with measure() as counted:
-        assert table_indexes.create_index(local, "n", "BTREE") is local.pin
+        assert table_indexing.create_index(local, "n", "BTREE") is local.pin
         assert table_indexes.compact(local) is local.pin
     assert counted.puts == 0
     with pytest.raises(StorageError, match="no column 'm'"):
-        table_indexes.create_index(local, "m", "BTREE")
+        table_indexing.create_index(local, "m", "BTREE")
 
 
 def test_cosine(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(5))))
-    table = table.at(table_indexes.create_index(table, "vector", "IVF_FLAT", metric="cosine"))
+    table = local.at(table_writes.insert(local, rows(range(5))))
+    table = table.at(table_indexing.create_index(table, "vector", "IVF_FLAT", metric="cosine"))
     query: dict[str, Any] = {
         "column": "vector",
         "q": [8.0, 0.0, 0.0, 2.0],
@@ -177,7 +178,7 @@ def test_cosine(local: Table, rows: Rows) -> None:
 
 def test_compaction_merges_and_keeps_row_ids(table: Table, rows: Rows) -> None:
     for number in range(30, 35):
-        table = table.at(write_rows.insert(table, rows([number])))
+        table = table.at(table_writes.insert(table, rows([number])))
     gone = table.scan([], pc.field("n") < 12, with_row_address=True)["_rowaddr"]
     table = table.at(write_rows.delete_addresses(table, gone))
     before = table.scan(["id"], with_row_id=True).sort_by("id")
@@ -191,21 +192,21 @@ def test_compaction_merges_and_keeps_row_ids(table: Table, rows: Rows) -> None:
 
 
 def test_compaction_of_an_indexed_table_keeps_its_stamp(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(3))))
-    table = table.at(write_rows.insert(table, rows(range(3, 6))))
-    table = table.at(table_indexes.create_index(table, "n", "BTREE"))
+    table = local.at(table_writes.insert(local, rows(range(3))))
+    table = table.at(table_writes.insert(table, rows(range(3, 6))))
+    table = table.at(table_indexing.create_index(table, "n", "BTREE"))
     after = table.at(table_indexes.compact(table, stamp=STAMP))
     assert len(after.dataset().get_fragments()) == 1
     assert stamp_of(after) == STAMP
 
 
 def test_covered_and_uncovered_fragments_are_not_merged(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(3))))
-    table = table.at(table_indexes.create_index(table, "n", "BTREE"))
-    table = table.at(write_rows.insert(table, rows(range(3, 6))))
+    table = local.at(table_writes.insert(local, rows(range(3))))
+    table = table.at(table_indexing.create_index(table, "n", "BTREE"))
+    table = table.at(table_writes.insert(table, rows(range(3, 6))))
     assert table_indexes.compact(table) is table.pin
     # Another segment does not help: it covers other fragments.
-    table = table.at(table_indexes.extend_index(table, "n", "BTREE"))
+    table = table.at(table_indexing.extend_index(table, "n", "BTREE"))
     assert table_indexes.compact(table) is table.pin
     merged = table.at(table_indexes.compact(table, without_indexes=True, stamp=STAMP))
     assert len(merged.dataset().get_fragments()) == 1

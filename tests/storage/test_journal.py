@@ -11,9 +11,9 @@ import pytest
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects import meter
-from omnigraph.storage.objects.faults import armed
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.journal import Journal
+from omnigraph.storage.tables.head_log import Journal
+from tests.faults import armed
 
 COLUMNS = pa.schema(
     [pa.field("id", pa.string(), nullable=False), pa.field("at", pa.timestamp("us"))]

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from omnigraph.rows.hashing import hash_texts
 from omnigraph.storage.cache_budget import CacheBudget
-from omnigraph.storage.indexes.table_indexes import compact, create_index
+from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import row_lookup
@@ -27,12 +27,12 @@ from omnigraph.storage.tables.write_rows import (
     WrittenRows,
     apply_rows,
     delete_addresses,
-    insert,
-    overwrite,
     write_rows,
 )
 from tests import profile
 from tests.storage.sample import SCHEMA, Rows, make_rows
+from tests.table_indexing import create_index
+from tests.table_writes import insert, overwrite
 
 
 def scanned(table: Table, column: str, texts: list[str]) -> list[dict[str, Any]]:

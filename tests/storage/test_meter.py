@@ -4,10 +4,9 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.meter import measure
-from omnigraph.storage.tables import write_rows
 from omnigraph.storage.tables.table import Table
+from tests import faults, table_writes
 from tests.storage.sample import Rows
 
 
@@ -21,12 +20,12 @@ def test_nothing_is_nothing() -> None:
 def test_a_detached_insert_is_three_puts(empty: Table, rows: Rows) -> None:
     empty.dataset()
     with measure() as counted:
-        write_rows.insert(empty, rows(range(3)))
+        table_writes.insert(empty, rows(range(3)))
     assert (counted.puts, counted.total) == (3, 3)
 
 
 def test_reading_puts_nothing(empty: Table, rows: Rows) -> None:
-    table = empty.at(write_rows.insert(empty, rows(range(3))))
+    table = empty.at(table_writes.insert(empty, rows(range(3))))
     with measure() as counted:
         table.scan(["n"], pc.field("id") == "k1")
     assert counted.gets > 0
@@ -38,6 +37,6 @@ def test_blocks_may_nest_and_fail(empty: Table, rows: Rows) -> None:
         with measure() as inner:
             empty.dataset()
         with faults.armed("after_commit"), pytest.raises(StorageError), measure() as failed:
-            write_rows.insert(empty, rows([1]))
+            table_writes.insert(empty, rows([1]))
     assert failed.total == 3
     assert outer.total == inner.total + 3

@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import measure
+from tests import faults
 from tests.s3_server import S3Server
 
 

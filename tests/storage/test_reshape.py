@@ -8,10 +8,11 @@ from lance.schema import LanceSchema
 from omnigraph.errors import StorageError
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.meter import measure
-from omnigraph.storage.tables import alter_columns, write_rows
-from omnigraph.storage.tables.detached import Stamp, stamp_of
-from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables import columns
+from omnigraph.storage.tables.table import Stamp, Table
+from tests import table_indexing, table_writes
 from tests.storage.sample import Rows, validate
+from tests.table_writes import stamp_of
 
 STAMP = Stamp("00000000-0000-0000-0000-00000000000b", {"class": "schema"})
 NESTED = pa.schema(
@@ -24,8 +25,8 @@ NESTED = pa.schema(
 
 @pytest.fixture
 def table(empty: Table, rows: Rows) -> Table:
-    table = empty.at(write_rows.insert(empty, rows(range(3))))
-    return table.at(write_rows.insert(table, rows(range(3, 5))))
+    table = empty.at(table_writes.insert(empty, rows(range(3))))
+    return table.at(table_writes.insert(table, rows(range(3, 5))))
 
 
 def ids(table: Table) -> dict[str, int]:
@@ -34,7 +35,7 @@ def ids(table: Table) -> dict[str, int]:
 
 def test_null_columns_write_no_data(table: Table) -> None:
     with measure() as counted:
-        after = table.at(alter_columns.add_columns(table, NESTED, stamp=STAMP))
+        after = table.at(columns.add_columns(table, NESTED, stamp=STAMP))
     assert counted.puts == 2
     assert after.pin.row_count == 5
     assert after.scan(["id", "tags", "place"], pc.field("n") == 4).to_pylist() == [
@@ -50,29 +51,29 @@ def test_computed_columns(table: Table) -> None:
         return pa.record_batch([pc.multiply(batch["n"], 2)], ["double"])
 
     added = pa.schema([pa.field("double", pa.int64())])
-    after = table.at(alter_columns.add_columns(table, added, compute=double, reading=["n"]))
+    after = table.at(columns.add_columns(table, added, compute=double, reading=["n"]))
     assert after.scan(["double"])["double"].to_pylist() == [0, 2, 4, 6, 8]
     validate(after)
 
 
 def test_columns_of_an_empty_table(empty: Table, rows: Rows) -> None:
-    table = empty.at(alter_columns.add_columns(empty, NESTED))
-    table = table.at(alter_columns.drop_columns(table, ["n"]))
-    table = table.at(alter_columns.rename_column(table, "text", "words"))
+    table = empty.at(columns.add_columns(empty, NESTED))
+    table = table.at(columns.drop_columns(table, ["n"]))
+    table = table.at(columns.rename_column(table, "text", "words"))
     assert table.schema.names == ["id", "words", "vector", "tags", "place"]
     inserted = rows([1]).drop_columns(["n"]).rename_columns(["id", "words", "vector"])
-    table = table.at(write_rows.insert(table, inserted))
+    table = table.at(table_writes.insert(table, inserted))
     assert table.scan(["id", "words"]).to_pylist() == [{"id": "k1", "words": "word1 common"}]
     validate(table)
 
 
 def test_ids_stay_through_gaps(table: Table) -> None:
     before = ids(table)
-    table = table.at(alter_columns.drop_columns(table, ["n", "vector"], STAMP))
+    table = table.at(columns.drop_columns(table, ["n", "vector"], STAMP))
     assert stamp_of(table) == STAMP
     assert ids(table) == {"id": before["id"], "text": before["text"]}
-    table = table.at(alter_columns.add_columns(table, NESTED))
-    table = table.at(alter_columns.rename_column(table, "text", "words", STAMP))
+    table = table.at(columns.add_columns(table, NESTED))
+    table = table.at(columns.rename_column(table, "text", "words", STAMP))
     added = {name: ids(table)[name] for name in NESTED.names}
     assert min(added.values()) > max(before.values())
     assert ids(table)["words"] == before["text"]
@@ -87,7 +88,7 @@ def test_ids_stay_through_gaps(table: Table) -> None:
         },
         schema=table.schema,
     )
-    table = table.at(write_rows.upsert(table, full))
+    table = table.at(table_writes.upsert(table, full))
     validate(table)
     assert table.scan(None, pc.field("id").isin(["k4", "k9"])).sort_by("id").equals(full)
     [field] = table.dataset().lance_schema.unenforced_primary_key()
@@ -95,39 +96,39 @@ def test_ids_stay_through_gaps(table: Table) -> None:
 
 
 def test_a_dropped_column_can_come_back_empty(table: Table) -> None:
-    dropped = table.at(alter_columns.drop_columns(table, ["n"]))
+    dropped = table.at(columns.drop_columns(table, ["n"]))
     added = pa.schema([pa.field("n", pa.int64())])
-    back = dropped.at(alter_columns.add_columns(dropped, added))
+    back = dropped.at(columns.add_columns(dropped, added))
     assert back.scan(["n"])["n"].null_count == 5
     assert table.scan(["n"])["n"].null_count == 0
 
 
 def test_an_index_follows_a_rename_and_goes_with_its_column(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(5))))
-    table = table.at(table_indexes.create_index(table, "n", "BTREE"))
-    renamed = table.at(alter_columns.rename_column(table, "n", "number"))
+    table = local.at(table_writes.insert(local, rows(range(5))))
+    table = table.at(table_indexing.create_index(table, "n", "BTREE"))
+    renamed = table.at(columns.rename_column(table, "n", "number"))
     [index] = table_indexes.indexes_of(renamed)
     assert (index.column, index.uncovered) == ("number", frozenset())
-    assert table_indexes.extend_index(renamed, "number", "BTREE") is renamed.pin
-    dropped = renamed.at(alter_columns.drop_columns(renamed, ["number"]))
+    assert table_indexing.extend_index(renamed, "number", "BTREE") is renamed.pin
+    dropped = renamed.at(columns.drop_columns(renamed, ["number"]))
     assert table_indexes.indexes_of(dropped) == []
 
 
 def test_nothing_to_do_and_what_is_refused(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(2))))
-    assert alter_columns.add_columns(table, pa.schema([])) is table.pin
-    assert alter_columns.drop_columns(table, []) is table.pin
-    assert alter_columns.rename_column(table, "n", "n") is table.pin
+    table = local.at(table_writes.insert(local, rows(range(2))))
+    assert columns.add_columns(table, pa.schema([])) is table.pin
+    assert columns.drop_columns(table, []) is table.pin
+    assert columns.rename_column(table, "n", "n") is table.pin
     with pytest.raises(StorageError, match="'n' already"):
-        alter_columns.add_columns(table, pa.schema([("n", pa.int64())]))
+        columns.add_columns(table, pa.schema([("n", pa.int64())]))
     with pytest.raises(StorageError, match="must allow null"):
-        alter_columns.add_columns(table, pa.schema([pa.field("m", pa.int64(), nullable=False)]))
+        columns.add_columns(table, pa.schema([pa.field("m", pa.int64(), nullable=False)]))
     with pytest.raises(StorageError, match="'text' already"):
-        alter_columns.rename_column(table, "n", "text")
+        columns.rename_column(table, "n", "text")
     with pytest.raises(StorageError, match="no column 'm'"):
-        alter_columns.drop_columns(table, ["m"])
+        columns.drop_columns(table, ["m"])
     with pytest.raises(StorageError, match="no column 'm'"):
-        alter_columns.rename_column(table, "m", "n")
+        columns.rename_column(table, "m", "n")
 
 
 def test_schemas_are_edited_exactly() -> None:
@@ -136,12 +137,12 @@ def test_schemas_are_edited_exactly() -> None:
             [pa.field("a" * 200, pa.int64(), metadata={"k": "v"}), *NESTED], metadata={"m": "w"}
         )
     )
-    assert alter_columns.renamed(schema, "tags", "tags") == schema
-    longer = alter_columns.extended(schema, pa.schema([("z", pa.bool_())]), 300)
+    assert columns.renamed(schema, "tags", "tags") == schema
+    longer = columns.extended(schema, pa.schema([("z", pa.bool_())]), 300)
     assert longer.fields()[-1].id() == 301
     assert longer.to_pyarrow().metadata == {b"m": b"w"}
-    assert alter_columns.without(longer, ["z"]) == schema
-    shorter = alter_columns.without(schema, ["place"])
+    assert columns.without(longer, ["z"]) == schema
+    shorter = columns.without(schema, ["place"])
     assert [field.name() for field in shorter.fields()][1:] == ["tags"]
     # Only columns of the top level are named.
-    assert alter_columns.without(schema, ["x", "item"]) == schema
+    assert columns.without(schema, ["x", "item"]) == schema

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from omnigraph.errors import StorageError
 from omnigraph.rows.external_sort import SortLimits
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.sorted_scan import sorted_batches
+from omnigraph.storage.tables.fragments import sorted_batches
 from omnigraph.storage.tables.table import Table, create_table
-from omnigraph.storage.tables.write_rows import insert
 from tests.storage.sample import SCHEMA, make_rows
+from tests.table_writes import insert
 
 TINY = SortLimits(run_rows=3, fan_in=2, batch_rows=2)
 IDS = st.lists(st.text(st.characters(exclude_categories=["Cs"])), unique=True, max_size=40)

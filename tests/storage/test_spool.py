@@ -9,7 +9,7 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.rows.spool import Spool
+from omnigraph.rows.external_sort import Spool
 
 SCHEMA = pa.schema([("id", pa.string()), ("n", pa.int64())])
 

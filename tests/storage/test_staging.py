@@ -10,12 +10,12 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import write_rows
-from omnigraph.storage.tables.detached import Stamp, stamp_of
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.table import Stamp, Table, TablePin
+from tests import faults, table_writes
 from tests.storage.sample import SCHEMA, Rows, validate
+from tests.table_writes import stamp_of
 
 STAMP = Stamp("00000000-0000-0000-0000-00000000000a", {"commit": "01H", "class": "logical"})
 
@@ -23,8 +23,8 @@ STAMP = Stamp("00000000-0000-0000-0000-00000000000a", {"commit": "01H", "class":
 @pytest.fixture
 def table(empty: Table, rows: Rows) -> Table:
     """Ten rows in two fragments, on each kind of storage."""
-    table = empty.at(write_rows.insert(empty, rows(range(6))))
-    return table.at(write_rows.insert(table, rows(range(6, 10))))
+    table = empty.at(table_writes.insert(empty, rows(range(6))))
+    return table.at(table_writes.insert(table, rows(range(6, 10))))
 
 
 def values(table: Table) -> dict[str, int]:
@@ -53,7 +53,7 @@ def with_n(found: pa.Table, n: int) -> pa.Table:
 
 
 def test_an_insert_is_a_new_pin_and_the_old_one_stays(empty: Table, rows: Rows) -> None:
-    pin = write_rows.insert(empty, rows(range(3)), STAMP)
+    pin = table_writes.insert(empty, rows(range(3)), STAMP)
     assert values(empty.at(pin)) == {"k0": 0, "k1": 1, "k2": 2}
     assert values(empty) == {}
     assert pin.transaction_uuid == STAMP.uuid
@@ -64,12 +64,12 @@ def test_an_insert_is_a_new_pin_and_the_old_one_stays(empty: Table, rows: Rows) 
 
 def test_an_insert_fills_missing_columns_with_null(empty: Table) -> None:
     ids = pa.table({"id": ["a"]}, schema=pa.schema([SCHEMA.field("id")]))
-    assert values(empty.at(write_rows.insert(empty, ids))) == {"a": None}
+    assert values(empty.at(table_writes.insert(empty, ids))) == {"a": None}
 
 
 def test_an_insert_from_a_stream(empty: Table, rows: Rows) -> None:
     batches = rows(range(10)).to_batches(max_chunksize=3)
-    pin = write_rows.insert(empty, pa.RecordBatchReader.from_batches(SCHEMA, batches))
+    pin = table_writes.insert(empty, pa.RecordBatchReader.from_batches(SCHEMA, batches))
     assert pin.row_count == 10
 
 
@@ -84,21 +84,21 @@ def test_an_insert_from_a_stream(empty: Table, rows: Rows) -> None:
 )
 def test_rows_that_do_not_fit_are_refused(local: Table, bad: pa.Table) -> None:
     with pytest.raises(StorageError) as refused:
-        write_rows.insert(local, bad)
+        table_writes.insert(local, bad)
     assert refused.value.kind == "permanent"
 
 
 def test_nothing_to_do_writes_nothing(table: Table, rows: Rows) -> None:
     nothing = rows([])
     with measure() as counted:
-        assert write_rows.insert(table, nothing) is table.pin
+        assert table_writes.insert(table, nothing) is table.pin
         stream = pa.RecordBatchReader.from_batches(SCHEMA, [])
-        assert write_rows.insert(table, stream) is table.pin
+        assert table_writes.insert(table, stream) is table.pin
         assert write_rows.insert_fragments(table, []) is table.pin
         assert write_rows.delete_addresses(table, []) is table.pin
-        assert write_rows.upsert(table, nothing) is table.pin
-        assert write_rows.update_rows(table, None) is table.pin
-        assert write_rows.update_rows(table, None, inserted=nothing, deleted=[]) is table.pin
+        assert table_writes.upsert(table, nothing) is table.pin
+        assert table_writes.update_rows(table, None) is table.pin
+        assert table_writes.update_rows(table, None, inserted=nothing, deleted=[]) is table.pin
     assert counted.puts == counted.deletes == 0
 
 
@@ -159,18 +159,18 @@ def test_delete(table: Table) -> None:
 def test_delete_everything_and_go_on(table: Table, rows: Rows) -> None:
     after = table.at(write_rows.delete_addresses(table, addresses(table, pc.field("n") >= 0)))
     assert values(after) == {}
-    again = after.at(write_rows.insert(after, rows([1])))
+    again = after.at(table_writes.insert(after, rows([1])))
     assert row_ids(again) == {"k1": 10}
 
 
 def test_addresses_may_repeat(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(3))))
+    table = local.at(table_writes.insert(local, rows(range(3))))
     assert values(table.at(write_rows.delete_addresses(table, [1, 1, 0]))) == {"k2": 2}
 
 
 @pytest.mark.parametrize("address", [0, 99, 7 << 32], ids=["gone", "beyond", "no fragment"])
 def test_addresses_of_another_version_are_refused(local: Table, rows: Rows, address: int) -> None:
-    table = local.at(write_rows.insert(local, rows(range(3))))
+    table = local.at(table_writes.insert(local, rows(range(3))))
     table = table.at(write_rows.delete_addresses(table, [0]))
     with pytest.raises(StorageError, match="another version"):
         write_rows.delete_addresses(table, [address])
@@ -180,7 +180,7 @@ def test_an_update_keeps_row_ids_and_creation(table: Table) -> None:
     dataset = table.dataset()
     created = dataset.to_table(columns=["id", "_row_created_at_version"]).to_pylist()
     changed = with_n(located(table, pc.field("id").isin(["k1", "k7"])), 100)
-    after = table.at(write_rows.update_rows(table, changed, stamp=STAMP))
+    after = table.at(table_writes.update_rows(table, changed, stamp=STAMP))
     assert values(after) == {**values(table), "k1": 100, "k7": 100}
     assert row_ids(after) == row_ids(table)
     kept = after.dataset().to_table(columns=["id", "_row_created_at_version"]).to_pylist()
@@ -192,7 +192,7 @@ def test_update_insert_and_delete_in_one_version(table: Table, rows: Rows) -> No
     changed = with_n(located(table, pc.field("id").isin(["k1", "k7"])), 100)
     gone = addresses(table, pc.field("id").isin(["k2", "k8"]))
     with measure() as counted:
-        pin = write_rows.update_rows(table, changed, inserted=rows([30, 31]), deleted=gone)
+        pin = table_writes.update_rows(table, changed, inserted=rows([30, 31]), deleted=gone)
     after = table.at(pin)
     expected = {**values(table), "k1": 100, "k7": 100, "k30": 30, "k31": 31}
     del expected["k2"], expected["k8"]
@@ -207,7 +207,7 @@ def test_update_insert_and_delete_in_one_version(table: Table, rows: Rows) -> No
 
 def test_an_insert_with_deletes_only(table: Table, rows: Rows) -> None:
     gone = addresses(table, pc.field("n") > 0)
-    after = table.at(write_rows.update_rows(table, None, inserted=rows([50]), deleted=gone))
+    after = table.at(table_writes.update_rows(table, None, inserted=rows([50]), deleted=gone))
     assert values(after) == {"k0": 0, "k50": 50}
 
 
@@ -215,34 +215,34 @@ def test_a_large_update_spreads_over_fragments(
     local: Table, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(write_rows, "MAX_ROWS_PER_FILE", 4)
-    table = local.at(write_rows.insert(local, rows(range(10))))
+    table = local.at(table_writes.insert(local, rows(range(10))))
     changed = with_n(located(table, pc.field("n") >= 0), 5)
-    after = table.at(write_rows.update_rows(table, changed, inserted=rows(range(20, 29))))
+    after = table.at(table_writes.update_rows(table, changed, inserted=rows(range(20, 29))))
     assert len(after.dataset().get_fragments()) == 5
     assert after.pin.row_count == 19
     ids = row_ids(after)
     assert {key: ids[key] for key in row_ids(table)} == row_ids(table)
     assert len(set(ids.values())) == 19
-    again = after.at(write_rows.update_rows(after, with_n(located(after, pc.field("n") >= 0), 6)))
+    again = after.at(table_writes.update_rows(after, with_n(located(after, pc.field("n") >= 0), 6)))
     assert row_ids(again) == ids
 
 
 def test_contradictions_in_an_update_are_refused(local: Table, rows: Rows) -> None:
-    table = local.at(write_rows.insert(local, rows(range(3))))
+    table = local.at(table_writes.insert(local, rows(range(3))))
     one = located(table, pc.field("n") == 1)
     with pytest.raises(ValueError, match="twice"):
-        write_rows.update_rows(table, pa.concat_tables([one, one]))
+        table_writes.update_rows(table, pa.concat_tables([one, one]))
     with pytest.raises(ValueError, match="updated and deleted"):
-        write_rows.update_rows(table, one, deleted=one["_rowaddr"])
-    after = table.at(write_rows.update_rows(table, one))
+        table_writes.update_rows(table, one, deleted=one["_rowaddr"])
+    after = table.at(table_writes.update_rows(table, one))
     with pytest.raises(StorageError, match="another version"):
-        write_rows.update_rows(after, one)
+        table_writes.update_rows(after, one)
     with pytest.raises(StorageError, match="no column 'other'"):
-        write_rows.update_rows(table, one.append_column("other", pa.array([1])))
+        table_writes.update_rows(table, one.append_column("other", pa.array([1])))
 
 
 def test_upsert(table: Table, rows: Rows) -> None:
-    after = table.at(write_rows.upsert(table, rows([3, 40], shift=100), stamp=STAMP))
+    after = table.at(table_writes.upsert(table, rows([3, 40], shift=100), stamp=STAMP))
     assert values(after) == {**values(table), "k3": 103, "k40": 140}
     assert row_ids(after)["k3"] == row_ids(table)["k3"]
     assert stamp_of(after) == STAMP
@@ -250,27 +250,27 @@ def test_upsert(table: Table, rows: Rows) -> None:
 
 def test_an_upsert_of_repeated_keys_is_refused(local: Table, rows: Rows) -> None:
     with pytest.raises(StorageError, match="repeat a value of 'id'"):
-        write_rows.upsert(local, pa.concat_tables([rows([1]), rows([1])]))
+        table_writes.upsert(local, pa.concat_tables([rows([1]), rows([1])]))
 
 
 def test_overwrite(table: Table, rows: Rows) -> None:
-    after = table.at(write_rows.overwrite(table, rows([1, 2], shift=7), STAMP))
+    after = table.at(table_writes.overwrite(table, rows([1, 2], shift=7), STAMP))
     assert values(after) == {"k1": 8, "k2": 9}
     assert set(row_ids(after).values()).isdisjoint(row_ids(table).values())
     dataset = after.dataset()
     assert dataset.has_stable_row_ids
     assert [field.name() for field in dataset.lance_schema.unenforced_primary_key()] == ["id"]
-    nothing = after.at(write_rows.overwrite(after, rows([])))
+    nothing = after.at(table_writes.overwrite(after, rows([])))
     assert values(nothing) == {}
     assert nothing.schema == table.schema
-    assert write_rows.overwrite(nothing, rows([])) is nothing.pin
+    assert table_writes.overwrite(nothing, rows([])) is nothing.pin
 
 
 def test_commits_on_one_pin_do_not_know_of_each_other(table: Table, rows: Rows) -> None:
     pins: list[TablePin] = []
 
     def write(number: int) -> None:
-        pins.append(write_rows.insert(table, rows([number])))
+        pins.append(table_writes.insert(table, rows([number])))
 
     threads = [threading.Thread(target=write, args=[number]) for number in range(20, 28)]
     for thread in threads:
@@ -286,7 +286,7 @@ def test_a_long_chain_costs_the_same_at_every_depth(local: Table, rows: Rows) ->
     costs: list[int] = []
     for number in range(60):
         with measure() as counted:
-            table = table.at(write_rows.insert(table, rows([number])))
+            table = table.at(table_writes.insert(table, rows([number])))
         costs.append(counted.total)
     assert set(costs[1:]) == {3}
     assert table.pin.row_count == 60
@@ -294,9 +294,9 @@ def test_a_long_chain_costs_the_same_at_every_depth(local: Table, rows: Rows) ->
 
 def test_a_failed_commit_leaves_the_pin(table: Table, rows: Rows) -> None:
     with faults.armed("before_commit", matching="table"), pytest.raises(StorageError):
-        write_rows.insert(table, rows([20]))
+        table_writes.insert(table, rows([20]))
     with faults.armed("after_commit"), pytest.raises(StorageError):
-        write_rows.insert(table, rows([20]), STAMP)
+        table_writes.insert(table, rows([20]), STAMP)
     assert len(values(table)) == 10
     # The caller does not know the id of what was committed, and commits again.
-    assert table.at(write_rows.insert(table, rows([20]), STAMP)).count() == 11
+    assert table.at(table_writes.insert(table, rows([20]), STAMP)).count() == 11

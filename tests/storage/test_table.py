@@ -13,12 +13,9 @@ import pytest
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.cache_budget import CacheBudget
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import handles as session
-from omnigraph.storage.tables import write_rows
-from omnigraph.storage.tables.detached import Stamp, stamp_of
 from omnigraph.storage.tables.handles import (
     FRAGMENT_BYTES,
     HANDLE_BYTES,
@@ -27,8 +24,10 @@ from omnigraph.storage.tables.handles import (
     open_pin,
     shared_session,
 )
-from omnigraph.storage.tables.table import Table, TablePin, create_table
+from omnigraph.storage.tables.table import Stamp, Table, TablePin, create_table
+from tests import faults, table_writes
 from tests.storage.sample import SCHEMA, Rows
+from tests.table_writes import stamp_of
 
 
 def test_a_new_table_is_as_the_layout_says(empty: Table) -> None:
@@ -54,7 +53,7 @@ def test_another_key_column(tmp_path: Path) -> None:
 
 
 def test_a_table_is_never_created_twice(empty: Table, rows: Rows) -> None:
-    pin = write_rows.insert(empty, rows(range(3)))
+    pin = table_writes.insert(empty, rows(range(3)))
     with pytest.raises(StorageError) as refused:
         create_table(empty.location, SCHEMA)
     assert refused.value.kind == "precondition"
@@ -100,7 +99,7 @@ def test_a_lost_acknowledgement_of_a_create(tmp_path: Path) -> None:
 
 
 def test_scan(empty: Table, rows: Rows) -> None:
-    table = empty.at(write_rows.insert(empty, rows(range(10))))
+    table = empty.at(table_writes.insert(empty, rows(range(10))))
     assert table.scan().equals(rows(range(10)).cast(table.schema))
     assert table.scan(["n"], pc.field("id") == "k3").to_pylist() == [{"n": 3}]
     assert table.scan(["n"], pc.field("n").isin([1, 12]) | (pc.field("n") > 8)).num_rows == 2
@@ -112,12 +111,12 @@ def test_scan(empty: Table, rows: Rows) -> None:
 
 def test_quotes_in_a_value_are_only_a_value(local: Table) -> None:
     name = "o'hara\" or 1=1 --"
-    table = local.at(write_rows.insert(local, pa.table({"id": [name, "other"]}, schema=_ids())))
+    table = local.at(table_writes.insert(local, pa.table({"id": [name, "other"]}, schema=_ids())))
     assert table.scan(["id"], pc.field("id") == name).to_pylist() == [{"id": name}]
 
 
 def test_count(empty: Table, rows: Rows) -> None:
-    table = empty.at(write_rows.insert(empty, rows(range(10))))
+    table = empty.at(table_writes.insert(empty, rows(range(10))))
     with measure() as counted:
         assert table.count() == 10
     assert counted.total == 0
@@ -132,7 +131,7 @@ def test_a_missing_version_or_table_is_not_found(empty: Table) -> None:
 
 
 def test_a_pin_opens_without_listing_and_once(empty: Table, rows: Rows) -> None:
-    table = empty.at(write_rows.insert(empty, rows(range(3))))
+    table = empty.at(table_writes.insert(empty, rows(range(3))))
     handles.forget(table.location)
     with measure() as cold:
         table.dataset()
@@ -148,7 +147,7 @@ def test_handles_are_bounded_in_bytes_and_the_oldest_goes(tmp_path: Path, rows: 
     table = Table(location, create_table(location, SCHEMA))
     pins = [table.pin]
     for number in range(3):
-        pins.append(write_rows.insert(table.at(pins[-1]), rows([number])))
+        pins.append(table_writes.insert(table.at(pins[-1]), rows([number])))
     cache = TableHandles(CacheBudget(2 * HANDLE_BYTES + 16 * 2**10))
     first = cache.open(location, pins[0].version)
     assert cache.open(location, pins[0].version) is first
@@ -165,7 +164,7 @@ def test_a_handle_weighs_more_with_every_fragment(local: Table, rows: Rows) -> N
     cache = TableHandles(CacheBudget(2**30))
     table, weights = local, []
     for number in range(5):
-        table = table.at(write_rows.insert(table, rows([number])))
+        table = table.at(table_writes.insert(table, rows([number])))
         cache.clear()
         cache.open(table.location, table.pin.version)
         weights.append(cache.use().bytes)
@@ -176,12 +175,12 @@ def test_a_handle_weighs_more_with_every_fragment(local: Table, rows: Rows) -> N
 def test_a_handle_weighs_the_row_ids_that_its_version_lists(local: Table, rows: Rows) -> None:
     """Rows that keep their ids while they move are listed one by one in every version."""
     cache = TableHandles(CacheBudget(2**30))
-    table = local.at(write_rows.insert(local, rows(range(4_000))))
+    table = local.at(table_writes.insert(local, rows(range(4_000))))
     cache.open(table.location, table.pin.version)
     plain = cache.use().bytes
     stored = table.scan(with_row_id=True, with_row_address=True)
     moved = stored.take([3 * ((7 * place) % 1_000) for place in range(1_000)])
-    table = table.at(write_rows.update_rows(table, moved))
+    table = table.at(table_writes.update_rows(table, moved))
     cache.clear()
     cache.open(table.location, table.pin.version)
     assert cache.use().bytes - plain > 2 * moved.num_rows
@@ -190,7 +189,7 @@ def test_a_handle_weighs_the_row_ids_that_its_version_lists(local: Table, rows: 
 def test_without_any_memory_for_caches_tables_are_read_all_the_same(
     local: Table, rows: Rows, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    table = local.at(write_rows.insert(local, rows(range(3))))
+    table = local.at(table_writes.insert(local, rows(range(3))))
     handles = TableHandles(CacheBudget(0))
     monkeypatch.setattr(session, "handles", handles)
     assert table.scan(["id"]).num_rows == 3

@@ -19,9 +19,8 @@ from omnigraph.generate.files import GeneratedFile
 from omnigraph.generate.people_graph import GeneratedGraph
 from omnigraph.history.baseline import Baseline
 from omnigraph.history.changes import Cause, Change, ChangeBlock, Endpoints, Image, TypeRef
-from omnigraph.history.commit_changes import CommitChanges
 from omnigraph.history.diff import TypeStats
-from omnigraph.history.feed import FeedPage
+from omnigraph.history.feed import CommitChanges, FeedPage
 from omnigraph.history.merge.conflicts import MergedRowCounts, MergeResult
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.compile import lint_schema
@@ -47,8 +46,13 @@ from omnigraph.wire import changes, graphs, reports, results
 from omnigraph.wire import errors as wire_errors
 from omnigraph.wire.body import Body, encode
 from omnigraph.write.backfill import EmbedResult
-from omnigraph.write.change.results import BulkWork, LoadResult, MutationResult
-from omnigraph.write.recovery.audit import Recovery, TableOutcome
+from omnigraph.write.change.results import (
+    BulkWork,
+    LoadResult,
+    MutationResult,
+    Recovery,
+    TableOutcome,
+)
 
 URI = "film.omni"
 PLAIN = Commit("01B", None, 7, "01A", None, "ann", 1_700_000_000_000_000)

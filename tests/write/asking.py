@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import omnigraph as og
 from omnigraph.manifest.entries import Commit, SchemaContract
 from omnigraph.manifest.publish_request import DropTable, PendingCommit, PublishRequest, TableChange
-from omnigraph.storage.objects.faults import reach
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.recovery.intents import WriterKind
+from tests.faults import reach
 
 
 @dataclass(slots=True)

@@ -13,12 +13,12 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Conflict, ReadSetChanged
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.table import Table, TablePin
-from omnigraph.storage.tables.write_rows import overwrite
 from omnigraph.write.recovery import intent_scope
 from omnigraph.write.recovery.sweep import stored_intents
+from tests import faults
+from tests.table_writes import overwrite
 from tests.write.beside import (
     DAY,
     HOUR,

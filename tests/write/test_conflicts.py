@@ -11,8 +11,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.storage.objects import faults
-from omnigraph.storage.objects.faults import StoragePoint
+from tests import faults
+from tests.faults import StoragePoint
 from tests.write.writing import (
     Action,
     compact_all,

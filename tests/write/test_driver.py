@@ -9,7 +9,6 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BranchNotFound, Conflict, StorageError
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.entries import Registration, TableIdentity
 from omnigraph.manifest.publish_request import (
     AdvanceTable,
@@ -20,12 +19,13 @@ from omnigraph.manifest.publish_request import (
     TableChange,
 )
 from omnigraph.manifest.publisher import FAILURES
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.objects.faults import armed, observed
 from omnigraph.storage.tables.head_log import CompareAndSwapLost, HeadLog
 from omnigraph.storage.tables.table import TablePin
 from omnigraph.write.publish import door
 from omnigraph.write.recovery.sweep import stored_intents
+from tests.faults import armed, observed
 from tests.write.asking import Asked, ask
 from tests.write.writing import mutate, overtaken
 

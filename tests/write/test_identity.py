@@ -15,8 +15,7 @@ from omnigraph.errors import ValidationError
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.keys import keyed_node_id
-from omnigraph.write.change.change_set import row_columns
-from omnigraph.write.change.row_ids import fresh_ids, key_ids
+from omnigraph.write.change.change_set import fresh_ids, key_ids, row_columns
 
 VALUES: dict[str, st.SearchStrategy[Any]] = {
     "String": st.text(),

@@ -16,9 +16,9 @@ from omnigraph.manifest.entries import Registration, TableIdentity
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.objects.faults import armed
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent, parse_intent
+from tests.faults import armed
 
 START = 1_700_000_000_000_000
 HOUR = 3_600_000_000

@@ -14,10 +14,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.write.recovery import intent_scope
 from omnigraph.write.recovery.sweep import stored_intents
+from tests import faults
 from tests.write.beside import (
     DAY,
     add_person,

@@ -22,10 +22,11 @@ from hypothesis.stateful import (
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.manifest.publish_request import PendingCommit
-from omnigraph.storage.indexes.table_indexes import compact, create_index
+from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from tests import profile
+from tests.table_indexing import create_index
 from tests.write.model import (
     Condition,
     Delete,

@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.write.recovery import intents
+from tests import faults
 from tests.film_graph import SCHEMA
 from tests.write.beside import DAY, collect, collect_ahead, meanwhile, reopened
 from tests.write.writing import mutate, rows

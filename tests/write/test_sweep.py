@@ -22,16 +22,24 @@ from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, Publ
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.objects.faults import armed, observed
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import handles
 from omnigraph.storage.tables.table import Table, TablePin
-from omnigraph.storage.tables.write_rows import insert, insert_fragments, overwrite, stage_fragments
+from omnigraph.storage.tables.write_rows import insert_fragments, stage_fragments
+from omnigraph.write.change.results import Recovery, TableOutcome
 from omnigraph.write.publish.failpoints import FAILPOINTS
-from omnigraph.write.recovery.audit import Recovery, TableOutcome, record, recoveries
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
-from omnigraph.write.recovery.sweep import StoredIntents, SweepReport, stored_intents, sweep
+from omnigraph.write.recovery.sweep import (
+    StoredIntents,
+    SweepReport,
+    record,
+    recoveries,
+    stored_intents,
+    sweep,
+)
+from tests.faults import armed, observed
 from tests.film_graph import SCHEMA, files, insert_row
+from tests.table_writes import insert, overwrite
 
 # A time of its own, so that no test depends on the present one.
 START = 1_700_000_000_000_000
@@ -88,7 +96,7 @@ def begin(
     tables = [IntentTable.of(shown.table, shown.version)]
     intent = Intent.mint("Load", branch, commit, tables, branch_id)
     live = LiveIntent.open(ControlObjects(graph.location), intent, clock=lambda: start)
-    fragments = stage_fragments(table, pa.table({"id": [name], "name": [name]}))
+    fragments = list(stage_fragments(table, pa.table({"id": [name], "name": [name]})))
     written = [f"data/{file['path']}" for text in fragments for file in json.loads(text)["files"]]
     assert written
     live.extend([IntentTable.of(shown.table, shown.version, written)])

@@ -8,11 +8,12 @@ from typing import Any
 
 import omnigraph as og
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
-from omnigraph.storage.indexes.table_indexes import compact, create_index
-from omnigraph.storage.objects import faults
+from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.change.results import MutationResult
 from omnigraph.write.publish.staging import stamp
+from tests import faults
+from tests.table_indexing import create_index
 
 Rows = dict[str, dict[str, Any]]
 Action = Callable[[og.Graph], object]

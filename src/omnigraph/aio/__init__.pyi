@@ -11,13 +11,10 @@ from pyspark.sql.streaming.query import StreamingQuery
 
 from omnigraph.graph import Policy
 from omnigraph.history.baseline import Baseline
-from omnigraph.history.changes import Change
-from omnigraph.history.commit_changes import CommitChanges
+from omnigraph.history.changes import Change, Names
 from omnigraph.history.diff import TypeStats
-from omnigraph.history.feed import FeedPage
-from omnigraph.history.merge.conflicts import MergeResult
-from omnigraph.history.merge.resolution import Resolve
-from omnigraph.history.selection import Names
+from omnigraph.history.feed import CommitChanges, FeedPage
+from omnigraph.history.merge.conflicts import MergeResult, Resolve
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.source import Source
@@ -34,8 +31,7 @@ from omnigraph.read.plan.physical import Expansion
 from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.backfill import EmbedResult
-from omnigraph.write.change.results import LoadResult, MutationResult
-from omnigraph.write.recovery.audit import Recovery
+from omnigraph.write.change.results import LoadResult, MutationResult, Recovery
 
 __all__ = ["Graph", "Session", "Stream", "init", "open"]
 _T = TypeVar("_T")

@@ -30,11 +30,10 @@ _SUFFIX = ".arrow"
 
 
 @dataclass(frozen=True, slots=True)
-class CachingEmbedder:
-    """Asks another embedder for each different text once."""
+class WrappedEmbedder:
+    """Another embedder, by whose names this one goes."""
 
     inner: Embedder
-    store: VectorStore | None = None
 
     @property
     def provider(self) -> str:
@@ -45,6 +44,13 @@ class CachingEmbedder:
     def model(self) -> str:
         """That of the other embedder."""
         return self.inner.model
+
+
+@dataclass(frozen=True, slots=True)
+class CachingEmbedder(WrappedEmbedder):
+    """Asks another embedder for each different text once."""
+
+    store: VectorStore | None = None
 
     def embed(self, texts: Texts, dimension: int, role: Role = "document") -> Vectors:
         """The vectors of the other embedder."""

@@ -1,7 +1,7 @@
-"""The providers by name, and the embedder that a configuration describes.
+"""The providers by name, and the embedder that a configuration describes or a query needs.
 
-Owns the list. A provider is a function from a configuration to an embedder; adding
-one is a line here.
+Owns the list: a provider is a function from a configuration to an embedder, adding one is a
+line here. Remembers the last texts that were searched for. Never looks at stored vectors.
 """
 
 from __future__ import annotations
@@ -10,20 +10,27 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 
-from omnigraph.embed.cache import CachingEmbedder, Memory, VectorStore, embed_new
+import numpy as np
+
+from omnigraph.embed.cache import CachingEmbedder, Memory, VectorStore, WrappedEmbedder, embed_new
 from omnigraph.embed.configuration import LOCAL, MOCK, EmbedderConfig
-from omnigraph.embed.local import LocalEmbedder
-from omnigraph.embed.mock import MockEmbedder
+from omnigraph.embed.fill import check_model
+from omnigraph.embed.local import LocalEmbedder, MockEmbedder
 from omnigraph.embed.protocol import Embedder, Role, Texts, Vectors
 from omnigraph.embed.remote import RemoteEmbedder
 from omnigraph.embed.request_formats import FORMATS
 from omnigraph.errors import EmbeddingError
+from omnigraph.lang.cache import Cache
 
 PROVIDERS: Mapping[str, Callable[[EmbedderConfig], Embedder]] = {
     LOCAL: LocalEmbedder.of,
     MOCK: MockEmbedder.of,
     **{format_.provider: partial(RemoteEmbedder, format_) for format_ in FORMATS},
 }
+
+KEPT = 1024
+
+_remembered: Cache[tuple[str, str, str | None, int, str], Vectors] = Cache(limit=KEPT)
 
 
 @dataclass(slots=True)
@@ -99,3 +106,48 @@ def make_embedder(config: EmbedderConfig) -> Embedder:
             config.problem, kind="configuration", details={"provider": config.provider}
         )
     return make(config)
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceholderEmbedder(WrappedEmbedder):
+    """Takes the place of another embedder: the same names, and vectors that mean nothing.
+
+    For reading rows once more when their vectors are stored already: whether a row obeys the
+    rules depends on having a vector, not on which. Never asks a provider for anything.
+    """
+
+    def embed(self, texts: Texts, dimension: int, role: Role = "document") -> Vectors:  # noqa: ARG002 - the protocol
+        """The same unit vector for every text."""
+        return np.full((len(texts), dimension), dimension**-0.5, dtype=np.float32)
+
+
+def stand_in(config: EmbedderConfig) -> PlaceholderEmbedder:
+    """The stand-in for the embedder of a configuration."""
+    return PlaceholderEmbedder(embedder_of(config))
+
+
+def embed_query(
+    text: str,
+    dimension: int,
+    model: str | None,
+    config: EmbedderConfig | None = None,
+    *,
+    place: str = "the property that is searched",
+) -> Vectors:
+    """The unit vector of a text to search for; read-only, since it may be handed out again.
+
+    ``model`` is what the `@embed` of the property records, if anything: another one is
+    refused. ``place`` is the property as a person knows it, such as `Film.meaning`. Without a
+    configuration the environment is asked.
+    """
+    config = config or EmbedderConfig.of_environment()
+    embedder = make_embedder(config)
+    check_model(place, model, embedder)
+    key = (embedder.provider, embedder.model, config.base_url, dimension, text)
+
+    def embed() -> Vectors:
+        vector: Vectors = embedder.embed([text], dimension, "query")[0]
+        vector.flags.writeable = False
+        return vector
+
+    return _remembered.get(key, embed)

@@ -19,9 +19,8 @@ import pyarrow as pa
 from omnigraph.errors import BadRequest
 from omnigraph.generate.bad_rows import FORMATS, BadRows, Format, dirt_kinds
 from omnigraph.generate.draws import Draws
-from omnigraph.generate.entities import EntityRows, entity_rows
+from omnigraph.generate.entities import EntityRows, GraphSize, entity_rows
 from omnigraph.generate.files import SUFFIXES, Compression, GeneratedFile, Part, Planted, write_part
-from omnigraph.generate.sizes import GraphSize
 
 __all__ = [
     "GeneratedFile",

@@ -15,11 +15,10 @@ from typing import Any, Literal, Protocol, TypeVar, cast
 
 from omnigraph.errors import PolicyDenied, StorageError
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.manifest.branch_names import normalise_branch
-from omnigraph.manifest.branches import is_missing
+from omnigraph.manifest.branches import is_missing, normalise_branch
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
+from omnigraph.manifest.store import GraphHandle
 from omnigraph.write.publish.driver import Target
 
 ATTEMPTS = 8

@@ -11,17 +11,14 @@ from typing import overload
 from omnigraph.errors import OmniGraphError
 from omnigraph.graph.access import Access, Surface, action, made_on
 from omnigraph.history.baseline import Baseline, BaselineLines
-from omnigraph.history.commit_changes import CommitChanges, commit_changes
-from omnigraph.history.feed import Feed, FeedPage
-from omnigraph.history.merge.conflicts import MergeResult
+from omnigraph.history.changes import Filters, Names
+from omnigraph.history.feed import CommitChanges, Feed, FeedPage, commit_changes
+from omnigraph.history.merge.conflicts import MergeResult, Resolve
 from omnigraph.history.merge.operation import merge_branch
-from omnigraph.history.merge.resolution import Resolve
-from omnigraph.history.selection import Filters, Names
 from omnigraph.history.stream import PausedStreams
-from omnigraph.manifest.branch_names import normalise_branch
-from omnigraph.manifest.branch_state import ancestors_of
-from omnigraph.manifest.branches import BranchRefs
+from omnigraph.manifest.branches import BranchRefs, normalise_branch
 from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.snapshot import ancestors_of
 
 
 class Branches(Surface):

@@ -8,14 +8,18 @@ from __future__ import annotations
 from pathlib import Path
 
 from omnigraph.errors import BadRequest, NotFound, StorageError
-from omnigraph.evolve.contract import lagging_copies, write_copies
-from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
+from omnigraph.evolve.genesis import (
+    CLAIM_NAME,
+    create_graph,
+    lagging_copies,
+    release_claim,
+    write_copies,
+)
 from omnigraph.graph.session import Graph
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
-from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import catalog_of
-from omnigraph.manifest.store import Manifest
+from omnigraph.manifest.store import GraphHandle, Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.recovery.sweep import sweep

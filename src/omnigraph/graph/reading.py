@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, overload
 
 from omnigraph.errors import NotFound
 from omnigraph.graph.access import Access, Arguments, Surface, Where, action, shown_at
+from omnigraph.history.changes import Filters, Names
 from omnigraph.history.diff import Diff, diff, named_state
-from omnigraph.history.selection import Filters, Names
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
@@ -30,7 +30,8 @@ from omnigraph.read.queries import Query
 from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import cache_uses
-from omnigraph.write.recovery.audit import Recovery, recoveries
+from omnigraph.write.change.results import Recovery
+from omnigraph.write.recovery.sweep import recoveries
 
 if TYPE_CHECKING:
     import lance

@@ -19,10 +19,9 @@ from omnigraph.lang.source import Source
 from omnigraph.maintain.cleanup import GRACE, cleanup
 from omnigraph.maintain.indexes import ensure_indices
 from omnigraph.maintain.reports import CleanupReport, IndexReport
-from omnigraph.manifest.branch_names import normalise_branch
-from omnigraph.manifest.branches import is_missing
+from omnigraph.manifest.branches import is_missing, normalise_branch
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.graph_handle import GraphHandle
+from omnigraph.manifest.store import GraphHandle
 from omnigraph.write.backfill import Backfill, EmbedResult
 from omnigraph.write.change.results import LoadResult, MutationResult
 from omnigraph.write.load.operation import Load, LoadOptions

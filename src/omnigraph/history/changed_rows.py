@@ -16,8 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ChangeDiffRefused
-from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, in_order
-from omnigraph.rows.merge_join import merge_join
+from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, in_order, merge_join
 from omnigraph.storage.tables.columns import is_blob, plain_blobs
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.tables.version_diff import rows_only_in

@@ -1,19 +1,36 @@
-"""Changes: one entity that was inserted, updated or deleted, with what it said before and after.
+"""Changes: entities that were inserted, updated or deleted, and which of them are compared.
 
-Owns their shape. Frozen data: where changes come from is compared.py and stream.py.
+Owns their shape, the identity of types across two states, the refusal to compare a type whose
+properties are not the same on both sides, and reading the filters with the digest that binds a
+token to them. Types are kept by identity, so that a rename does not end a feed. Never reads a
+row.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from base64 import urlsafe_b64encode
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from hashlib import sha256
+from typing import Any, Literal, TypeVar, get_args
 
-from omnigraph.manifest.entries import MAIN, Commit, EntityKind
+import msgspec
+
+from omnigraph.errors import BadRequest, ChangeDiffRefused
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.schema.catalog import EdgeType, NodeType, unknown_type
+from omnigraph.manifest.entries import MAIN, Commit, EntityKind, Registration, TableIdentity
+from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, catalog_of
+from omnigraph.storage.tables.table import Table
 
 Op = Literal["insert", "update", "delete"]
 OPS: tuple[Op, ...] = get_args(Op)
 KINDS: tuple[EntityKind, ...] = get_args(EntityKind)
+
+_SEPARATOR = b"\x1f"
+
+Names = str | Sequence[str] | None
+_Word = TypeVar("_Word", bound=str)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,3 +106,164 @@ class ChangeBlock:
 
     cause: Cause
     changes: tuple[Change, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedType:
+    """One type in the states of two commits; ``version`` is its published one in the later."""
+
+    kind: EntityKind
+    ref: TypeRef
+    properties: tuple[str, ...]
+    before: Table
+    after: Table
+    version: int
+    commits: tuple[str, str]
+
+    def check_columns(self) -> None:
+        """Refuse two versions that do not store the same columns."""
+        old, new = self.before.schema, self.after.schema
+        if old.names != new.names or old.types != new.types:
+            raise _boundary(self.ref.name, self.commits[1])
+
+
+def compared_types(before: Snapshot, after: Snapshot) -> list[ComparedType]:
+    """The types that may differ between two states, by type key: edges before nodes."""
+    old, new = before.by_identity, after.by_identity
+    _check_boundary(before, after, old, new)
+    found: list[ComparedType] = []
+    for identity, shown in new.items():
+        earlier = old.get(identity)
+        if earlier is None or earlier.pin.version == shown.pin.version:
+            continue
+        found.append(
+            ComparedType(
+                shown.table.entity_kind,
+                TypeRef(type_id(after, identity), shown.table.type_name),
+                tuple(_type(after, shown.table).properties),
+                earlier.pinned,
+                shown.pinned,
+                shown.version,
+                (before.commit_id, after.commit_id),
+            )
+        )
+    return found
+
+
+def type_id(snapshot: Snapshot, identity: TableIdentity) -> str:
+    """What a type is called in change images and tokens, whatever its name is."""
+    parts = (
+        snapshot.schema.identity_domain.encode(),
+        identity.table_id.to_bytes(8, "little"),
+        identity.incarnation.to_bytes(8, "little"),
+    )
+    return urlsafe_b64encode(sha256(_SEPARATOR.join(parts)).digest()).rstrip(b"=").decode()
+
+
+def _check_boundary(
+    before: Snapshot,
+    after: Snapshot,
+    old: Mapping[TableIdentity, SnapshotTable],
+    new: Mapping[TableIdentity, SnapshotTable],
+) -> None:
+    for identity, shown in {**old, **new}.items():
+        if identity not in old or identity not in new:
+            if shown.pin.row_count:
+                raise _boundary(shown.table.type_name, after.commit_id)
+        elif before.schema.ir_hash != after.schema.ir_hash:
+            was, now = _type(before, old[identity].table), _type(after, new[identity].table)
+            if set(_columns(was)) != set(_columns(now)):
+                raise _boundary(shown.table.type_name, after.commit_id)
+
+
+def _type(snapshot: Snapshot, table: Registration) -> NodeType | EdgeType:
+    catalog = catalog_of(snapshot.schema)
+    types = catalog.nodes if table.entity_kind == "node" else catalog.edges
+    return types[table.type_name]
+
+
+def _columns(type_: NodeType | EdgeType) -> Iterator[tuple[object, ...]]:
+    """What makes images comparable; whether null or which words are allowed does not."""
+    for name, property_ in type_.properties.items():
+        stored = property_.type
+        yield name, property_.property_id, stored.scalar, stored.is_list, stored.dimension
+
+
+def _boundary(type_name: str, commit_id: str) -> ChangeDiffRefused:
+    return ChangeDiffRefused(
+        f"the schema of {type_name} changed in between: compare states on one side of that "
+        "change, and take a new baseline where a feed meets it",
+        details={
+            "reason": "schema_boundary",
+            "graph_commit_id": commit_id,
+            "type_name": type_name,
+        },
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeFilter:
+    """The wanted changes; an empty ``types`` means all types, also those to come."""
+
+    kinds: frozenset[EntityKind] = frozenset(KINDS)
+    types: frozenset[str] = frozenset()
+    ops: frozenset[Op] = frozenset(OPS)
+
+    def has_type(self, kind: EntityKind, type_id: str) -> bool:
+        """Whether changes of a type are wanted."""
+        return kind in self.kinds and (not self.types or type_id in self.types)
+
+    @property
+    def digest(self) -> str:
+        """The same for selections that mean the same."""
+        canonical = [sorted(self.kinds), sorted(self.types), sorted(self.ops)]
+        return sha256(msgspec.json.encode(canonical)).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """The names a caller gives; None, and no name, are all."""
+
+    kinds: Names = None
+    types: Names = None
+    ops: Names = None
+
+    @property
+    def type_names(self) -> list[str]:
+        """The names of types, of which each means the node type and the edge type."""
+        return _names(self.types)
+
+    def among(self, *snapshots: Snapshot) -> ChangeFilter:
+        """The selection that the names make; types are looked up in the snapshots."""
+        return ChangeFilter(
+            _words("kind", self.kinds, KINDS),
+            _types(self.type_names, snapshots),
+            _words("op", self.ops, OPS),
+        )
+
+
+def _names(given: Names) -> list[str]:
+    return [given] if isinstance(given, str) else list(given or ())
+
+
+def _words(what: str, given: Names, known: Collection[_Word]) -> frozenset[_Word]:
+    by_text = {str(word): word for word in known}
+    names = _names(given)
+    for name in names:
+        if name not in by_text:
+            hint = did_you_mean(name, by_text) or f"it is one of {', '.join(by_text)}"
+            raise BadRequest(f"{name!r} is not a {what} of change: {hint}")
+    return frozenset(by_text[name] for name in names or by_text)
+
+
+def _types(names: list[str], snapshots: Iterable[Snapshot]) -> frozenset[str]:
+    if not names:
+        return frozenset()
+    known: dict[str, set[str]] = {}
+    for snapshot in snapshots:
+        for shown in snapshot.tables.values():
+            known.setdefault(shown.table.type_name, set()).add(type_id(snapshot, shown.identity))
+    for name in names:
+        if name not in known:
+            raise unknown_type(name, known)
+    return frozenset(found for name in names for found in known[name])

@@ -12,16 +12,20 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from omnigraph.errors import BadRequest, BranchNotFound, NotFound
-from omnigraph.history.changes import Change, Op
-from omnigraph.history.commit_changes import state_of_commit
-from omnigraph.history.compared import ComparedType, compared_types
-from omnigraph.history.selection import ChangeFilter, Filters
+from omnigraph.history.changes import (
+    Change,
+    ChangeFilter,
+    ComparedType,
+    Filters,
+    Op,
+    compared_types,
+)
 from omnigraph.history.stream import ChangeStream, rows_of
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
-from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.manifest.store import GraphHandle
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,4 +124,4 @@ def named_state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
         raise NotFound(
             f"there is no branch and no commit {named!r}: {hint}", details={"target": named}
         ) from error
-    return state_of_commit(graph, commit)
+    return graph.manifest.view_at(commit).snapshot

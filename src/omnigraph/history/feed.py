@@ -1,7 +1,7 @@
-"""The change feed: the commits of a branch one after the other, with what they changed.
+"""The change feed: the commits of a branch, one or all of them, with what they changed.
 
-Owns where a poll begins, what fits into one, and the tokens that carry a
-reader on. Keeps nothing about readers: all a poll needs is in its token.
+Owns the pages of one commit, where a poll begins, what fits into one, and the tokens that carry
+a reader on. Keeps nothing about readers: all a poll needs is in its token.
 """
 
 from __future__ import annotations
@@ -13,25 +13,104 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
-from omnigraph.errors import BadRequest, ChangeDiffRefused, ChangeFeedGap
+from omnigraph.errors import BadRequest, ChangeDiffRefused, ChangeFeedGap, NotFound
 from omnigraph.history.baseline import Baseline, BaselineLines, write_baseline
-from omnigraph.history.changes import Cause, ChangeBlock
-from omnigraph.history.commit_changes import domain_digest, open_block, state_of_commit
-from omnigraph.history.images import SizedChange
-from omnigraph.history.position import ChangePosition, rejected, seal, unseal
-from omnigraph.history.selection import ChangeFilter, Filters
-from omnigraph.history.stream import PageRoom, PausedStreams, page_room
-from omnigraph.manifest.branch_names import normalise_branch
-from omnigraph.manifest.branch_state import BranchState, commits_of
+from omnigraph.history.changes import (
+    Cause,
+    Change,
+    ChangeBlock,
+    ChangeFilter,
+    Filters,
+    compared_types,
+)
+from omnigraph.history.position import ChangePosition, rejected, seal, type_place, unseal
+from omnigraph.history.stream import ChangeStream, PageRoom, PausedStreams, SizedChange, page_room
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import Commit
-from omnigraph.manifest.graph_handle import GraphHandle
-from omnigraph.manifest.snapshot import Snapshot, catalog_of
+from omnigraph.manifest.snapshot import BranchState, Snapshot, catalog_of, commits_of
+from omnigraph.manifest.store import GraphHandle
 from omnigraph.read.output.export import Export, open_export
 
 MAX_COMMITS = 128
 """How many commits one poll goes through."""
 PURPOSE = "changes/forward"
 _AFTER = "after:"
+
+
+@dataclass(frozen=True, slots=True)
+class CommitChanges:
+    """One page of the changes of a commit; without a token it is the last."""
+
+    cause: Cause
+    changes: tuple[Change, ...]
+    next_page_token: str | None = None
+
+
+def commit_changes(
+    graph: GraphHandle,
+    commit_id: str,
+    filters: Filters,
+    paused: PausedStreams,
+    *,
+    limit: int | None = None,
+    page_token: str | None = None,
+) -> CommitChanges:
+    """A page of what a commit changed, the first one without a token."""
+    room = page_room(limit)
+    commit = graph.manifest.find_commit(commit_id)
+    before, after = _parent_state(graph, commit), graph.manifest.view_at(commit).snapshot
+    wanted = filters.among(before, after)
+    binding = {
+        "domain": domain_digest(after),
+        "commit": commit.id,
+        "filter": wanted.digest,
+    }
+    start = None
+    if page_token is not None:
+        start = ChangePosition.from_json(unseal(page_token, "commit-page", binding))
+    stream = paused.take((commit.id, wanted.digest, start))
+    if stream is None:
+        stream = open_block(before, after, wanted, start)
+    taken = [found.change for found in stream.take(room)]
+    if stream.is_done:
+        return CommitChanges(Cause.of(commit), tuple(taken))
+    end = ChangePosition.of(taken[-1])
+    paused.keep((commit.id, wanted.digest, end), stream)
+    token = seal("commit-page", binding, end.to_json())
+    return CommitChanges(Cause.of(commit), tuple(taken), token)
+
+
+def open_block(
+    before: Snapshot,
+    after: Snapshot,
+    wanted: ChangeFilter,
+    start: ChangePosition | None = None,
+) -> ChangeStream:
+    """The wanted changes of a commit in their order: nodes before edges, then by type, then id."""
+    types = sorted(compared_types(before, after), key=type_place)
+    return ChangeStream(types, wanted, start)
+
+
+def domain_digest(snapshot: Snapshot) -> str:
+    """What tells one graph from another in a token."""
+    return sha256(snapshot.schema.identity_domain.encode()).hexdigest()
+
+
+def _parent_state(graph: GraphHandle, commit: Commit) -> Snapshot:
+    if commit.parent_id is None:
+        raise ChangeDiffRefused(
+            f"commit {commit.id} made the graph and has no parent to compare it with: "
+            "an export shows all there was",
+            details={"reason": "parentless_commit", "graph_commit_id": commit.id},
+        )
+    try:
+        parent = graph.manifest.find_commit(commit.parent_id)
+    except NotFound as error:
+        raise ChangeFeedGap(
+            f"the parent of commit {commit.id} is gone: what it changed cannot be told any more",
+            details={"first_unreadable_commit_id": commit.parent_id},
+        ) from error
+    return graph.manifest.view_at(parent).snapshot
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,7 +288,7 @@ class _Poll:
     def _state(self, commit: Commit) -> Snapshot:
         if commit.id == self._head.commit_id:
             return self._head
-        return state_of_commit(self._graph, commit)
+        return self._graph.manifest.view_at(commit).snapshot
 
 
 def _block(commit: Commit, taken: list[SizedChange]) -> ChangeBlock:

@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ChangeCursorRejected
-from omnigraph.history.changes import KINDS, Change
-from omnigraph.history.compared import ComparedType
+from omnigraph.history.changes import KINDS, Change, ComparedType
 from omnigraph.manifest.entries import EntityKind
 
 LONG_ID = 256
@@ -87,7 +86,7 @@ class ChangePosition:
             id_ = (
                 body["id"]
                 if "id" in body
-                else LongId(_bytes(body["prefix"]), _bytes(body["sha256"]))
+                else LongId(urlsafe_b64decode(body["prefix"]), urlsafe_b64decode(body["sha256"]))
             )
         except (KeyError, TypeError, ValueError) as error:
             raise rejected("it says no position") from error
@@ -125,10 +124,6 @@ def _skipped(ids: pa.Array, mark: LongId) -> tuple[int, bool]:
 
 def _text(data: bytes) -> str:
     return urlsafe_b64encode(data).decode()
-
-
-def _bytes(text: str) -> bytes:
-    return urlsafe_b64decode(text)
 
 
 def seal(kind: TokenKind, binding: Mapping[str, str | None], place: Mapping[str, Any]) -> str:

@@ -1,14 +1,17 @@
 """A cursor over tokens: looking ahead, expecting, failing, and going on after a failure.
 
-Owns the mechanics both parsers share. Never knows a grammar: which token may
-follow is the parser's business.
+Owns the mechanics both parsers share, and the pause of Python's cycle collector while a large
+tree grows: it has no cycles, but would be walked again and again. Never knows a grammar: which
+token may follow is the parser's business.
 """
 
 from __future__ import annotations
 
+import gc
 from collections import deque
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
+from threading import Lock
 from typing import NamedTuple, NoReturn
 
 from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean, nearest_name
@@ -29,6 +32,13 @@ _NOUNS = {
     Kind.FLOAT: "a number",
     Kind.STRING: "a string",
 }
+
+LARGE_TEXT = 50_000
+"""Below this many characters the collector hardly notices the tree."""
+
+_lock = Lock()
+_pauses = 0
+_was_enabled = False
 
 
 class SyntaxFailure(Exception):
@@ -226,3 +236,33 @@ def shorten(text: str) -> str:
     """A token's text as it may stand in a one-line message."""
     flat = text.replace("\n", " ").replace("\r", " ")
     return flat if len(flat) <= 30 else f"{flat[:27]}…"
+
+
+@contextmanager
+def collection_paused(size: int) -> Iterator[None]:
+    """Pause the collector for the body if the text is large; pauses of threads may overlap."""
+    if size < LARGE_TEXT:
+        yield
+        return
+    _pause()
+    try:
+        yield
+    finally:
+        _resume()
+
+
+def _pause() -> None:
+    global _pauses, _was_enabled  # noqa: PLW0603 - the collector is global, and so is its pause
+    with _lock:
+        if _pauses == 0:
+            _was_enabled = gc.isenabled()
+            gc.disable()
+        _pauses += 1
+
+
+def _resume() -> None:
+    global _pauses  # noqa: PLW0603 - as above
+    with _lock:
+        _pauses -= 1
+        if _pauses == 0 and _was_enabled:
+            gc.enable()

@@ -108,11 +108,6 @@ class Page:
         return _BLANK_LINE.search(self.text, start, end) is not None
 
 
-def blank_page() -> Page:
-    """The page of a tree without a text: no comments, no blank lines."""
-    return Page(Source(""))
-
-
 def render(items: Sequence[Item], page: Page) -> str:
     """The whole text: top-level items with one blank line between two."""
     writer = _Writer(page)

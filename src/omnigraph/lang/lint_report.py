@@ -1,6 +1,7 @@
 """Lint reports: what lint says of a schema or a query file, as data.
 
-Owns the report's shape and its counts. The rules that fill it live beside the
+Owns the report's shape and its counts, and the shape of what is said of one query: what it
+returns, reads and writes. The rules that fill it live beside the
 language they speak of.
 """
 
@@ -10,10 +11,37 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.lang.diagnostics import Diagnostic
-from omnigraph.lang.operation import Operation
 
 Severity = Literal["error", "warning", "info"]
 _SEVERITY_ORDER: dict[Severity, int] = {"error": 0, "warning": 1, "info": 2}
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Touched:
+    """A type that an operation reads or writes; nodes sort before edges."""
+
+    is_edge: bool
+    type_name: str
+
+
+@dataclass(frozen=True, slots=True)
+class ResultField:
+    """One result column as a client sees it."""
+
+    name: str
+    kind: str
+    nullable: bool
+    item_kind: str | None = None
+    vector_dim: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Operation:
+    """Result columns, and the types read and written, sorted and without repetition."""
+
+    result: tuple[ResultField, ...]
+    reads: tuple[Touched, ...]
+    writes: tuple[Touched, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ characters from 1, as editors do. Never reads a file: callers bring the text.
 from __future__ import annotations
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
@@ -25,6 +25,23 @@ class Span(NamedTuple):
 
 NOWHERE = Span(0, 0)
 """The span of syntax that was built rather than parsed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Spanned:
+    """Syntax and where it stands, which takes no part in equality."""
+
+    span: Span = field(default=NOWHERE, kw_only=True, compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Spanned):
+    """A name and where it stands."""
+
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
 
 
 class Position(NamedTuple):

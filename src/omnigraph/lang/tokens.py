@@ -50,11 +50,6 @@ class Comment(NamedTuple):
     start: int
     end: int
 
-    @property
-    def is_line(self) -> bool:
-        """Whether it runs to the end of its line."""
-        return self.text.startswith("//")
-
 
 class Tokens(NamedTuple):
     """What the lexer makes of a text; ``tokens`` always ends with END."""

@@ -38,16 +38,19 @@ from datetime import timedelta
 
 from omnigraph.errors import BranchNotFound, Conflict, StorageError, StorageKind
 from omnigraph.maintain.garbage import GarbageCollector
-from omnigraph.maintain.live_work import find_live_work
 from omnigraph.maintain.reports import CleanupReport
-from omnigraph.maintain.roots import CONCURRENCY, Retention, Roots
-from omnigraph.manifest.branch_state import MANIFEST_NAME, BranchState
+from omnigraph.maintain.roots import CONCURRENCY, Retention, Roots, find_live_work
 from omnigraph.manifest.branches import BranchRefs, begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.refs import Refs
+from omnigraph.manifest.snapshot import MANIFEST_NAME, BranchState
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.control_objects import (
+    give_back_reserve,
+    is_out_of_space,
+    keep_reserve,
+)
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.objects.reserve import give_back_reserve, is_out_of_space, keep_reserve
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.recovery.intents import microseconds_now
 from omnigraph.write.recovery.sweep import sweep

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 from threading import Lock
 
 from omnigraph.errors import StorageError
-from omnigraph.maintain.live_work import LiveWork
 from omnigraph.maintain.reports import DirectoryCleanup
-from omnigraph.maintain.roots import CONCURRENCY, Roots
-from omnigraph.manifest.branch_state import MANIFEST_NAME
+from omnigraph.maintain.roots import CONCURRENCY, LiveWork, Roots
 from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.snapshot import MANIFEST_NAME
 from omnigraph.storage.objects.control_objects import PROBE, ControlObjects, StoredObject
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import handles

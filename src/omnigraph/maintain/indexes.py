@@ -11,13 +11,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from omnigraph.maintain.index_choice import Action, IndexDecision, choose
-from omnigraph.maintain.index_intent import intents_of
+from omnigraph.maintain.index_choice import Action, IndexDecision, choose, intents_of
 from omnigraph.maintain.reports import Done, IndexChange, IndexReport, PendingIndex
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.indexes.build import BuiltIndex, build_index, commit_indexes, is_committed
-from omnigraph.storage.indexes.vector_index import partitions
+from omnigraph.storage.indexes.build import (
+    BuiltIndex,
+    build_index,
+    commit_indexes,
+    is_committed,
+    partitions,
+)
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn

@@ -1,6 +1,6 @@
 """Reports: what a cleanup removed, what indexes a branch has, and what building them did.
 
-Owns their shape. Frozen data without behaviour.
+Owns their shape, which is that of their JSON. Frozen data without behaviour.
 """
 
 from __future__ import annotations

@@ -11,9 +11,9 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from omnigraph.errors import Conflict
-from omnigraph.manifest.apply import require_live
-from omnigraph.manifest.branch_state import BranchState, ancestors_of, commits_of
 from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.publish_request import require_live
+from omnigraph.manifest.snapshot import BranchState, ancestors_of, commits_of
 from omnigraph.manifest.store import Manifest
 
 SOURCE_BRANCH = "source"

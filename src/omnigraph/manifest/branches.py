@@ -1,15 +1,16 @@
 """Branches: listing, creating and deleting them, with every refusal; and collection epochs.
 
-Owns the order of the steps. A branch is written before it is named, so that a half-made one
-is seen by nobody and blocks nothing; it is ended before its name goes, so that a writer inside
-its commit loses. A write stages its files in one epoch of one branch and publishes them in that
-epoch or not at all: so when a branch has a new epoch, what was staged before and is not published
-by then never will be.
+Owns what a name may be, and the order of the steps. A branch is written before it is named, so
+that a half-made one is seen by nobody and blocks nothing; it is ended before its name goes, so
+that a writer inside its commit loses. A write stages its files in one epoch of one branch and
+publishes them in that epoch or not at all: so when a branch has a new epoch, what was staged
+before and is not published by then never will be.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import unicodedata
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from time import time_ns
@@ -17,14 +18,18 @@ from time import time_ns
 from ulid import ULID
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, StorageError
-from omnigraph.manifest.branch_names import normalise_branch, path_conflict
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.entries import MAIN, Head
 from omnigraph.manifest.refs import Ref, Refs
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.faults import reach
 
 ATTEMPTS = 32
+
+SCHEMA_APPLY_LOCK = "__schema_apply_lock__"
+MAX_BYTES = 200
+
+_PUNCTUATION = frozenset("._-/")
 
 
 class EpochMoved(Exception):
@@ -190,3 +195,53 @@ def begin_epoch_of_names(manifest: Manifest) -> Refs:
     Returns the names at the very moment when it begins.
     """
     return manifest.refs.change(lambda refs: replace(refs, epoch=refs.epoch + 1))
+
+
+def normalise_branch(name: str) -> str:
+    """The one spelling of a branch name; a name that cannot be one is refused."""
+    name = unicodedata.normalize("NFC", name.strip())
+    if not name:
+        raise BadRequest("a branch name cannot be empty")
+    if name.lstrip("/") == SCHEMA_APPLY_LOCK:
+        raise BadRequest(f"branch name '{name}' is reserved for the engine")
+    complaint = _complaint(name)
+    if complaint is not None:
+        raise BadRequest(f"'{_shown(name)}' is not a branch name: {complaint}")
+    return name
+
+
+def _complaint(name: str) -> str | None:
+    if not all(_is_allowed(character) for character in name):
+        return "use letters and digits of any script, and . _ - /"
+    length = len(name.encode())
+    if length > MAX_BYTES:
+        return f"it has {length} bytes, and {MAX_BYTES} is the most"
+    if name.startswith("/") or name.endswith("/") or "//" in name:
+        return "`/` stands between two parts"
+    if "." in name.split("/"):
+        return "`.` is not a part"
+    if ".." in name:
+        return "`..` is not allowed"
+    if name.endswith(".lock"):
+        return "it cannot end in `.lock`"
+    return None
+
+
+def _is_allowed(character: str) -> bool:
+    """Whether it is a letter with its marks, a digit, or one of the few signs."""
+    return character in _PUNCTUATION or unicodedata.category(character)[0] in "LMN"
+
+
+def _shown(name: str) -> str:
+    return name if len(name) <= 64 else f"{name[:60]}…"
+
+
+def path_conflict(name: str, others: Collection[str]) -> str | None:
+    """An existing branch that is a path above or below the name, if there is one."""
+    parts = name.split("/")
+    for length in range(1, len(parts)):
+        above = "/".join(parts[:length])
+        if above in others:
+            return above
+    below = f"{name}/"
+    return next((other for other in others if other.startswith(below)), None)

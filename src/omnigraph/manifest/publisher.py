@@ -3,8 +3,8 @@
 Owns what is said of an attempt: what storage gave no clear answer to is read back, and nothing
 is acknowledged that the newest state does not contain. Owns also when history leaves the head
 fragment: the head stays small, and the log has few fragments, because neighbours of one size
-are merged. Never tries a request again, never decides whether it is right (apply.py) and never
-touches a data table.
+are merged. Never tries a request again, never decides whether it is right (publish_request.py)
+and never touches a data table.
 """
 
 from __future__ import annotations
@@ -23,11 +23,16 @@ from omnigraph.errors import (
     StorageError,
     StorageKind,
 )
-from omnigraph.manifest.apply import next_state, require_live, version_of
-from omnigraph.manifest.branch_state import BranchState, find_commit
 from omnigraph.manifest.entries import Commit, Head, TableVersion
-from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
+from omnigraph.manifest.publish_request import (
+    PendingCommit,
+    PublishRequest,
+    next_state,
+    require_live,
+    version_of,
+)
 from omnigraph.manifest.rows import check_stamp, to_table
+from omnigraph.manifest.snapshot import BranchState, find_commit
 from omnigraph.manifest.state import ManifestState
 from omnigraph.storage.tables.head_log import CompareAndSwapLost
 

@@ -1,27 +1,48 @@
 """Snapshots: which version of every table one graph commit shows, and its schema, typed.
 
-Owns the tables that readers and writers are handed. Immutable.
+Owns the tables that readers and writers are handed, a state of a branch together with the
+storage version it was read from, and the way from it into history: the log of the branch, and
+those of the versions that it was forked from. Immutable.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
+import pyarrow.compute as pc
+
 from omnigraph.errors import NotFound
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.compile import shape_of_source
-from omnigraph.lang.schema.ir.catalog_build import catalog_from_ir
-from omnigraph.lang.schema.ir.reader import ir_from_json
-from omnigraph.lang.schema.ir.state import SchemaState, check_state, sealed
+from omnigraph.lang.schema.compile import (
+    SchemaState,
+    catalog_from_ir,
+    check_state,
+    sealed,
+    shape_of_source,
+)
+from omnigraph.lang.schema.ir.ir import ir_from_json
 from omnigraph.lang.source import Source
-from omnigraph.manifest.entries import EntityKind, Registration, SchemaContract, TableIdentity
-from omnigraph.manifest.state import ManifestState
+from omnigraph.manifest.entries import (
+    Commit,
+    EntityKind,
+    Registration,
+    SchemaContract,
+    StoredVersion,
+    TableIdentity,
+)
+from omnigraph.manifest.publish_request import ExactHead
+from omnigraph.manifest.rows import from_table
+from omnigraph.manifest.state import ManifestState, line_of
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import HeadLog
 from omnigraph.storage.tables.table import Table, TablePin
 
 SOURCE_NAME = "_schema.pg"
+
+MANIFEST_NAME = "__manifest"
+_IS_COMMIT = pc.field("object_type") == "graph_commit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,3 +118,75 @@ def catalog_of(contract: SchemaContract) -> Catalog:
 def state_of(contract: SchemaContract) -> SchemaState:
     """The hashes and the identity domain of an entry, as its state file records them."""
     return sealed(contract.shape_hash, contract.ir_hash, contract.identity_domain)
+
+
+@dataclass(frozen=True)
+class BranchState:
+    """One state of a branch together with the storage version it was read from."""
+
+    log: HeadLog
+    state: ManifestState
+    root: Location
+    """Where the graph lies."""
+
+    @property
+    def branch_id(self) -> str:
+        """What tells the branch from every other."""
+        return self.state.branch_id
+
+    @cached_property
+    def snapshot(self) -> Snapshot:
+        """What the state shows; made once, for every reader of it."""
+        return snapshot_of(self.state, self.root)
+
+    @property
+    def stored(self) -> StoredVersion:
+        """Where the state lies."""
+        return StoredVersion(self.branch_id, self.log.version)
+
+    @property
+    def exact(self) -> ExactHead:
+        """What must still be so for a write that was built on it to be published."""
+        return ExactHead(self.state.head_commit_id, self.branch_id, self.state.epoch)
+
+    @property
+    def history(self) -> tuple[StoredVersion, ...]:
+        """The versions whose logs hold what is not in the head, this one first."""
+        origin = self.state.head.origin
+        inherited = () if origin is None else origin.history
+        return (self.stored, *inherited) if self.log.log_sizes() else inherited
+
+
+def commits_of(view: BranchState) -> list[Commit]:
+    """The commits of a branch, newest first: each the first parent of the one before it."""
+    return list(line_of(view.state.head_commit_id, ancestors_of(view)))
+
+
+def retained_line(view: BranchState) -> Iterator[Commit]:
+    """Those of a branch's commits that can still be read, newest first."""
+    for commit in commits_of(view):
+        yield commit
+        if commit.id == view.state.head.oldest_commit_id:
+            return
+
+
+def ancestors_of(view: BranchState) -> Mapping[str, Commit]:
+    """Every commit that a branch descends from, over all parents of every merge, by id."""
+    sealed = {commit.id: commit for commit in _sealed(view, _IS_COMMIT)}
+    return {**sealed, **view.state.known_commits}
+
+
+def find_commit(view: BranchState, commit_id: str) -> Commit | None:
+    """One commit that a branch descends from; most are found without touching the log."""
+    wanted = pc.field("object_id") == commit_id
+    return view.state.known_commits.get(commit_id) or next(_sealed(view, wanted), None)
+
+
+def _sealed(view: BranchState, where: pc.Expression) -> Iterator[Commit]:
+    """The commits of the logs; the filter runs in the scan, so other rows are never decoded."""
+    for stored in view.history:
+        log = view.log
+        if stored != view.stored:
+            log = HeadLog.open(view.root.join(MANIFEST_NAME, stored.branch_id), stored.version)
+        entries = from_table(log.log(where))
+        yield from (entry for entry in entries if isinstance(entry, Commit))

@@ -1,39 +1,40 @@
 """The manifest of one graph: reading the states of its branches, and the way in for publishing.
 
-Owns what is known of each branch: keeps the newest state it has seen, and proves it fresh
-with one version probe. What a publish does is publisher.py, what a name means is refs.py.
+Owns what is known of each branch: keeps the newest state it has seen, and proves it fresh with
+one version probe; and the refusal to change a graph that was opened to be looked at. What a
+publish does is publisher.py, what a name means is refs.py.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import TypeVar
 
 import pyarrow as pa
 
 from omnigraph.errors import (
+    BadRequest,
     BranchNotFound,
     ChangeFeedGap,
     NotFound,
     OmniGraphError,
     StorageError,
 )
-from omnigraph.manifest.apply import require_live
-from omnigraph.manifest.branch_state import (
+from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
+from omnigraph.manifest.publish_request import PublishRequest, require_live
+from omnigraph.manifest.publisher import Mark, publish, publish_mark
+from omnigraph.manifest.refs import RefStore
+from omnigraph.manifest.rows import check_stamp, from_table, stamped, to_table
+from omnigraph.manifest.snapshot import (
     MANIFEST_NAME,
     BranchState,
     commits_of,
     find_commit,
     retained_line,
 )
-from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
-from omnigraph.manifest.publish_request import PublishRequest
-from omnigraph.manifest.publisher import Mark, publish, publish_mark
-from omnigraph.manifest.refs import RefStore
-from omnigraph.manifest.rows import check_stamp, from_table, stamped, to_table
 from omnigraph.manifest.state import ManifestState, fold
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
@@ -340,3 +341,17 @@ def _id(commit: Commit) -> str:
 def missing(branch: str) -> BranchNotFound:
     """What is told of a name that means no branch."""
     return BranchNotFound(f"there is no branch {branch}", details={"branch": branch})
+
+
+@dataclass(frozen=True, slots=True)
+class GraphHandle:
+    """One handle of one graph, shared by all its sessions."""
+
+    location: Location
+    manifest: Manifest
+    read_only: bool = False
+
+    def require_writable(self) -> None:
+        """Refuse a change through a graph that was opened to be looked at."""
+        if self.read_only:
+            raise BadRequest(f"{self.location} is open read-only: open it again to write")

@@ -13,11 +13,10 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.manifest.branch_state import BranchState, commits_of
 from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.snapshot import BranchState, commits_of
 from omnigraph.pipeline.load.entry import catalog_for, load_given
-from omnigraph.pipeline.load.given import LoadInput
-from omnigraph.pipeline.load.stage.frames import Frame
+from omnigraph.pipeline.load.stage.frames import Frame, LoadInput
 from omnigraph.pipeline.load.stage.spark_frames import is_spark_frame, misfits
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.write.change.change_set import EntityType

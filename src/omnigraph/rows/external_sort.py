@@ -1,17 +1,21 @@
-"""Rows in the order of their ids, in bounded memory.
+"""Rows in bounded memory: in the order of their ids, side by side, and put aside on disk.
 
-Owns the sort: runs that fit in memory, spilled to anonymous temporary files, and
-their merge. Knows columns by name only, and never looks at what they mean.
+Owns the sort (runs that fit in memory, spilled to anonymous temporary files, and their merge),
+reading several such streams side by side, one range of ids at a time, and spools, whose rows
+come back as they were added. Knows columns by name only, and never looks at what they mean.
 """
 
 from __future__ import annotations
 
 import mmap
 import tempfile
+import weakref
 from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from itertools import chain
+from typing import IO
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -19,6 +23,8 @@ import pyarrow.compute as pc
 from omnigraph.errors import StorageError
 
 KEY = "id"
+
+HELD_BYTES = 64 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,3 +209,120 @@ def _merge(runs: Sequence[_Run]) -> Iterator[pa.Table]:
         taken = [head.take_until(boundary) for head in heads]
         yield _sorted([batch for batch in taken if batch.num_rows])
         heads = [head for head in heads if not head.is_used_up or head.advance()]
+
+
+class _Stream:
+    def __init__(self, batches: Iterator[pa.RecordBatch], schema: pa.Schema) -> None:
+        self._batches = batches
+        self._schema = schema
+        self._held: pa.RecordBatch | None = None
+        self.advance()
+
+    def advance(self) -> None:
+        """Hold the next rows, if all that was held is taken."""
+        while self._held is None or not self._held.num_rows:
+            self._held = next(self._batches, None)
+            if self._held is None:
+                return
+
+    @property
+    def last(self) -> str | None:
+        """The last id that is held; None at the end of the stream."""
+        if self._held is None:
+            return None
+        last: str = self._held.column(KEY)[-1].as_py()
+        return last
+
+    def take_until(self, boundary: str) -> pa.Table:
+        """What is held of ids up to the boundary."""
+        if self._held is None:
+            return self._schema.empty_table()
+        keys = self._held.column(KEY)
+        # Python compares texts by code point, which is the order of their UTF-8 bytes.
+        end = bisect_right(keys, boundary, key=pa.StringScalar.as_py)
+        taken = self._held.slice(0, end)
+        self._held = self._held.slice(end)
+        self.advance()
+        return pa.Table.from_batches([taken], self._schema)
+
+
+def merge_join(
+    streams: Sequence[tuple[Iterator[pa.RecordBatch], pa.Schema]],
+) -> Iterator[tuple[pa.Table, ...]]:
+    """For one range of ids after the other, the rows of every stream; ids ascend.
+
+    Every stream is in order and has each id once.
+    """
+    # The first rows of a stream are known when all of it is sorted: they are opened together.
+    with ThreadPoolExecutor(len(streams)) as pool:
+        opened = list(pool.map(lambda stream: _Stream(*stream), streams))
+    while True:
+        lasts = [stream.last for stream in opened]
+        known = [last for last in lasts if last is not None]
+        if not known:
+            return
+        boundary = min(known)
+        yield tuple(stream.take_until(boundary) for stream in opened)
+
+
+class Spool:
+    """Rows of one schema in the order they were added."""
+
+    def __init__(
+        self, schema: pa.Schema, *, directory: str | None = None, held_bytes: int = HELD_BYTES
+    ) -> None:
+        self.schema = schema
+        self.rows = 0
+        self.size = 0
+        """Bytes, as they lie in memory."""
+        self._directory = directory
+        self._held_bytes = held_bytes
+        self._held: list[pa.Table] = []
+        self._in_memory = 0
+        self._file: IO[bytes] | None = None
+        self._writer: pa.ipc.RecordBatchStreamWriter | None = None
+
+    def add(self, rows: pa.Table) -> None:
+        """Keep some more rows."""
+        if not rows.num_rows:
+            return
+        self.rows += rows.num_rows
+        self.size += rows.nbytes
+        self._held.append(rows)
+        self._in_memory += rows.nbytes
+        if self._in_memory > self._held_bytes:
+            self._spill()
+
+    def tables(self) -> Iterator[pa.Table]:
+        """The rows, piece by piece; nothing is added meanwhile."""
+        if self._file is not None and self._writer is not None:
+            self._spill()
+            self._writer.close()
+            self._writer = None
+        if self._file is not None:
+            self._file.seek(0)
+            with pa.ipc.open_stream(self._file) as reader:
+                for batch in reader:
+                    yield pa.Table.from_batches([batch])
+        yield from self._held
+
+    def _spill(self) -> None:
+        try:
+            if self._file is None:
+                # It has no name: it goes when this does, come what may.
+                self._file = tempfile.TemporaryFile(dir=self._directory)  # noqa: SIM115 - see above
+                weakref.finalize(self, self._file.close)
+                self._writer = pa.ipc.new_stream(self._file, self.schema)
+            if self._writer is None:
+                raise AssertionError("rows are added to a spool that was read")
+            for rows in self._held:
+                self._writer.write_table(rows.cast(self.schema))
+            self._file.flush()
+        except OSError as error:
+            raise StorageError(
+                f"there is no room for temporary files ({error.strerror or error}): let TMPDIR "
+                "name a directory with more of it",
+                kind="configuration",
+            ) from error
+        self._held.clear()
+        self._in_memory = 0

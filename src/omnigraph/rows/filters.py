@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.lang.literals import epoch_days, epoch_millis
 from omnigraph.lang.predicates import (
     CompareOp,
     Comparison,
@@ -31,7 +32,6 @@ from omnigraph.lang.predicates import (
     Scalarish,
     StartsWith,
 )
-from omnigraph.lang.temporal import epoch_days, epoch_millis
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
 

@@ -18,9 +18,8 @@ from omnigraph.wire.graphs import EntityKind
 if TYPE_CHECKING:
     from omnigraph.history.baseline import Baseline
     from omnigraph.history.changes import Cause, Change, ChangeBlock, Image
-    from omnigraph.history.commit_changes import CommitChanges
     from omnigraph.history.diff import Diff, TypeStats
-    from omnigraph.history.feed import FeedPage
+    from omnigraph.history.feed import CommitChanges, FeedPage
 
 Op = Literal["insert", "update", "delete"]
 

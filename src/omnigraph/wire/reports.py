@@ -1,6 +1,6 @@
 """What maintenance and checks report: indexes, cleanup, recoveries, lint, pipelines.
 
-Owns the names of these bodies. Most of them are the report's own fields, one by one.
+Owns the names of these bodies. What a report lists stands in them as it is.
 """
 
 from __future__ import annotations
@@ -11,35 +11,24 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import convert, field
 
+from omnigraph.maintain.reports import (
+    CleanupReport,
+    DirectoryCleanup,
+    IndexChange,
+    IndexReport,
+    IndexState,
+    IndexStatus,
+    PendingIndex,
+)
 from omnigraph.wire.body import Body
 from omnigraph.wire.graphs import EntityKind
+from omnigraph.write.change.results import Recovery
 
 if TYPE_CHECKING:
     from omnigraph.lang.diagnostics import Diagnostic
-    from omnigraph.lang.lint_report import LintReport, QueryResult
-    from omnigraph.lang.operation import Operation, Touched
-    from omnigraph.maintain.reports import CleanupReport, IndexReport, IndexStatus
-    from omnigraph.write.recovery.audit import Recovery
+    from omnigraph.lang.lint_report import LintReport, Operation, QueryResult, Touched
 
 # -- indexes -----------------------------------------------------------------------------
-
-
-class IndexChangeBody(Body, frozen=True):
-    """One index that was built, extended to more rows, or built again."""
-
-    type_key: str
-    property: str
-    kind: str
-    action: Literal["built", "extended", "rebuilt"]
-    rows: int
-
-
-class PendingIndexBody(Body, frozen=True):
-    """A wanted index that was not built, and why."""
-
-    type_key: str
-    property: str
-    reason: str
 
 
 class IndexReportBody(Body, frozen=True):
@@ -48,35 +37,13 @@ class IndexReportBody(Body, frozen=True):
     uri: str
     branch: str
     graph_commit_id: str | None
-    changes: list[IndexChangeBody]
-    pending: list[PendingIndexBody]
+    changes: tuple[IndexChange, ...]
+    pending: tuple[PendingIndex, ...]
 
     @classmethod
     def of(cls, report: IndexReport, uri: str) -> IndexReportBody:
         """The report on a graph."""
-        return cls(
-            uri,
-            report.branch,
-            report.commit_id,
-            convert(report.changes, list[IndexChangeBody], from_attributes=True),
-            convert(report.pending, list[PendingIndexBody], from_attributes=True),
-        )
-
-
-class IndexStateBody(Body, frozen=True):
-    """One index that is there or wanted: what it covers, or why it is not there."""
-
-    type_key: str
-    property: str
-    kind: str | None
-    state: Literal["complete", "partial", "pending", "none"]
-    rows_covered: int
-    rows_total: int
-    uncovered_fragments: int
-    segments: int
-    size_bytes: int
-    why: str | None
-    reason: str | None
+        return cls(uri, report.branch, report.commit_id, report.changes, report.pending)
 
 
 class IndexStatusBody(Body, frozen=True):
@@ -85,27 +52,15 @@ class IndexStatusBody(Body, frozen=True):
     uri: str
     branch: str
     graph_commit_id: str
-    indexes: list[IndexStateBody]
+    indexes: tuple[IndexState, ...]
 
     @classmethod
     def of(cls, found: IndexStatus, uri: str) -> IndexStatusBody:
         """The indexes of a graph."""
-        indexes = convert(found.indexes, list[IndexStateBody], from_attributes=True)
-        return cls(uri, found.branch, found.commit_id, indexes)
+        return cls(uri, found.branch, found.commit_id, found.indexes)
 
 
 # -- cleanup and recovery ----------------------------------------------------------------
-
-
-class CleanedDatasetBody(Body, frozen=True):
-    """What was removed from one directory, or would be."""
-
-    type_key: str
-    path: str
-    bytes_removed: int
-    files_removed: int
-    old_versions_removed: int
-    error: str | None
 
 
 class CleanupBody(Body, frozen=True):
@@ -116,7 +71,7 @@ class CleanupBody(Body, frozen=True):
     older_than_secs: int | None
     dry_run: bool
     commits_reclaimed: int
-    datasets: list[CleanedDatasetBody]
+    datasets: tuple[DirectoryCleanup, ...]
 
     @classmethod
     def of(
@@ -129,39 +84,19 @@ class CleanupBody(Body, frozen=True):
             None if older_than is None else int(older_than.total_seconds()),
             report.dry_run,
             report.commits_reclaimed,
-            convert(report.tables, list[CleanedDatasetBody], from_attributes=True),
+            report.tables,
         )
-
-
-class TableOutcomeBody(Body, frozen=True):
-    """The version of a table before and after; the same when nothing became visible."""
-
-    table_key: str
-    from_version: int
-    to_version: int
-
-
-class RecoveryBody(Body, frozen=True):
-    """What became of a write that did not finish; `created_at` is µs since the epoch."""
-
-    graph_commit_id: str
-    recovery_kind: Literal["RolledForward", "RolledBack", "OrphanedBranchDiscarded"]
-    recovery_for_actor: str | None
-    operation_id: str
-    writer_kind: str
-    tables: list[TableOutcomeBody]
-    created_at: int
 
 
 class RecoveriesBody(Body, frozen=True):
     """All recoveries of a graph, newest first."""
 
-    recoveries: list[RecoveryBody]
+    recoveries: tuple[Recovery, ...]
 
     @classmethod
     def of(cls, found: Sequence[Recovery]) -> RecoveriesBody:
         """The rows of the audit."""
-        return cls(convert(found, list[RecoveryBody], from_attributes=True))
+        return cls(tuple(found))
 
 
 # -- lint --------------------------------------------------------------------------------

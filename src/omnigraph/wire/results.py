@@ -79,19 +79,6 @@ class ReadOutput:
             result.commit_id,
         )
 
-    @classmethod
-    def of_body(cls, body: QueryBody) -> ReadOutput:
-        """The output as a server sends it; without `columns` the names of the rows, sorted."""
-        return cls(
-            body.query_name,
-            body.target.branch,
-            body.target.snapshot,
-            body.row_count,
-            body.columns or sorted({name for row in body.rows for name in row}),
-            lambda: [body.rows],
-            body.graph_commit_id,
-        )
-
     def rows(self) -> Iterator[Row]:
         """All rows."""
         return (row for page in self.pages() for row in page)

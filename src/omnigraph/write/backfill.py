@@ -27,12 +27,12 @@ from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.lang.schema.catalog import Catalog, NodeType
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.rows.external_sort import Spool
 from omnigraph.rows.filters import RowFilter, row_filter
-from omnigraph.rows.spool import Spool
 from omnigraph.storage.tables.columns import plain_blobs
-from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
+from omnigraph.storage.tables.version_diff import fragment_delta
 from omnigraph.storage.tables.write_rows import write_streams
 from omnigraph.write.change.change_set import type_key
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn

@@ -13,9 +13,9 @@ from threading import Lock
 from typing import NamedTuple
 
 import omnigraph as og
-from omnigraph.storage.objects import faults
 from omnigraph.storage.tables.head_log import QUEUE
 from omnigraph.write.recovery import intent_scope
+from tests import faults
 from tests.write.crash.writers import WRITERS, Writer
 from tests.write.processes import die
 

@@ -14,12 +14,12 @@ import pytest
 import omnigraph as og
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.objects.faults import STORAGE_POINTS
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.detached import stamp_of
 from omnigraph.write.publish.failpoints import FAILPOINTS
 from omnigraph.write.recovery.intents import Intent
 from omnigraph.write.recovery.sweep import stored_intents, sweep
+from tests.faults import STORAGE_POINTS
+from tests.table_writes import stamp_of
 from tests.write.crash.crash_child import Passing, crash
 from tests.write.crash.rehearsals import Aftermath, Rehearsal, Rehearsals, observe
 from tests.write.crash.writers import WRITERS, Family, Writer, collect, make_seed, prepare

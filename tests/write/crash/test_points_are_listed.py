@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 import omnigraph
-from omnigraph.storage.objects.faults import STORAGE_POINTS
 from omnigraph.write.publish.failpoints import FAILPOINTS
+from tests.faults import STORAGE_POINTS
 
 SOURCES = Path(omnigraph.__file__).parent
 # They hand the point on that they were given.

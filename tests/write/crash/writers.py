@@ -18,9 +18,10 @@ import pyarrow as pa
 import omnigraph as og
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.tables.write_rows import insert, write_rows
+from omnigraph.storage.tables.write_rows import write_rows
 from omnigraph.write.publish.staging import stamp
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
+from tests.table_writes import insert
 from tests.write.writing import mutate, table_of
 
 SCHEMA = """\

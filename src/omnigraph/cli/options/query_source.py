@@ -1,28 +1,28 @@
 """What the verbs that run a query have in common: its source, its parameters, its graph.
 
-Owns `--params` and `--params-file`.
+Owns `--params` and `--params-file`, and reading and replacing source files: what cannot be read
+is an error that names the file; a file is replaced whole or not at all.
 """
 
 from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import Any, NamedTuple, NoReturn
 
 import click
 
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import Target, target_of
-from omnigraph.errors import ParamError
-
-if TYPE_CHECKING:
-    from omnigraph.lang.source import Source
+from omnigraph.cli.options.scope import CommandScope, Target, target_of
+from omnigraph.cli.options.shared import together
+from omnigraph.errors import BadRequest, ParamError
+from omnigraph.lang.source import Source
+from omnigraph.storage.objects.files import replaced_file
 
 _FILE = click.Path(path_type=Path)
-_Command = TypeVar("_Command", bound=Callable[..., Any])
 
-_SOURCE_OPTIONS = (
+_source_options = together(
     click.argument("name", metavar="[NAME]", required=False),
     click.option("--query", type=_FILE, help="The query, a .gq file."),
     click.option("-e", "--query-string", metavar="GQ", help="The query itself."),
@@ -30,7 +30,7 @@ _SOURCE_OPTIONS = (
     click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object."),
 )
 
-_VIEW_OPTIONS = (
+view_options = together(
     click.option("--branch", metavar="B", help="The branch; main if not given."),
     click.option("--snapshot", metavar="ID", help="A commit: what the graph showed then."),
     click.option(
@@ -42,27 +42,55 @@ _VIEW_OPTIONS = (
 )
 
 
-def source_options(command: _Command) -> _Command:
-    """NAME, --query, --query-string, --params and --params-file."""
-    return _with(command, _SOURCE_OPTIONS)
+def read_source(path: Path) -> Source:
+    """The text of a file, named by its path."""
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise BadRequest(f"cannot read {path}: {error.strerror}") from error
+    try:
+        return Source(data.decode("utf-8-sig"), str(path))
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"{path} is not UTF-8 text (byte {error.start})") from error
 
 
-def view_options(command: _Command) -> _Command:
-    """--branch, --snapshot and --timeout."""
-    return _with(command, _VIEW_OPTIONS)
+def replace_text(path: Path, text: str) -> None:
+    """Replace a file's content, keeping its permissions; links are followed."""
+    target = path.resolve()
+    with replaced_file(target, mode=target.stat().st_mode & 0o7777) as file:
+        file.write(text.encode())
 
 
-def _with(command: _Command, options: tuple[Callable[[_Command], _Command], ...]) -> _Command:
-    for option in reversed(options):
-        command = option(command)
-    return command
+class AskedQuery(NamedTuple):
+    """A query as a command line names it, and its parameters."""
+
+    source: Source
+    name: str | None
+    params: Mapping[str, Any] | None
+
+
+def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """NAME, --query, --query-string, --params and --params-file, which become ``asked``."""
+
+    @wraps(command)
+    def ask(
+        *args: Any,
+        name: str | None,
+        query: Path | None,
+        query_string: str | None,
+        params: str | None,
+        params_file: Path | None,
+        **others: Any,
+    ) -> Any:
+        source = read_query(query, query_string)
+        asked = AskedQuery(source, name, read_params(params, params_file))
+        return command(*args, asked=asked, **others)
+
+    return _source_options(ask)
 
 
 def read_query(path: Path | None, text: str | None) -> Source:
     """The text of the query, wherever it is from."""
-    from omnigraph.cli.options.source_files import read_source
-    from omnigraph.lang.source import Source
-
     if path is not None and text is not None:
         raise click.UsageError("give --query FILE or -e GQ, not both")
     if text is not None:
@@ -97,8 +125,6 @@ def read_params(text: str | None, path: Path | None) -> Mapping[str, Any] | None
     if text is not None and path is not None:
         raise click.UsageError("give --params JSON or --params-file FILE, not both")
     if path is not None:
-        from omnigraph.cli.options.source_files import read_source
-
         return _decode(read_source(path).text, str(path))
     return None if text is None else _decode(text, "--params")
 

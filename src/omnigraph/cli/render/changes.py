@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.render.output import write_text
-from omnigraph.cli.render.values import time_text, value_text
+from omnigraph.cli.render.tables import time_text, value_text
 from omnigraph.read.output.cells import printable
 
 if TYPE_CHECKING:

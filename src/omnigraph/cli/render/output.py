@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Literal, TextIO
 import click
 
 if TYPE_CHECKING:
+    from omnigraph.manifest.entries import Commit
     from omnigraph.wire.body import Body
 
 Severity = Literal["error", "warning", "note"]
@@ -46,6 +47,14 @@ def result_of(commit_id: str | None) -> Iterator[None]:
         if commit_id is None:
             raise
         raise OutputLost(commit_id, error) from error
+
+
+def author_lines(actor: str | None, commit: Commit | None) -> Iterator[str]:
+    """Who made a commit, if anybody is known and if there is one."""
+    if actor is not None:
+        yield f"actor_id: {actor}"
+    if commit is not None:
+        yield f"commit: {commit.id}"
 
 
 def write_text(text: str) -> None:

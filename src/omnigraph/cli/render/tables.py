@@ -1,20 +1,37 @@
 """Plain text tables: padded columns, ` | ` between them, a rule below the names.
 
-Owns widths and the way a cell is shown. Knows nothing of what the values mean.
+Owns widths and the way a value is shown. Knows nothing of what the values mean.
 """
 
 from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from typing import Literal
+from datetime import UTC, datetime
+from typing import Any, Literal
 
 from omnigraph.read.output.cells import is_number, printable
+
+MAX_VALUE = 60
 
 CellLayout = Literal["truncate", "wrap"]
 
 MAX_WIDTH = 80
 MIN_WIDTH = 8
+
+
+def time_text(microseconds: int) -> str:
+    """A moment, given in µs since the epoch, to the second."""
+    moment = datetime.fromtimestamp(microseconds // 1_000_000, UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%SZ}"
+
+
+def value_text(value: Any) -> str:
+    """A value as JSON, cut where it is long."""
+    from omnigraph.wire.body import encode
+
+    text = printable(encode(value).decode())
+    return text if len(text) <= MAX_VALUE else text[: MAX_VALUE - 1] + "…"
 
 
 def render_table(

@@ -1,22 +1,89 @@
-"""Footprints: what the two sides of a merge did to a type, as far as other rows care.
+"""Sides and footprints: the tables of a merge, and what its two sides did to a type.
 
-Owns the ids, ends and unique values of the rows concerned, nothing else of them: that
-is all the rules about several rows look at, and it is held in memory.
+Owns pairing the tables up, refusing states that are no versions of one schema, and the ids,
+ends and unique values of the rows concerned, nothing else of them: that is all the rules about
+several rows look at, and it is held in memory.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.history.changed_rows import ChangedRows, changed_rows
-from omnigraph.history.merge.merge_tables import MergeTables
-from omnigraph.history.merge.resolution import Side
+from omnigraph.errors import Conflict
+from omnigraph.history.changed_rows import ChangedRows, changed_rows, compared_columns
+from omnigraph.history.merge.conflicts import Side
 from omnigraph.history.merge.rows import MergedRows
-from omnigraph.write.change.change_set import EntityType, without
+from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.storage.tables.table import Table
+from omnigraph.write.change.change_set import EntityType, find_type, without
+from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.door import read_set_changed
+
+
+@dataclass(frozen=True, slots=True)
+class MergeTables:
+    """One type on all three sides."""
+
+    type_key: str
+    type: EntityType
+    base: Table
+    source: Table
+    target: Table
+
+    @property
+    def source_changed(self) -> bool:
+        """Whether the source may say something else than the base."""
+        return self.source.pin.version != self.base.pin.version
+
+    @property
+    def target_changed(self) -> bool:
+        """Whether the target may say something else than the base."""
+        return self.target.pin.version != self.base.pin.version
+
+    @property
+    def is_changed(self) -> bool:
+        """Whether either of them may."""
+        return self.source_changed or self.target_changed
+
+    @property
+    def columns(self) -> list[str]:
+        """All columns, which are the same on all sides."""
+        compared_columns(self.base, self.source)
+        return compared_columns(self.base, self.target)
+
+    @property
+    def narrow(self) -> list[str]:
+        """The columns that rules about several rows look at."""
+        ends = ["src", "dst"] if isinstance(self.type, EdgeType) else []
+        members = [name for unique in self.type.uniques for name in unique]
+        return list(dict.fromkeys(["id", *ends, *members]))
+
+
+def sides_of(base: Snapshot, source: Snapshot, target: Base) -> Mapping[str, MergeTables]:
+    """Every type, by type key."""
+    if not base.schema == source.schema == target.snapshot.schema:
+        raise Conflict(
+            f"branches {source.branch} and {target.snapshot.branch} have different schemas, and "
+            "their rows cannot be merged: make a new branch and load the rows there",
+            details={"source": source.branch, "target": target.snapshot.branch},
+        )
+    found: dict[str, MergeTables] = {}
+    for key, shown in target.snapshot.tables.items():
+        others = [snapshot.tables.get(key) for snapshot in (base, source)]
+        if any(other is None or other.identity != shown.identity for other in others):
+            raise read_set_changed(
+                f"branch_merge_table_identity:{key}", None, str(shown.identity), f"the {key}"
+            )
+        old, new = (side.tables[key].pinned for side in (base, source))
+        found[key] = MergeTables(
+            key, find_type(target.catalog, key), old, new, target.table(key).table
+        )
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,36 +159,19 @@ def footprint_of_merged(sides: MergeTables, merged: Iterable[MergedRows]) -> Mer
     )
 
 
-def footprint_of_source(sides: MergeTables) -> MergeDelta:
-    """The footprint of a type that only the source changed, and that is taken as it is."""
+def footprint_of_one_side(sides: MergeTables) -> MergeDelta:
+    """The footprint of a type that only one side changed, and that is as this side has it."""
     columns = sides.narrow
-    steps = list(changed_rows(sides.base, sides.source, columns))
-    return MergeDelta(
-        sides.type,
-        _table([part for step in steps for part in (step.inserted, step.after)], sides, columns),
-        _array([_ids(step.deleted) for step in steps]),
-        _table([], sides, columns),
-        _array([]),
-        _array([end for step in steps for end in _ends(step)]),
-        _array([]),
-        _array([]),
-    )
-
-
-def footprint_of_target(sides: MergeTables) -> MergeDelta:
-    """The footprint of a type that only the target changed, and that stays as it is."""
-    columns = sides.narrow
-    steps = list(changed_rows(sides.base, sides.target, columns))
-    return MergeDelta(
-        sides.type,
-        _table([], sides, columns),
-        _array([]),
-        _table([part for step in steps for part in (step.inserted, step.after)], sides, columns),
-        _array([_ids(step.deleted) for step in steps]),
-        _array([]),
-        _array([end for step in steps for end in _ends(step)]),
-        _array([]),
-    )
+    changed = sides.source if sides.source_changed else sides.target
+    steps = list(changed_rows(sides.base, changed, columns))
+    parts = [part for step in steps for part in (step.inserted, step.after)]
+    rows, no_rows = _table(parts, sides, columns), _table([], sides, columns)
+    gone = _array([_ids(step.deleted) for step in steps])
+    ends = _array([end for step in steps for end in _ends(step)])
+    none = _array([])
+    if sides.source_changed:
+        return MergeDelta(sides.type, rows, gone, no_rows, none, ends, none, none)
+    return MergeDelta(sides.type, no_rows, none, rows, gone, none, ends, none)
 
 
 def _ends(changes: ChangedRows) -> list[pa.Array]:

@@ -12,10 +12,9 @@ from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, MergeConflicts
-from omnigraph.history.merge.conflicts import Conflicts, MergeResult
-from omnigraph.history.merge.merge_tables import MergeTables, sides_of
+from omnigraph.history.merge.conflicts import Conflicts, MergeResult, Resolve, read_resolution
+from omnigraph.history.merge.delta import MergeTables, sides_of
 from omnigraph.history.merge.plan import MergePlan
-from omnigraph.history.merge.resolution import Resolve, read_resolution
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.manifest.ancestry import (
     SOURCE_BRANCH,
@@ -23,13 +22,11 @@ from omnigraph.manifest.ancestry import (
     divergence,
     retained,
 )
-from omnigraph.manifest.branch_names import normalise_branch
-from omnigraph.manifest.branch_state import BranchState
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import Commit
-from omnigraph.manifest.graph_handle import GraphHandle
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
-from omnigraph.manifest.snapshot import catalog_of
-from omnigraph.manifest.store import Manifest
+from omnigraph.manifest.snapshot import BranchState, catalog_of
+from omnigraph.manifest.store import GraphHandle, Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base

@@ -13,10 +13,12 @@ from dataclasses import dataclass, field
 import pyarrow as pa
 
 from omnigraph.errors import MergeConflict
-from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts
-from omnigraph.history.merge.delta import MergeDelta, footprint_of_source, footprint_of_target
-from omnigraph.history.merge.merge_tables import MergeTables
-from omnigraph.history.merge.resolution import Side
+from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts, Side
+from omnigraph.history.merge.delta import (
+    MergeDelta,
+    MergeTables,
+    footprint_of_one_side,
+)
 from omnigraph.history.merge.rules import (
     Orphan,
     broken_cardinalities,
@@ -92,9 +94,7 @@ class MergePlan:
 
     def _footprint(self, key: str) -> MergeDelta:
         if key not in self.footprints:
-            sides = self.sides[key]
-            read = footprint_of_source if sides.source_changed else footprint_of_target
-            self.footprints[key] = read(sides)
+            self.footprints[key] = footprint_of_one_side(self.sides[key])
         return self.footprints[key]
 
     def _revived(self) -> Mapping[str, set[str]]:

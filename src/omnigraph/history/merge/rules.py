@@ -15,9 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import MergeConflict
-from omnigraph.history.merge.conflicts import rule_conflict
+from omnigraph.history.merge.conflicts import Side, rule_conflict
 from omnigraph.history.merge.delta import MergeDelta
-from omnigraph.history.merge.resolution import Side
 from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import Table

@@ -13,15 +13,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.history.changed_rows import changed_rows, only_in
-from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts
-from omnigraph.history.merge.delta import MergeDelta, footprint_of_merged
-from omnigraph.history.merge.merge_tables import MergeTables
-from omnigraph.history.merge.resolution import Side
+from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts, Side
+from omnigraph.history.merge.delta import MergeDelta, MergeTables, footprint_of_merged
 from omnigraph.history.merge.rows import FEW, MergedRows, Range, completed, merge_rows
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.rows.external_sort import SortLimits
-from omnigraph.rows.merge_join import merge_join
-from omnigraph.rows.spool import Spool
+from omnigraph.rows.external_sort import SortLimits, Spool, merge_join
 from omnigraph.storage.tables.columns import plain_blobs
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table

@@ -119,10 +119,10 @@ def _parse_block_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
     clauses = parse_block(cursor, params)
     span = cursor.span_from(word.start)
     if word.text == "not":
-        return ast.Not(clauses, span)
+        return ast.Not(clauses, span=span)
     if word.text == "exists":
-        return ast.Exists(clauses, span)
-    return ast.Optional(clauses, span)
+        return ast.Exists(clauses, span=span)
+    return ast.Optional(clauses, span=span)
 
 
 def _parse_any(cursor: Cursor, start: int, params: frozenset[str]) -> ast.AnyOf:
@@ -137,7 +137,7 @@ def _parse_any(cursor: Cursor, start: int, params: frozenset[str]) -> ast.AnyOf:
         cursor.advance()
     if len(groups) < 2:
         cursor.fail_expected("`or { … }`: `any` needs at least two groups", known=("or",))
-    return ast.AnyOf(tuple(groups), tuple(spans), cursor.span_from(start))
+    return ast.AnyOf(tuple(groups), tuple(spans), span=cursor.span_from(start))
 
 
 def _parse_counted(
@@ -171,7 +171,7 @@ def _parse_counted(
         clauses,
         op,
         value,
-        cursor.span_from(start),
+        span=cursor.span_from(start),
     )
 
 
@@ -182,7 +182,7 @@ def _parse_binding(cursor: Cursor) -> ast.Binding:
     variable = parse_variable(cursor)
     cursor.expect(":")
     token = cursor.expect_kind(Kind.TYPE, "a node type (they start with an upper-case letter)")
-    type_name = terms.Name(token.text, token.span)
+    type_name = terms.Name(token.text, span=token.span)
     matches: list[ast.PropertyMatch] = []
     if cursor.accept("{"):
         while True:
@@ -192,7 +192,9 @@ def _parse_binding(cursor: Cursor) -> ast.Binding:
             if cursor.at("}"):
                 break
         cursor.expect("}", instead="`,` or `}`")
-    return ast.Binding(variable, type_name, tuple(matches), cursor.span_from(variable.span.start))
+    return ast.Binding(
+        variable, type_name, tuple(matches), span=cursor.span_from(variable.span.start)
+    )
 
 
 def _parse_match(cursor: Cursor) -> ast.PropertyMatch:
@@ -235,7 +237,7 @@ def _parse_traversal(cursor: Cursor) -> ast.Traversal:
     hops = _parse_hops(cursor) if cursor.at("{") else None
     right = parse_variable(cursor, "a destination variable")
     span = cursor.span_from(left.span.start)
-    return ast.Traversal(left, edge, right, edge_variable, undirected, hops, span)
+    return ast.Traversal(left, edge, right, edge_variable, undirected, hops, span=span)
 
 
 def _parse_edge_word(cursor: Cursor) -> terms.Name:
@@ -258,7 +260,7 @@ def _parse_edge_word(cursor: Cursor) -> terms.Name:
     if token.text == "not":
         cursor.fail(token.span, "`not` cannot name an edge", hint="write `not { … }` to negate")
     token = cursor.expect_kind(Kind.IDENT, "an edge")
-    return terms.Name(token.text, token.span)
+    return terms.Name(token.text, span=token.span)
 
 
 def _parse_hops(cursor: Cursor) -> ast.HopRange:
@@ -271,7 +273,7 @@ def _parse_hops(cursor: Cursor) -> ast.HopRange:
     if cursor.token.kind is Kind.INTEGER:
         maximum = int(cast("int", parse_integer(cursor, "the largest number of hops").value))
     cursor.expect("}")
-    return ast.HopRange(int(cast("int", minimum.value)), maximum, cursor.span_from(start))
+    return ast.HopRange(int(cast("int", minimum.value)), maximum, span=cursor.span_from(start))
 
 
 # -- filters ---------------------------------------------------------------------
@@ -284,7 +286,7 @@ def _parse_filter(cursor: Cursor, left: terms.Expr) -> ast.Clause:
         cursor.advance()
         negated = cursor.accept("not")
         cursor.expect("null", instead="`null` or `not null`")
-        return ast.NullTest(left, negated, cursor.span_from(start))
+        return ast.NullTest(left, negated, span=cursor.span_from(start))
     if op == "in":
         cursor.advance()
         choices = (
@@ -294,13 +296,13 @@ def _parse_filter(cursor: Cursor, left: terms.Expr) -> ast.Clause:
             if cursor.at("[")
             else cursor.fail_expected("a list or a list parameter")
         )
-        return ast.Membership(left, choices, cursor.span_from(start))
+        return ast.Membership(left, choices, span=cursor.span_from(start))
     if (op in terms.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
         cursor.advance()
         right = parse_expr(cursor)
-        return ast.Filter(left, cast("terms.FilterOp", op), right, cursor.span_from(start))
+        return ast.Filter(left, cast("terms.FilterOp", op), right, span=cursor.span_from(start))
     if isinstance(left, terms.TextCall):
-        return ast.TextPredicate(left, left.span)
+        return ast.TextPredicate(left, span=left.span)
     if isinstance(left, terms.Alias):
         hint = _STRAY_WORDS.get(left.name) or did_you_mean(left.name, BLOCK_WORDS)
         cursor.fail(left.span, f"`{left.name}` does not begin a clause", hint=hint)

@@ -31,7 +31,7 @@ def parse_expr(cursor: Cursor) -> terms.Expr:
             return parse_call(cursor)
         if token.text not in ("true", "false"):
             cursor.advance()
-            return terms.Alias(token.text, token.span)
+            return terms.Alias(token.text, span=token.span)
     return parse_literal(cursor, "an expression")
 
 
@@ -51,34 +51,34 @@ def parse_value(cursor: Cursor, *, null_allowed: bool = False) -> terms.Value:
                     hint="test for it with `is null`",
                 )
             cursor.advance()
-            return terms.Literal("null", None, token.span)
+            return terms.Literal("null", None, span=token.span)
     return parse_literal(cursor, "a value")
 
 
 def parse_variable(cursor: Cursor, noun: str = "a variable") -> terms.Variable:
     """`$name`."""
     token = cursor.expect_kind(Kind.VARIABLE, noun)
-    return terms.Variable(token.text[1:], token.span)
+    return terms.Variable(token.text[1:], span=token.span)
 
 
 def parse_access(cursor: Cursor, variable: terms.Variable) -> terms.Access:
     """`.property` or `.@id` after a variable."""
     cursor.expect(".")
     name = parse_property_name(cursor)
-    return terms.Access(variable, name, variable.span.to(name.span))
+    return terms.Access(variable, name, span=variable.span.to(name.span))
 
 
 def parse_property_name(cursor: Cursor, noun: str = "a property name") -> terms.Name:
     """A property, or one of the structural columns behind an `@`."""
     if not cursor.at("@"):
         token = cursor.expect_kind(Kind.IDENT, noun)
-        return terms.Name(token.text, token.span)
+        return terms.Name(token.text, span=token.span)
     sign = cursor.advance()
     word = cursor.token
     if word.text not in SYSTEM_WORDS:
         cursor.fail_expected("`@id`, `@src` or `@dst`", known=SYSTEM_WORDS)
     cursor.advance()
-    return terms.Name(f"@{word.text}", Span(sign.start, word.end))
+    return terms.Name(f"@{word.text}", span=Span(sign.start, word.end))
 
 
 # -- literals --------------------------------------------------------------------
@@ -102,14 +102,14 @@ def parse_list(cursor: Cursor) -> terms.ListLiteral:
             cursor.fail(cursor.token.span, "list literals do not nest")
         items.append(_parse_scalar(cursor, "a literal"))
     cursor.expect("]")
-    return terms.ListLiteral(tuple(items), cursor.span_from(start))
+    return terms.ListLiteral(tuple(items), span=cursor.span_from(start))
 
 
 def _parse_scalar(cursor: Cursor, noun: str) -> terms.Literal:
     token = cursor.token
     if token.kind is Kind.STRING:
         cursor.advance()
-        return terms.Literal("string", cursor.decode(token), token.span)
+        return terms.Literal("string", cursor.decode(token), span=token.span)
     if token.kind in (Kind.INTEGER, Kind.FLOAT):
         cursor.advance()
         return _number(cursor, token, negative=False, start=token.start)
@@ -122,7 +122,7 @@ def _parse_scalar(cursor: Cursor, noun: str) -> terms.Literal:
     if token.kind is Kind.IDENT:
         if token.text in ("true", "false"):
             cursor.advance()
-            return terms.Literal("bool", token.text == "true", token.span)
+            return terms.Literal("bool", token.text == "true", span=token.span)
         if token.text in ("date", "datetime") and cursor.peek().text == "(":
             return _parse_temporal(cursor)
     cursor.fail_expected(noun)
@@ -147,13 +147,13 @@ def _number(cursor: Cursor, token: Token, *, negative: bool, start: int) -> term
         number = sign * float(token.text)
         if not isfinite(number):
             cursor.report(span, "this number is too large for a 64-bit float")
-        return terms.Literal("float", number, span)
+        return terms.Literal("float", number, span=span)
     # Longer digit strings cannot fit, and converting them would cost quadratic time.
     value = int(token.text) if len(token.text) <= 40 else MAX_INTEGER + 2
     if value > MAX_INTEGER + negative:
         cursor.report(span, "this integer does not fit 64 bits")
         value = MAX_INTEGER
-    return terms.Literal("integer", sign * value, span)
+    return terms.Literal("integer", sign * value, span=span)
 
 
 def _parse_temporal(cursor: Cursor) -> terms.Literal:
@@ -162,7 +162,7 @@ def _parse_temporal(cursor: Cursor) -> terms.Literal:
     text = cursor.string(f"the text of a {word.text}, in quotes")
     cursor.expect(")")
     span = cursor.span_from(word.start)
-    return terms.Literal("date" if word.text == "date" else "datetime", text, span)
+    return terms.Literal("date" if word.text == "date" else "datetime", text, span=span)
 
 
 # -- calls -----------------------------------------------------------------------
@@ -186,7 +186,7 @@ def _parse_now(cursor: Cursor) -> terms.Now:
     start = cursor.advance().start
     cursor.expect("(")
     cursor.expect(")")
-    return terms.Now(cursor.span_from(start))
+    return terms.Now(span=cursor.span_from(start))
 
 
 def _parse_nearest(cursor: Cursor) -> terms.Nearest:
@@ -196,7 +196,7 @@ def _parse_nearest(cursor: Cursor) -> terms.Nearest:
     cursor.expect(",")
     query = parse_expr(cursor)
     cursor.expect(")")
-    return terms.Nearest(subject, query, cursor.span_from(start))
+    return terms.Nearest(subject, query, span=cursor.span_from(start))
 
 
 def _parse_text_call(cursor: Cursor) -> terms.TextCall:
@@ -208,7 +208,7 @@ def _parse_text_call(cursor: Cursor) -> terms.TextCall:
     edits = parse_expr(cursor) if word.text == "fuzzy" and cursor.accept(",") else None
     cursor.expect(")")
     name = cast("terms.TextCallName", word.text)
-    return terms.TextCall(name, subject, query, edits, cursor.span_from(word.start))
+    return terms.TextCall(name, subject, query, edits, span=cursor.span_from(word.start))
 
 
 def _parse_bm25(cursor: Cursor) -> terms.Bm25:
@@ -218,7 +218,7 @@ def _parse_bm25(cursor: Cursor) -> terms.Bm25:
     cursor.expect(",")
     query = parse_expr(cursor)
     cursor.expect(")")
-    return terms.Bm25(subject, query, cursor.span_from(start))
+    return terms.Bm25(subject, query, span=cursor.span_from(start))
 
 
 def _parse_rrf(cursor: Cursor) -> terms.Rrf:
@@ -229,7 +229,7 @@ def _parse_rrf(cursor: Cursor) -> terms.Rrf:
     secondary = parse_expr(cursor)
     k = parse_expr(cursor) if cursor.accept(",") else None
     cursor.expect(")")
-    return terms.Rrf(primary, secondary, k, cursor.span_from(start))
+    return terms.Rrf(primary, secondary, k, span=cursor.span_from(start))
 
 
 def parse_aggregate(cursor: Cursor) -> terms.Aggregate:
@@ -239,7 +239,7 @@ def parse_aggregate(cursor: Cursor) -> terms.Aggregate:
     argument = parse_expr(cursor)
     cursor.expect(")")
     name = cast("terms.AggregateName", word.text)
-    return terms.Aggregate(name, argument, cursor.span_from(word.start))
+    return terms.Aggregate(name, argument, span=cursor.span_from(word.start))
 
 
 _CALLS: dict[str, Callable[[Cursor], terms.Expr]] = {

@@ -13,7 +13,7 @@ from math import isfinite
 from typing import Any, Literal, NoReturn
 
 from omnigraph.errors import ParamError
-from omnigraph.lang.temporal import parse_date, parse_datetime
+from omnigraph.lang.literals import parse_date, parse_datetime
 from omnigraph.lang.types import INTEGER_RANGE, Scalar, ValueType
 
 Mode = Literal["standard", "javascript"]

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import cast
 
-from omnigraph.lang.collector import collection_paused
-from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
+from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure, collection_paused
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
@@ -62,13 +61,13 @@ def _skip_to_query(cursor: Cursor, start: int) -> None:
 def _parse_query(cursor: Cursor) -> ast.Query:
     start = cursor.keyword("query").start
     token = cursor.expect_kind(Kind.IDENT, "the query's name")
-    name = terms.Name(token.text, token.span)
+    name = terms.Name(token.text, span=token.span)
     params = _parse_params(cursor)
     description, instruction = _parse_notes(cursor)
     cursor.expect("{")
     body = _parse_body(cursor, frozenset(param.name for param in params))
     span = cursor.span_from(start)
-    return ast.Query(name, params, body, description, instruction, span)
+    return ast.Query(name, params, body, description, instruction, span=span)
 
 
 # -- the header ------------------------------------------------------------------
@@ -85,7 +84,7 @@ def _parse_params(cursor: Cursor) -> tuple[ast.Param, ...]:
             cursor.report(variable.span, "a parameter needs a name: `$_` is anonymous")
         cursor.expect(":")
         type_ = _parse_param_type(cursor)
-        params.append(ast.Param(variable.name, type_, cursor.span_from(variable.span.start)))
+        params.append(ast.Param(variable.name, type_, span=cursor.span_from(variable.span.start)))
     cursor.expect(")")
     return tuple(params)
 
@@ -102,7 +101,7 @@ def _parse_param_type(cursor: Cursor) -> ValueType | terms.Name:
     nullable = cursor.accept("?")
     if not known:
         spelt = f"[{token.text}]" if is_list else token.text
-        return terms.Name(f"{spelt}?" if nullable else spelt, token.span)
+        return terms.Name(f"{spelt}?" if nullable else spelt, span=token.span)
     return ValueType(Scalar(token.text), nullable, is_list, dimension)
 
 
@@ -190,10 +189,10 @@ def _parse_projection(cursor: Cursor) -> ast.Projection:
     if cursor.at("as"):
         cursor.advance()
         token = cursor.expect_kind(Kind.IDENT, "an alias")
-        alias = terms.Name(token.text, token.span)
+        alias = terms.Name(token.text, span=token.span)
     span = cursor.span_from(expr.span.start)
     cursor.accept(",")
-    return ast.Projection(expr, alias, span)
+    return ast.Projection(expr, alias, span=span)
 
 
 def _parse_ordering(cursor: Cursor) -> tuple[ast.Ordering, ...]:
@@ -215,7 +214,7 @@ def _parse_order_key(cursor: Cursor) -> ast.Ordering:
                 "`nearest` takes no direction: the nearest always come first",
             )
         descending = cursor.advance().text == "desc"
-    return ast.Ordering(expr, descending, cursor.span_from(expr.span.start))
+    return ast.Ordering(expr, descending, span=cursor.span_from(expr.span.start))
 
 
 def _parse_window(cursor: Cursor) -> tuple[ast.Count | None, ast.Count | None]:
@@ -267,15 +266,15 @@ def _parse_statement(cursor: Cursor) -> ast.Statement:
         cursor.fail_expected("`insert`, `update`, `delete` or `}`", known=_STATEMENTS)
     cursor.advance()
     token = cursor.expect_kind(Kind.TYPE)
-    type_name = terms.Name(token.text, token.span)
+    type_name = terms.Name(token.text, span=token.span)
     if word.text == "insert":
-        return ast.Insert(type_name, _parse_assignments(cursor), cursor.span_from(word.start))
+        return ast.Insert(type_name, _parse_assignments(cursor), span=cursor.span_from(word.start))
     if word.text == "delete":
-        return ast.Delete(type_name, _parse_where(cursor), cursor.span_from(word.start))
+        return ast.Delete(type_name, _parse_where(cursor), span=cursor.span_from(word.start))
     cursor.keyword("set")
     assignments = _parse_assignments(cursor)
     where = _parse_where(cursor)
-    return ast.Update(type_name, assignments, where, cursor.span_from(word.start))
+    return ast.Update(type_name, assignments, where, span=cursor.span_from(word.start))
 
 
 def _parse_assignments(cursor: Cursor) -> tuple[ast.Assignment, ...]:
@@ -290,7 +289,7 @@ def _parse_assignment(cursor: Cursor) -> ast.Assignment:
     cursor.expect(":")
     value = parse_value(cursor, null_allowed=True)
     cursor.accept(",")
-    return ast.Assignment(terms.Name(token.text, token.span), value)
+    return ast.Assignment(terms.Name(token.text, span=token.span), value)
 
 
 def _parse_where(cursor: Cursor) -> tuple[ast.Atom, ...]:

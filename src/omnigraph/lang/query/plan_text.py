@@ -1,11 +1,10 @@
 """Plans as text, the way `explain` shows them.
 
-Owns the spelling of steps. One line a step, nested steps indented.
+Owns the spelling of steps and of what they work on, each on one line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from datetime import date, datetime
 from json import dumps
 
@@ -18,91 +17,31 @@ _ARROWS: dict[plan.Direction, tuple[str, str]] = {
 }
 
 
-def render_plan(what: plan.Plan) -> str:
-    """The whole plan as text."""
-    lines = _read(what) if isinstance(what, plan.ReadPlan) else _mutation(what)
-    return "\n".join(lines)
-
-
-# -- reads -------------------------------------------------------------------------
-
-
-def _read(read: plan.ReadPlan) -> Iterator[str]:
-    yield from _steps(read.steps)
-    if read.rank is not None:
-        yield f"rank {spell_ranking(read.rank.ranking)}"
-        for candidates in read.rank.candidates:
-            yield f"  candidates ${candidates.variable}: {candidates.node_type}" + _where(
-                candidates.where
-            )
-    columns = ", ".join(f"{column.name} := {spell(column.value)}" for column in read.columns)
-    if read.group_by is not None:
-        keys = ", ".join(read.group_by)
-        yield f"aggregate by ({keys}): {columns}"
-    else:
-        yield f"project {columns}"
-    if read.distinct:
-        yield "distinct"
-    if read.order or read.rank is not None:
-        yield f"order {', '.join(_order(read))}"
-    if read.limit is not None:
-        offset = f" offset {_count(read.offset)}" if read.offset is not None else ""
-        yield f"limit {_count(read.limit)}{offset}"
-
-
-def _order(read: plan.ReadPlan) -> Iterator[str]:
-    if read.rank is not None:
-        yield "score"
-    for key in read.order:
-        by = key.by if isinstance(key.by, str) else spell(key.by)
-        yield f"{by} desc" if key.descending else f"{by} asc"
-    for variable in read.tie_breakers:
-        yield f"${variable}.@id"
-
-
-def _count(count: plan.RowCount | None) -> str:
-    return spell(count) if isinstance(count, plan.ParamRef) else str(count)
-
-
-def _steps(steps: Iterable[plan.Step], indent: str = "") -> Iterator[str]:
-    for step in steps:
-        for line in _step(step):
-            yield indent + line
-
-
 def step_text(step: plan.Step) -> tuple[str, str]:
-    """The name of a step and what it works on, in one line."""
-    first = next(_step(step))
-    name, _, detail = first.partition(" ")
+    """The name of a step and what it works on, without the steps inside it."""
+    name, _, detail = _line(step).partition(" ")
     return name, detail
 
 
-def _step(step: plan.Step) -> Iterator[str]:
+def _line(step: plan.Step) -> str:
     match step:
         case plan.Scan(variable, node_type, where):
-            yield f"scan {_variable(variable)}: {node_type}{_where(where)}"
+            return f"scan {_variable(variable)}: {node_type}{_where(where)}"
         case plan.Expand():
-            yield _expand(step)
+            return _expand(step)
         case plan.Filter(where):
-            yield f"filter {' and '.join(map(spell_predicate, where))}"
-        case plan.AntiJoin(steps):
-            yield "anti-join"
-            yield from _steps(steps, "  ")
-        case plan.SemiJoin(steps):
-            yield "semi-join"
-            yield from _steps(steps, "  ")
-        case plan.Union(branches):
-            yield "union"
-            for branch in branches:
-                yield "  branch"
-                yield from _steps(branch, "    ")
+            return f"filter {' and '.join(map(spell_predicate, where))}"
+        case plan.AntiJoin():
+            return "anti-join"
+        case plan.SemiJoin():
+            return "semi-join"
+        case plan.Union():
+            return "union"
         case plan.CountJoin():
             argument = f"({spell(step.argument)})" if step.argument is not None else ""
-            yield f"count-join {step.function}{argument} {step.op} {spell(step.value)}"
-            yield from _steps(step.steps, "  ")
-        case plan.Optional(steps, introduces):
-            yield f"optional {', '.join(map(_variable, introduces))}".rstrip()
-            yield from _steps(steps, "  ")
+            return f"count-join {step.function}{argument} {step.op} {spell(step.value)}"
+        case plan.Optional(_, introduces):
+            return f"optional {', '.join(map(_variable, introduces))}".rstrip()
 
 
 def _expand(step: plan.Expand) -> str:
@@ -123,40 +62,6 @@ def _where(predicates: tuple[plan.Predicate, ...]) -> str:
 
 def _variable(name: str) -> str:
     return "$_" if name.startswith("#") else f"${name}"
-
-
-# -- mutations ---------------------------------------------------------------------
-
-
-def _mutation(mutation: plan.MutationPlan) -> Iterator[str]:
-    for statement in mutation.statements:
-        yield _statement(statement)
-
-
-def _statement(statement: plan.Statement) -> str:
-    match statement:
-        case plan.InsertNode(name, assignments):
-            return f"insert node {name}{_assigned(assignments)}"
-        case plan.InsertEdge(name, source, target, assignments):
-            return f"insert edge {name} {spell(source)} -> {spell(target)}{_assigned(assignments)}"
-        case plan.UpdateNodes(name, assignments, where):
-            return f"update nodes {name}{_assigned(assignments)}{_where(where)}"
-        case plan.UpdateEdges(name, assignments, where):
-            return f"update edges {name}{_assigned(assignments)}{_where(where)}"
-        case plan.DeleteNodes(name, where, cascades):
-            also = f" cascading to {', '.join(cascades)}" if cascades else ""
-            return f"delete nodes {name}{_where(where)}{also}"
-        case plan.DeleteEdges(name, where):
-            return f"delete edges {name}{_where(where)}"
-
-
-def _assigned(assignments: tuple[plan.Assignment, ...]) -> str:
-    if not assignments:
-        return ""
-    return " set " + ", ".join(f"{item.property} := {spell(item.value)}" for item in assignments)
-
-
-# -- expressions -------------------------------------------------------------------
 
 
 def spell(value: plan.Output) -> str:

@@ -17,18 +17,12 @@ from omnigraph.lang.query.terms import (
     FilterOp,
     ListLiteral,
     Literal,
-    Name,
     TextCall,
     Value,
     Variable,
 )
-from omnigraph.lang.source import NOWHERE, Span
+from omnigraph.lang.source import Name, Span, Spanned
 from omnigraph.lang.types import ValueType
-
-
-def _span() -> Span:
-    return NOWHERE
-
 
 # -- clauses of a match block ----------------------------------------------------
 
@@ -42,26 +36,24 @@ class PropertyMatch:
 
 
 @dataclass(frozen=True, slots=True)
-class Binding:
+class Binding(Spanned):
     """`$v: Type { property: value, … }`."""
 
     variable: Variable
     type_name: Name
     matches: tuple[PropertyMatch, ...] = ()
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class HopRange:
+class HopRange(Spanned):
     """`{min,max}`; a missing maximum is the checker's business."""
 
     minimum: int
     maximum: int | None
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Traversal:
+class Traversal(Spanned):
     """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`, with or without bounds."""
 
     left: Variable
@@ -70,63 +62,56 @@ class Traversal:
     edge_variable: Variable | None = None
     undirected: bool = False
     hops: HopRange | None = None
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Filter:
+class Filter(Spanned):
     """`left op right`."""
 
     left: Expr
     op: FilterOp
     right: Expr
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class NullTest:
+class NullTest(Spanned):
     """`x is null` or `x is not null`."""
 
     operand: Expr
     negated: bool = False
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Membership:
+class Membership(Spanned):
     """`x in [..]` or `x in $list`."""
 
     operand: Expr
     choices: ListLiteral | Variable
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class TextPredicate:
+class TextPredicate(Spanned):
     """A text call standing as a clause of its own."""
 
     call: TextCall
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Not:
+class Not(Spanned):
     """`not { … }`."""
 
     clauses: tuple[Clause, ...]
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Exists:
+class Exists(Spanned):
     """`exists { … }`."""
 
     clauses: tuple[Clause, ...]
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Counted:
+class Counted(Spanned):
     """`count { … } > 2` or `sum($d.size) { … } >= 100`."""
 
     aggregate: AggregateName
@@ -134,24 +119,21 @@ class Counted:
     clauses: tuple[Clause, ...]
     op: ComparisonOp
     value: Value
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class AnyOf:
+class AnyOf(Spanned):
     """`any { … } or { … }`."""
 
     groups: tuple[tuple[Clause, ...], ...]
     group_spans: tuple[Span, ...] = field(default=(), compare=False, repr=False)
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Optional:
+class Optional(Spanned):
     """`optional { … }`."""
 
     clauses: tuple[Clause, ...]
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 Clause = (
@@ -173,21 +155,19 @@ Clause = (
 
 
 @dataclass(frozen=True, slots=True)
-class Projection:
+class Projection(Spanned):
     """`expr as alias`."""
 
     expr: Expr
     alias: Name | None = None
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Ordering:
+class Ordering(Spanned):
     """`expr asc|desc`; no direction written means ascending."""
 
     expr: Expr
     descending: bool = False
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 Count = Literal | Variable
@@ -245,31 +225,28 @@ Atom = Compare | IsNull | IsIn
 
 
 @dataclass(frozen=True, slots=True)
-class Insert:
+class Insert(Spanned):
     """`insert Type { … }`."""
 
     type_name: Name
     assignments: tuple[Assignment, ...]
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Update:
+class Update(Spanned):
     """`update Type set { … } where …`."""
 
     type_name: Name
     assignments: tuple[Assignment, ...]
     where: tuple[Atom, ...]
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Delete:
+class Delete(Spanned):
     """`delete Type where …`."""
 
     type_name: Name
     where: tuple[Atom, ...]
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 Statement = Insert | Update | Delete
@@ -286,16 +263,15 @@ class Mutation:
 
 
 @dataclass(frozen=True, slots=True)
-class Param:
+class Param(Spanned):
     """`$name: Type`; the type stays a bare name when no such type exists."""
 
     name: str
     type: ValueType | Name
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Query:
+class Query(Spanned):
     """One named query."""
 
     name: Name
@@ -303,7 +279,6 @@ class Query:
     body: Read | Mutation
     description: str | None = None
     instruction: str | None = None
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,16 @@
 """Terms: the values and expressions of `.gq`, exactly as written.
 
-Owns the part of the syntax tree below clauses and statements (syntax.py). Spans
-do not take part in equality. Never resolves a name.
+Owns the part of the syntax tree below clauses and statements (syntax.py). Never
+resolves a name.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal as OneOf
 
-from omnigraph.lang.source import NOWHERE, Span
+from omnigraph.lang import source
+from omnigraph.lang.source import Spanned
 
 ComparisonOp = OneOf["=", "!=", "<", "<=", ">", ">="]
 FilterOp = OneOf["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"]
@@ -29,117 +30,92 @@ DST = "@dst"
 SYSTEM_PROPERTIES = (ID, SRC, DST)
 """Structural columns, spelt with `@` so that no property can be called the same."""
 
-
-def _span() -> Span:
-    return NOWHERE
+Name = source.Name
 
 
 @dataclass(frozen=True, slots=True)
-class Name:
-    """A name and where it stands."""
-
-    text: str
-    span: Span = field(default_factory=_span, compare=False, repr=False)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, slots=True)
-class Literal:
+class Literal(Spanned):
     """A scalar literal; dates and datetimes keep their text."""
 
     kind: LiteralKind
     value: str | int | float | bool | None
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class ListLiteral:
+class ListLiteral(Spanned):
     """`[a, b, …]`."""
 
     items: tuple[Literal, ...]
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Variable:
+class Variable(Spanned):
     """`$name`: a node, an edge or a parameter; which one the checker finds out."""
 
     name: str
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Now:
+class Now(Spanned):
     """`now()`."""
 
-    span: Span = field(default_factory=_span, compare=False, repr=False)
-
 
 @dataclass(frozen=True, slots=True)
-class Access:
+class Access(Spanned):
     """`$variable.property`, or `$variable.@id`."""
 
     variable: Variable
     property: Name
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Alias:
+class Alias(Spanned):
     """A bare name: a reference to a result column."""
 
     name: str
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Nearest:
+class Nearest(Spanned):
     """`nearest($v.vector, query)`."""
 
     subject: Access
     query: Expr
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class TextCall:
+class TextCall(Spanned):
     """`search(f, q)`, `match_text(f, q)` or `fuzzy(f, q, edits)`."""
 
     name: TextCallName
     subject: Expr
     query: Expr
     edits: Expr | None = None
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Bm25:
+class Bm25(Spanned):
     """`bm25(f, q)`."""
 
     subject: Expr
     query: Expr
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Rrf:
+class Rrf(Spanned):
     """`rrf(primary, secondary, k)`; the checker says what may be fused."""
 
     primary: Expr
     secondary: Expr
     k: Expr | None = None
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
+class Aggregate(Spanned):
     """`count(x)` and its kin."""
 
     name: AggregateName
     argument: Expr
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 Value = Literal | ListLiteral | Variable | Now

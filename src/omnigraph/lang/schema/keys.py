@@ -15,9 +15,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from omnigraph.errors import ValidationError
+from omnigraph.lang.literals import epoch_days, epoch_millis
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.schema.ir.document import compact
-from omnigraph.lang.temporal import epoch_days, epoch_millis
 from omnigraph.lang.types import FLOATS, INTEGERS, Scalar
 
 _MOST_F32_DIGITS = 9

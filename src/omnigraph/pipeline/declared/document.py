@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from omnigraph.errors import BadRequest
-from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
 from omnigraph.pipeline.declared.yaml_node import (
     DocumentErrors,

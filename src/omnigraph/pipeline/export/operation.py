@@ -56,8 +56,7 @@ def export_on_spark(
     spark: SparkTarget,
 ) -> ExportReport:
     """Write the types of these names, or all of them, into a directory that is new or empty."""
-    from omnigraph.pipeline.export.directory import ExportDirectory, move
-    from omnigraph.pipeline.export.tasks import PartJob, write_part
+    from omnigraph.pipeline.export.tasks import ExportDirectory, PartJob, move, write_part
     from omnigraph.pipeline.source.reading import parts_of
     from omnigraph.pipeline.spark.progress import stages
     from omnigraph.pipeline.spark.session import require_shared_storage, spark_session

@@ -13,8 +13,8 @@ from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.snapshot import catalog_of
-from omnigraph.pipeline.load.given import LoadInput, given
 from omnigraph.pipeline.load.operation import SparkLoad
+from omnigraph.pipeline.load.stage.frames import LoadInput, given
 from omnigraph.pipeline.spark.engine import SparkEngine, require_shared_storage
 from omnigraph.pipeline.spark.progress import stages
 from omnigraph.pipeline.spark.session import spark_session
@@ -22,8 +22,7 @@ from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.pipeline.spark.tasks import TaskRunner
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.operation import LoadOptions
-from omnigraph.write.publish.driver import Target, run
-from omnigraph.write.publish.run_ids import Once
+from omnigraph.write.publish.driver import Once, Target, run
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

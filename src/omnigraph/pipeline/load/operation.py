@@ -15,8 +15,8 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.manifest.branch_state import find_commit
 from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.manifest.snapshot import find_commit
 from omnigraph.pipeline.load.check.check_staged import (
     Checked,
     check_staged,
@@ -26,8 +26,8 @@ from omnigraph.pipeline.load.check.check_staged import (
 )
 from omnigraph.pipeline.load.check.dependencies import claims_of
 from omnigraph.pipeline.load.check.violations import RejectedRows, by_fragment
-from omnigraph.pipeline.load.given import LoadInput
 from omnigraph.pipeline.load.stage.area import StagingArea
+from omnigraph.pipeline.load.stage.frames import LoadInput
 from omnigraph.pipeline.load.stage.stage_input import Staged, stage_input, write_down
 from omnigraph.pipeline.load.stage.staged_types import delete_files, forget, joined
 from omnigraph.pipeline.spark.tasks import TaskRunner
@@ -37,7 +37,7 @@ from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, Write
 from omnigraph.write.change.results import BulkWork, LoadResult
 from omnigraph.write.load.operation import Accepted, LoadOptions, load_result
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.run_ids import Once, require_first_run
+from omnigraph.write.publish.driver import Once, require_first_run
 from omnigraph.write.publish.staging import TableEffect, commit_rows
 from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.violations import SHOWN

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from omnigraph.pipeline.spark.engine import engine_of
-from omnigraph.pipeline.spark.shipping import ship_package
+from omnigraph.pipeline.spark.engine import engine_of, ship_package
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

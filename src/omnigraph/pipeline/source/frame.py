@@ -12,7 +12,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.load.entry import SparkTarget
 from omnigraph.pipeline.source import FORMAT, register
-from omnigraph.pipeline.source.selection import select
+from omnigraph.pipeline.source.reading import select
 from omnigraph.pipeline.spark.session import require_shared_storage, spark_session
 from omnigraph.pipeline.spark.settings import SparkSettings, is_local
 from omnigraph.storage.objects.location import Location

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING
 from omnigraph.errors import OmniGraphError
 from omnigraph.pipeline.spark.engine import SparkEngine, require_no_other_session
 from omnigraph.pipeline.spark.errors import engine_unavailable
-from omnigraph.pipeline.spark.java import find_java
 from omnigraph.pipeline.spark.jvm import (
     Gateway,
     GatewayFailed,
+    find_java,
     launch,
     log_complaint,
     log_tail,

@@ -21,11 +21,11 @@ from omnigraph.errors import StorageError
 from omnigraph.read.access.csr import Adjacency, Positions, Topology
 from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
-from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.fragments import FragmentPart, Layout, RowIds, layout_of, stream_parts
 from omnigraph.storage.tables.handles import handles
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import ROW_ID, Table
+from omnigraph.storage.tables.version_diff import fragment_delta
 
 # Beyond so many new rows, starting anew costs less than looking at each of them.
 MAX_GROWTH = 50_000

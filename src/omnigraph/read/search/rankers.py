@@ -164,7 +164,7 @@ class Rankers:
 
     def _query(self, ranking: plan.Nearest) -> Vector:
         if ranking.query_is_text:
-            from omnigraph.embed.queries import embed_query
+            from omnigraph.embed.providers import embed_query
 
             text = text_of(ranking.query, self.ctx)
             place = f"{ranking.node_type}.{ranking.property_name}"

@@ -19,7 +19,7 @@ from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.search.candidates import Numbers, Scores, among
-from omnigraph.storage.indexes.vector_search import has_vector_index, nearest_hits
+from omnigraph.storage.indexes.search import has_vector_index, nearest_hits
 from omnigraph.storage.tables.table import ROW_ID, column_names
 
 # So many nodes are compared here even if there is an index.

@@ -18,7 +18,7 @@ from omnigraph.read.access.entities import Entities
 from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.search.analysis import Terms, analyze, query_terms
 from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among
-from omnigraph.storage.indexes.text_search import has_text_index, text_hits
+from omnigraph.storage.indexes.search import has_text_index, text_hits
 from omnigraph.storage.tables.table import column_names
 
 # Up to so many texts are analyzed here even if there is an index: they stay in memory.

@@ -1,27 +1,44 @@
 """Segments: the parts that indexes are made of, built first and committed later.
 
-Owns building a segment in files that no version refers to, and committing several to a
-version, also to a later one than they were built on. Must never let an index claim rows
-that it has not read.
+Owns building a segment in files that no version refers to, committing several to a version,
+also to a later one than they were built on, and the numbers of vector indexes, all of them
+measured: which sort serves how many vectors, how many partitions, how many of them a search
+looks at. Must never let an index claim rows that it has not read.
 """
 
 from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from math import isqrt
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from omnigraph.errors import StorageError
-from omnigraph.storage.indexes.vector_index import VECTOR_KINDS, VectorKind, build_options
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.detached import Stamp, commit_detached
-from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.handles import open_alone
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.table import Stamp, Table, TablePin, commit_detached
+from omnigraph.storage.tables.version_diff import fragment_delta
 
 if TYPE_CHECKING:
     from lance import LanceDataset
     from lance.dataset import Index
+
+VectorKind = Literal["IVF_FLAT", "IVF_SQ", "IVF_RQ"]
+VECTOR_KINDS: tuple[VectorKind, ...] = ("IVF_FLAT", "IVF_SQ", "IVF_RQ")
+
+EXACT_BELOW = 20_000
+"""Below so many vectors, comparing all of them is exact and takes some tens of milliseconds."""
+QUANTISED_FROM = 1_000_000
+"""From so many on, an index keeps a few bits per number; the best are compared again exactly."""
+
+_ROWS_PER_PARTITION = 500
+_FEWEST_PROBES = 20
+_PARTITIONS_PER_PROBE = 15
+_REFINE = 4
+_BITS = 3
+_DEEPER = 0.7
+"""How fast more partitions are looked at, the more than ten of the nearest are wanted."""
 
 ScalarKind = Literal["BTREE", "NGRAM"]
 IndexKind = ScalarKind | Literal["INVERTED"] | VectorKind
@@ -39,6 +56,49 @@ ANALYZER: Mapping[str, Any] = {
 }
 """How a text becomes words. Spelled out: what Lance takes by default may change, and with it
 what a search finds."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchParameters:
+    """How an index is asked so that of the ten nearest hardly one is missed.
+
+    ``nprobes`` partitions are looked at. With ``refine_factor``, so many times the wanted
+    number are compared again with the vectors themselves.
+    """
+
+    nprobes: int
+    refine_factor: int | None = None
+
+
+def vector_kind(count: int, dimension: int) -> VectorKind | None:
+    """The index that so many vectors want; None where an exact search does."""
+    if count < EXACT_BELOW:
+        return None
+    if count < QUANTISED_FROM:
+        return "IVF_FLAT"
+    # Lance rotates vectors in groups of eight numbers before it rounds them.
+    return "IVF_SQ" if dimension % 8 else "IVF_RQ"
+
+
+def build_options(kind: VectorKind) -> Mapping[str, int]:
+    """What is said about an index when it is built, besides its partitions and the distance."""
+    return {"num_bits": _BITS} if kind == "IVF_RQ" else {}
+
+
+def partitions(count: int) -> int:
+    """How many partitions so many vectors are divided into."""
+    return max(1, min(count // _ROWS_PER_PARTITION, 2 * isqrt(count)))
+
+
+def search_parameters(row_count: int, depth: int = 10) -> SearchParameters:
+    """How to search the vector index of a table with so many rows, at its default quality.
+
+    ``depth`` says how many of the nearest of all rows are to be found, hardly one missed.
+    """
+    every = partitions(row_count)
+    share = max(depth / 10, 1.0) ** _DEEPER / _PARTITIONS_PER_PROBE
+    probes = max(_FEWEST_PROBES, min(every, round(every * share)))
+    return SearchParameters(probes, _REFINE if row_count >= QUANTISED_FROM else None)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -1,52 +1,24 @@
-"""Indexes and compaction, each as one detached commit.
+"""The indexes that a table has, and compaction as one detached commit.
 
-Owns what makes reading faster. An index that is missing or partial changes
+Owns telling what they cover. An index that is missing or partial changes
 speed and never results; compaction may drop coverage, so extend indexes after it.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Collection, Sequence
+from collections.abc import Collection
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from omnigraph.storage.indexes.build import (
-    SCALAR_KINDS,
-    IndexKind,
-    Metric,
-    build_index,
-    commit_indexes,
-    index_name,
-    segments_of,
-)
-from omnigraph.storage.indexes.vector_index import VECTOR_KINDS, partitions
+from omnigraph.storage.indexes.build import SCALAR_KINDS, VECTOR_KINDS, segments_of
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.detached import Stamp, commit_detached
 from omnigraph.storage.tables.fragments import layout_of
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.table import Stamp, Table, TablePin, commit_detached
 
 if TYPE_CHECKING:
     from lance import LanceOperation
     from lance.optimize import RewriteResult
-
-__all__ = [
-    "IndexKind",
-    "Metric",
-    "TableIndex",
-    "WantedIndex",
-    "compact",
-    "create_index",
-    "create_indexes",
-    "drop_indexes",
-    "extend_index",
-    "fragment_rows",
-    "index_name",
-    "indexes_of",
-    "is_indexed",
-    "text_index",
-    "vector_index",
-]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
@@ -66,14 +38,6 @@ class TableIndex:
     size: int = 0
     metric: str | None = None
     with_position: bool = False
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class WantedIndex:
-    """An index to be made: its column and kind."""
-
-    column: str
-    kind: IndexKind
 
 
 def indexes_of(table: Table) -> list[TableIndex]:
@@ -135,90 +99,6 @@ def _index_on(table: Table, column: str, kinds: Collection[str]) -> TableIndex |
 def fragment_rows(table: Table, fragments: Collection[int]) -> int:
     """How many rows some fragments hold."""
     return sum(part.rows for part in layout_of(table).parts if part.number in fragments)
-
-
-def _all_fragments(table: Table) -> list[int]:
-    return [part.number for part in layout_of(table).parts]
-
-
-def create_index(
-    table: Table,
-    column: str,
-    kind: IndexKind,
-    *,
-    metric: Metric = "cosine",
-    with_position: bool = True,
-    stamp: Stamp | None = None,
-) -> TablePin:
-    """Index all rows of a column, in place of an index of the same kind on it.
-
-    A table without rows gets no index: there is nothing to cover yet.
-    ``metric`` is for vectors, ``with_position`` (phrase search) for text.
-    """
-    index_name(table, column, kind)
-    fragments = _all_fragments(table)
-    if not fragments:
-        return table.pin
-    built = build_index(
-        table,
-        column,
-        kind,
-        fragments,
-        partitions=partitions(table.pin.row_count),
-        metric=metric,
-        with_position=with_position,
-    )
-    return commit_indexes(table, [built], stamp)
-
-
-def create_indexes(
-    table: Table, wanted: Sequence[WantedIndex], stamp: Stamp | None = None
-) -> TablePin:
-    """Index all rows of several columns, all in one version."""
-    names = [index_name(table, one.column, one.kind) for one in wanted]
-    fragments = _all_fragments(table)
-    if not fragments or not names:
-        return table.pin
-    count = partitions(table.pin.row_count)
-    built = [
-        build_index(table, one.column, one.kind, fragments, partitions=count) for one in wanted
-    ]
-    return commit_indexes(table, built, stamp)
-
-
-def extend_index(
-    table: Table,
-    column: str,
-    kind: IndexKind,
-    *,
-    metric: Metric = "cosine",
-    with_position: bool = True,
-    stamp: Stamp | None = None,
-) -> TablePin:
-    """Index the rows that an index does not cover yet, beside what it has; without one, all.
-
-    A text index is built again instead: with the new rows in a segment of their
-    own, it would also answer with the old text of rows that were updated.
-    """
-    name = index_name(table, column, kind)
-    known = [index for index in _indexes_of(table) if index.name == name]
-    if known and not known[0].uncovered:
-        return table.pin
-    if not known or kind == "INVERTED":
-        return create_index(
-            table, column, kind, metric=metric, with_position=with_position, stamp=stamp
-        )
-    uncovered = known[0].uncovered
-    built = build_index(
-        table,
-        column,
-        kind,
-        uncovered,
-        partitions=partitions(fragment_rows(table, uncovered)),
-        metric=metric,
-        beside=True,
-    )
-    return commit_indexes(table, [built], stamp)
 
 
 def drop_indexes(table: Table, names: Collection[str], stamp: Stamp | None = None) -> TablePin:

@@ -1,7 +1,9 @@
 """Control objects: small named objects beside the tables, created at most once.
 
-Owns put-if-absent, the one primitive that every location we support has.
-Must never offer a conditional replace: local disks cannot do it.
+Owns put-if-absent, the one primitive that every location we support has, and the reserve: a
+little space on a local disk, given back when there is no other, since taking files away safely
+needs to publish something first. Must never offer a conditional replace: local disks cannot do
+it.
 """
 
 from __future__ import annotations
@@ -31,6 +33,9 @@ _BULK = 1_000
 _CUT_SHORT = re.compile(r"#[0-9]+$")
 # Where this process has seen that an object is created only once.
 _proven: set[str] = set()
+
+NAME = "__reserve"
+SIZE = 256 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,3 +318,27 @@ def _local_entries(root: Path, prefix: str) -> Iterator[StoredObject]:
             yield StoredObject(
                 path.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns // 1_000
             )
+
+
+def keep_reserve(objects: ControlObjects) -> None:
+    """Make the reserve, unless it is there or there is no space for it."""
+    if not objects.location.is_local or objects.read(NAME) is not None:
+        return
+    try:
+        # Not zeros, which some file systems store without taking any space.
+        objects.replace(NAME, bytes(range(256)) * (SIZE // 256))
+    except StorageError:
+        return
+
+
+def give_back_reserve(objects: ControlObjects) -> bool:
+    """Make room by removing the reserve; False when there is none."""
+    if not objects.location.is_local or objects.read(NAME) is None:
+        return False
+    objects.delete(NAME)
+    return True
+
+
+def is_out_of_space(error: StorageError) -> bool:
+    """Whether a disk is full."""
+    return "no space left" in error.message.lower()

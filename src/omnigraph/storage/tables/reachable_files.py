@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.detached import transaction_of
 from omnigraph.storage.tables.handles import open_alone
-from omnigraph.storage.tables.table import BLOB, Table, TablePin
+from omnigraph.storage.tables.table import BLOB, Table, TablePin, transaction_of
 
 if TYPE_CHECKING:
+    import lance
     import pyarrow as pa
 
 _LAST = 2**64 - 1
@@ -33,24 +33,13 @@ def files_of(table: Table) -> set[str]:
     dataset = table.dataset()
     objects = ControlObjects(table.location)
     found = files_of_version(table)
-    data: set[str] = set()
     with storage_errors(f"enumerating the files of {table.location}"):
-        for fragment in dataset.get_fragments():
-            metadata = fragment.metadata
-            data |= {f"data/{file.path}" for file in metadata.files}
-            if metadata.deletion_file is not None:
-                found.add(metadata.deletion_file.path(fragment.fragment_id))
-        indexes = {
-            f"_indices/{segment.uuid}"
-            for index in dataset.describe_indices()
-            for segment in index.segments
-        }
-    found |= data
+        files, indexes = _named_in(dataset)
+    found |= files
     if indexes:
         found |= _inside(objects.list("_indices"), indexes)
     if _has_blobs(dataset.schema):
-        # Blobs too large for their data file lie in a directory named after it.
-        found |= _inside(objects.list("data"), {name.removesuffix(".lance") for name in data})
+        found |= _inside(objects.list("data"), _blob_directories(files))
     return found
 
 
@@ -75,24 +64,14 @@ def reached_files(
         reached.add(manifest_name(pin.version))
         with storage_errors(f"enumerating the files of {location}"):
             # Not from the shared handles: these many would push out those that are in use.
-            dataset = open_alone(location, pin.version)
-            for fragment in dataset.get_fragments():
-                metadata = fragment.metadata
-                reached |= {f"data/{file.path}" for file in metadata.files}
-                if metadata.deletion_file is not None:
-                    reached.add(metadata.deletion_file.path(fragment.fragment_id))
-            directories |= {
-                f"_indices/{segment.uuid}"
-                for index in dataset.describe_indices()
-                for segment in index.segments
-            }
+            files, indexes = _named_in(open_alone(location, pin.version))
+        reached |= files
+        directories |= indexes
         if pin.transaction_uuid is None:
             reached |= _transaction(Table(location, pin))
         else:
             transactions.add(pin.transaction_uuid)
-    # Blobs too large for their data file lie in a directory named after it.
-    directories |= {name.removesuffix(".lance") for name in reached if name.startswith("data/")}
-    reached |= _inside(list(stored), directories)
+    reached |= _inside(stored, directories | _blob_directories(reached))
     reached |= {
         name
         for name in stored
@@ -117,11 +96,6 @@ def files_of_version(table: Table) -> set[str]:
     return {manifest_name(table.pin.version)} | _transaction(table)
 
 
-def all_files(table: Table) -> set[str]:
-    """Every file in the table's directory, whether a version refers to it or not."""
-    return set(ControlObjects(table.location).list())
-
-
 def manifest_name(version: int) -> str:
     """The file that a version is, relative to the table's directory."""
     name = f"d{version}" if version >= DETACHED else f"{_LAST - version:020}"
@@ -140,7 +114,24 @@ def _transaction_uuid(name: str) -> str:
     return name.rpartition("/")[2].removesuffix(".txn").partition("-")[2]
 
 
-def _inside(names: list[str], directories: set[str]) -> set[str]:
+def _named_in(dataset: lance.LanceDataset) -> tuple[set[str], set[str]]:
+    """The data and deletion files that a manifest names, and the directories of its indexes."""
+    files: set[str] = set()
+    for fragment in dataset.get_fragments():
+        metadata = fragment.metadata
+        files |= {f"data/{file.path}" for file in metadata.files}
+        if metadata.deletion_file is not None:
+            files.add(metadata.deletion_file.path(fragment.fragment_id))
+    described = dataset.describe_indices()
+    return files, {f"_indices/{part.uuid}" for index in described for part in index.segments}
+
+
+def _blob_directories(files: set[str]) -> set[str]:
+    """Where the blobs lie that are too large for their data file."""
+    return {name.removesuffix(".lance") for name in files if name.startswith("data/")}
+
+
+def _inside(names: Collection[str], directories: set[str]) -> set[str]:
     return {name for name in names if "/".join(name.split("/")[:2]) in directories}
 
 

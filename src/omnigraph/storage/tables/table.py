@@ -1,27 +1,30 @@
 """Tables: one Lance dataset at one pinned version.
 
-Owns creation and reading. A table never changes: writing (staging.py and its
-siblings) gives a new pin. Must never follow "the latest version".
+Owns creation, reading, and the one call that makes versions: a detached commit, which is found
+by whoever was told its id and by nobody else. A table never changes: writing (write_rows.py and
+its siblings) gives a new pin. Must never follow or move "the latest version".
 """
 
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.errors import classify, storage_errors
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.handles import open_pin, shared_session
+from omnigraph.storage.tables.handles import handles, open_alone, open_pin, shared_session
 
 if TYPE_CHECKING:
     import lance
     import pyarrow as pa
     import pyarrow.compute as pc
+    from lance import LanceOperation
+    from lance.dataset import Transaction
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
@@ -38,6 +41,14 @@ class TablePin:
     version: int
     transaction_uuid: str | None
     row_count: int
+
+
+class ScanExtras(TypedDict, total=False):
+    """What a scan returns besides the columns: none of it unless it is asked for."""
+
+    with_row_id: bool
+    with_row_address: bool
+    with_blobs: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,10 +76,8 @@ class Table:
         columns: Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's and Lance's word
         *,
-        with_row_id: bool = False,
-        with_row_address: bool = False,
-        with_blobs: bool = False,
         limit: int | None = None,
+        **extras: Unpack[ScanExtras],
     ) -> pa.Table:
         """The rows that pass the filter (all columns when none are named), in memory.
 
@@ -76,15 +85,9 @@ class Table:
         """
         in_memory = filter is not None and not is_filterable(self)
         read = columns if not in_memory or columns is None else _with_plain(columns, self.schema)
+        where, most = (None, None) if in_memory else (filter, limit)
         with storage_errors(f"scanning {self.location}"):
-            rows = self._scanner(
-                read,
-                None if in_memory else filter,
-                with_row_id=with_row_id,
-                with_row_address=with_row_address,
-                with_blobs=with_blobs,
-                limit=None if in_memory else limit,
-            ).to_table()
+            rows = self._scanner(read, where, limit=most, **extras).to_table()
         if not in_memory:
             return rows
         extra = [name for name in (ROW_ID, ROW_ADDRESS) if name in rows.column_names]
@@ -96,33 +99,15 @@ class Table:
         columns: Sequence[str] | None = None,
         filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's and Lance's word
         *,
-        with_row_id: bool = False,
-        with_row_address: bool = False,
-        with_blobs: bool = False,
         limit: int | None = None,
+        **extras: Unpack[ScanExtras],
     ) -> Iterator[pa.RecordBatch]:
         """The same as `scan`, batch by batch."""
         if filter is not None and not is_filterable(self):
-            rows = self.scan(
-                columns,
-                filter,
-                with_row_id=with_row_id,
-                with_row_address=with_row_address,
-                with_blobs=with_blobs,
-                limit=limit,
-            )
-            yield from rows.to_batches()
+            yield from self.scan(columns, filter, limit=limit, **extras).to_batches()
             return
         with storage_errors(f"scanning {self.location}"):
-            scanner = self._scanner(
-                columns,
-                filter,
-                with_row_id=with_row_id,
-                with_row_address=with_row_address,
-                with_blobs=with_blobs,
-                limit=limit,
-            )
-            yield from scanner.to_batches()
+            yield from self._scanner(columns, filter, limit=limit, **extras).to_batches()
 
     def count(self, filter: pc.Expression | None = None) -> int:  # noqa: A002 - as above
         """The number of rows, or of those that pass the filter; the former costs nothing."""
@@ -241,3 +226,57 @@ def _keyed(schema: pa.Schema, key: str) -> pa.Schema:
     field = schema.field(position).with_nullable(False)  # noqa: FBT003 - pyarrow's own signature
     metadata = {**(field.metadata or {}), _PRIMARY_KEY: b"true"}
     return schema.set(position, field.with_metadata(metadata))
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """What a commit carries besides its effect: an id of the caller's choice, and properties.
+
+    The id names the transaction, it does not make it idempotent: committing
+    twice makes two versions.
+    """
+
+    uuid: str = field(default_factory=lambda: str(uuid.uuid4()))
+    properties: Mapping[str, str] = field(default_factory=dict)
+
+
+def commit_detached(
+    table: Table, operation: LanceOperation.BaseOperation, stamp: Stamp | None
+) -> TablePin:
+    """Apply an operation to a table's pinned version and pin the result."""
+    from lance.dataset import LanceDataset, Transaction
+
+    stamp = stamp or Stamp()
+    transaction = Transaction(
+        read_version=table.pin.version,
+        operation=operation,
+        uuid=stamp.uuid,
+        transaction_properties=dict(stamp.properties),
+    )
+    dataset = table.dataset()
+    faults.reach("before_commit", table.location.uri)
+    with storage_errors(f"committing to {table.location}"):
+        # The retries find an unused random id; there is nobody to lose a race against, and with
+        # none allowed every commit fails.
+        committed = LanceDataset.commit(dataset, transaction, detached=True)
+        rows = committed.count_rows()
+    faults.reach("after_commit", table.location.uri)
+    handles.keep(table.location, committed)
+    return TablePin(committed.version, stamp.uuid, rows)
+
+
+def made_by(transaction: Transaction) -> Stamp:
+    """The stamp that a transaction carries."""
+    return Stamp(transaction.uuid, dict(transaction.transaction_properties or {}))
+
+
+def transaction_of(table: Table) -> Transaction | None:
+    """The transaction that made a pinned version, where Lance can read it."""
+    with storage_errors(f"reading the transaction of {table.location}"):
+        # A handle of its own: while Lance reads a transaction, nobody else can use the handle.
+        dataset = open_alone(table.location, table.pin.version)
+        try:
+            return dataset.read_transaction(table.pin.version)
+        except TypeError:
+            # Lance cannot read back its own compaction of an indexed table.
+            return None

@@ -1,4 +1,4 @@
-"""Staging rows: insert, update, delete, upsert and overwrite, each as one detached commit.
+"""Staging rows: written into data files, then committed as one detached version.
 
 Owns how rows become fragments. Every function takes a table at a pin and gives
 the next pin; without any work to do it gives the same one and writes nothing.
@@ -19,43 +19,32 @@ import pyarrow as pa
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.detached import Stamp, commit_detached
-from omnigraph.storage.tables.row_address import fragments_of, rows_of
-from omnigraph.storage.tables.table import BLOB, FORMAT, ROW_ADDRESS, ROW_ID, Table, TablePin
+from omnigraph.storage.tables.fragments import fragments_of, rows_of
+from omnigraph.storage.tables.table import (
+    BLOB,
+    FORMAT,
+    ROW_ADDRESS,
+    ROW_ID,
+    Stamp,
+    Table,
+    TablePin,
+    commit_detached,
+)
 
 if TYPE_CHECKING:
     import numpy.typing as npt
     from lance.fragment import FragmentMetadata
 
-Rows: TypeAlias = pa.Table | pa.RecordBatch | pa.RecordBatchReader
 Addresses: TypeAlias = pa.Array | pa.ChunkedArray | Sequence[int] | np.ndarray[Any, Any]
 
 # Changing one row costs time in proportion to its fragment, because of the stable row ids.
 MAX_ROWS_PER_FILE = 250_000
 
 
-def stage_fragments(table: Table, data: Rows) -> list[str]:
-    """Write rows into data files that no version refers to; the result goes to insert_fragments.
-
-    The texts are JSON, so that other processes can write and one can commit.
-    """
-    return [json.dumps(fragment.to_json()) for fragment in _write(table, data)]
-
-
-def insert(table: Table, data: Rows, stamp: Stamp | None = None) -> TablePin:
-    """Append rows. Columns that are missing become null; keys are not checked."""
-    from lance import LanceOperation
-
-    fragments = _write(table, data)
-    if not fragments:
-        return table.pin
-    return commit_detached(table, LanceOperation.Append(fragments), stamp)
-
-
 def insert_fragments(
     table: Table, fragments: Iterable[str], stamp: Stamp | None = None
 ) -> TablePin:
-    """Append rows that stage_fragments wrote, here or in another process."""
+    """Append rows that were written, here or in another process."""
     from lance import LanceOperation
     from lance.fragment import FragmentMetadata
 
@@ -131,9 +120,7 @@ def write_rows(
     if not parts:
         return WrittenRows()
     data = pa.concat_tables(parts)
-    written = _write(table, data)
-    texts = tuple(json.dumps(fragment.to_json()) for fragment in written)
-    return WrittenRows(texts, tuple(row_ids), data.num_rows)
+    return WrittenRows(stage_fragments(table, data), tuple(row_ids), data.num_rows)
 
 
 def write_streams(
@@ -159,8 +146,7 @@ def write_streams(
     if first is None:
         return WrittenRows()
     reader = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
-    texts = tuple(json.dumps(fragment.to_json()) for fragment in _write(table, reader))
-    return WrittenRows(texts, tuple(row_ids), counted[0])
+    return WrittenRows(stage_fragments(table, reader), tuple(row_ids), counted[0])
 
 
 def apply_rows(
@@ -197,59 +183,6 @@ def apply_rows(
     return commit_detached(table, operation, stamp)
 
 
-def update_rows(
-    table: Table,
-    updated: pa.Table | None,
-    *,
-    inserted: pa.Table | None = None,
-    deleted: Addresses = (),
-    stamp: Stamp | None = None,
-) -> TablePin:
-    """Replace, insert and delete rows in one version.
-
-    ``updated`` holds whole rows with their ``_rowid`` and ``_rowaddr`` in this
-    version, as a scan (with blobs, if there are any) returns them: they keep
-    their row ids and the stamp of their creation. ``deleted`` are the addresses
-    of rows that go.
-    """
-    moved = _distinct(() if updated is None else updated.column(ROW_ADDRESS))
-    if updated is not None and len(moved) != updated.num_rows:
-        raise ValueError("a row cannot be updated twice at once")
-    gone = _distinct(deleted)
-    if np.intersect1d(moved, gone).size:
-        raise ValueError("a row cannot be updated and deleted at once")
-    written = write_rows(table, updated, inserted)
-    return apply_rows(table, written, np.union1d(moved, gone), stamp)
-
-
-def upsert(
-    table: Table, data: pa.Table, *, key: str = "id", stamp: Stamp | None = None
-) -> TablePin:
-    """Insert rows, or replace the ones with the same key, which keep their row ids.
-
-    The keys of ``data`` must be distinct: Lance would insert a new key twice.
-    """
-    if not data.num_rows:
-        return table.pin
-    if len(data.column(key).unique()) != data.num_rows:
-        raise StorageError(f"the rows to upsert repeat a value of {key!r}", kind="permanent")
-    with storage_errors(f"upserting into {table.location}"):
-        transaction, _ = (
-            table.dataset()
-            .merge_insert(key)
-            .when_matched_update_all()
-            .when_not_matched_insert_all()
-            .execute_uncommitted(data)
-        )
-    return commit_detached(table, transaction.operation, stamp)
-
-
-def overwrite(table: Table, data: Rows, stamp: Stamp | None = None) -> TablePin:
-    """Replace all rows; the columns, their ids and the primary key stay, indexes go."""
-    fragments = tuple(json.dumps(fragment.to_json()) for fragment in _write(table, data))
-    return overwrite_fragments(table, WrittenRows(fragments), stamp)
-
-
 def overwrite_fragments(table: Table, written: WrittenRows, stamp: Stamp | None = None) -> TablePin:
     """Make written rows the whole table."""
     from lance import LanceOperation
@@ -262,11 +195,13 @@ def overwrite_fragments(table: Table, written: WrittenRows, stamp: Stamp | None 
     return commit_detached(table, LanceOperation.Overwrite(schema, fragments), stamp)
 
 
-def _write(table: Table, data: Rows) -> list[FragmentMetadata]:
+def stage_fragments(table: Table, data: pa.Table | pa.RecordBatchReader) -> tuple[str, ...]:
+    """Write rows into data files that no version refers to.
+
+    The fragments are JSON, so that other processes can write and one can commit.
+    """
     from lance.fragment import write_fragments
 
-    if not isinstance(data, pa.RecordBatchReader) and data.num_rows == 0:
-        return []
     dataset = table.dataset()
     with storage_errors(f"writing rows of {table.location}"):
         written = write_fragments(
@@ -276,7 +211,7 @@ def _write(table: Table, data: Rows) -> list[FragmentMetadata]:
             max_rows_per_file=MAX_ROWS_PER_FILE,
             data_storage_version=FORMAT,
         )
-    return [fragment for fragment in written if fragment.physical_rows]
+    return tuple(json.dumps(part.to_json()) for part in written if part.physical_rows)
 
 
 def _distinct(addresses: Addresses) -> npt.NDArray[np.uint64]:

@@ -7,9 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from omnigraph.errors import BadRequest
 from omnigraph.manifest.entries import Commit
+
+RecoveryKind = Literal["RolledForward", "RolledBack", "OrphanedBranchDiscarded"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,3 +77,28 @@ class LoadResult:
     def total(self) -> int:
         """All input rows."""
         return sum(self.nodes.values()) + sum(self.edges.values())
+
+
+@dataclass(frozen=True, slots=True)
+class TableOutcome:
+    """The version of a table before and after; the same when nothing became visible."""
+
+    table_key: str
+    from_version: int
+    to_version: int
+
+
+@dataclass(frozen=True, slots=True)
+class Recovery:
+    """What became of a write that did not finish; times are µs since the epoch.
+
+    ``graph_commit_id`` is the commit that it had planned, ``created_at`` when it was recovered.
+    """
+
+    graph_commit_id: str
+    recovery_kind: RecoveryKind
+    recovery_for_actor: str | None
+    operation_id: str
+    writer_kind: str
+    tables: tuple[TableOutcome, ...]
+    created_at: int

@@ -28,8 +28,8 @@ from omnigraph.write.load.sifting import sift_values
 from omnigraph.write.load.skip_rounds import settle
 from omnigraph.write.mutation.operation import note_embedding
 from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.driver import RUN_ID, RunId, require_first_run
 from omnigraph.write.publish.read_set import ReadSet
-from omnigraph.write.publish.run_ids import RUN_ID, RunId, require_first_run
 from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.check import check_changes
 from omnigraph.write.rules.evaluation import Evaluation

@@ -21,7 +21,7 @@ from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import ReadSet
 from omnigraph.write.rules.check import check_together
 from omnigraph.write.rules.evaluation import Evaluation
-from omnigraph.write.rules.key_conflicts import key_clashes
+from omnigraph.write.rules.uniqueness import key_clashes
 from omnigraph.write.rules.violations import Violation, Violations, raise_unplaced
 
 

@@ -27,6 +27,8 @@ from omnigraph.write.change.change_set import (
     EntityType,
     TypeBatch,
     TypeChange,
+    fresh_ids,
+    key_ids,
     last_of_each_id,
     located_columns,
     no_located,
@@ -34,7 +36,6 @@ from omnigraph.write.change.change_set import (
     type_key,
     without,
 )
-from omnigraph.write.change.row_ids import fresh_ids, key_ids
 from omnigraph.write.mutation.values import absent_array, property_array
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import FilteredLookup, FilterScan, KeyLookup, ReadSet

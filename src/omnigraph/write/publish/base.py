@@ -8,10 +8,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.manifest.branch_state import BranchState
 from omnigraph.manifest.entries import TableIdentity
 from omnigraph.manifest.publish_request import ExactHead
-from omnigraph.manifest.snapshot import Snapshot, catalog_of
+from omnigraph.manifest.snapshot import BranchState, Snapshot, catalog_of
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
 

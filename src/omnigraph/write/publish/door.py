@@ -21,10 +21,9 @@ from omnigraph.errors import (
     ReadSetChanged,
     StorageError,
 )
-from omnigraph.manifest.apply import require_live
-from omnigraph.manifest.branch_state import BranchState
-from omnigraph.manifest.publish_request import ExactHead
+from omnigraph.manifest.publish_request import ExactHead, require_live
 from omnigraph.manifest.publisher import FAILURES, RETRIED, is_published
+from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location

@@ -1,24 +1,26 @@
 """The driver: every write from capture to commit, prepared again when it has to be.
 
-Owns the one loop that all kinds of changes run through. What is checked and staged is always
-from one base; the commit is the change's own, so that however often it is prepared, it is one.
-Never makes anything visible: that is the door's.
+Owns the one loop that all kinds of changes run through, and that a load whose commit the branch
+has is not done again: what tells a load apart stands in the commit itself. What is checked and
+staged is always from one base; the commit is the change's own, so that however often it is
+prepared, it is one. Never makes anything visible: that is the door's.
 """
 
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import Protocol, TypeVar
 
 from ulid import ULID
 
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError, StorageError
-from omnigraph.manifest.branch_state import BranchState, find_commit
 from omnigraph.manifest.branches import BranchRefs, EpochMoved
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.publish_request import ExactHead, PendingCommit
 from omnigraph.manifest.refs import Refs
+from omnigraph.manifest.snapshot import BranchState, commits_of, find_commit
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.change.protocol import AlreadyDone, Change, WriteOutcome, WriteTxn
@@ -36,9 +38,51 @@ from omnigraph.write.publish.read_set import ReadSet
 from omnigraph.write.publish.writer_queue import WriterTicket
 from omnigraph.write.recovery.intent_scope import IntentScope
 
+RUN_ID = "run_id"
+
 PREPARATIONS = 32
 
 _R = TypeVar("_R")
+
+
+class Once(Protocol):
+    """What tells a load apart from all others."""
+
+    def find(self, view: BranchState) -> Commit | None:
+        """The commit that shows that it was done, if the branch has one."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunId:
+    """The name that a caller gave to a load."""
+
+    name: str
+
+    def find(self, view: BranchState) -> Commit | None:
+        """The newest commit of this name."""
+        commits = commits_of(view)
+        return next((one for one in commits if one.metadata.get(RUN_ID) == self.name), None)
+
+
+@dataclass(frozen=True, slots=True)
+class RunIdUnused:
+    """The claim that nobody has made the commit of a load: part of a read set."""
+
+    load: Once
+    type_key: str = "commit"
+
+    def holds(self, before: Base, after: Base) -> bool:
+        """Whether none of the commits since then is it."""
+        return before.head == after.head or self.load.find(after.view) is None
+
+
+def require_first_run(txn: WriteTxn, loads: Iterable[Once]) -> None:
+    """Stop when the branch has the commit of a load, and depend on that it gets none."""
+    for load in loads:
+        done = load.find(txn.base.view)
+        if done is not None:
+            raise AlreadyDone(done)
+        txn.reads.claim(RunIdUnused(load))
 
 
 @dataclass(frozen=True, slots=True)

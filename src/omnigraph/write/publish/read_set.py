@@ -19,10 +19,16 @@ from omnigraph.errors import StorageError
 from omnigraph.manifest.entries import TableVersion
 from omnigraph.rows.filters import RowFilter
 from omnigraph.storage.tables.columns import is_blob
-from omnigraph.storage.tables.detached import made_by, transaction_of
-from omnigraph.storage.tables.fragment_delta import fragment_delta
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
-from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, TablePin
+from omnigraph.storage.tables.table import (
+    ROW_ADDRESS,
+    ROW_ID,
+    Table,
+    TablePin,
+    made_by,
+    transaction_of,
+)
+from omnigraph.storage.tables.version_diff import fragment_delta
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.staging import is_maintenance
 

@@ -18,9 +18,8 @@ import pyarrow.compute as pc
 from omnigraph.errors import ReadSetChanged
 from omnigraph.manifest.entries import TableIdentity
 from omnigraph.manifest.publish_request import AdvanceTable
-from omnigraph.storage.tables.detached import Stamp
 from omnigraph.storage.tables.row_lookup import find_rows, fragment_maps
-from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, TablePin
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Stamp, Table, TablePin
 from omnigraph.storage.tables.write_rows import (
     WrittenRows,
     apply_rows,

@@ -16,7 +16,7 @@ from omnigraph.errors import StorageError
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.detached import Stamp
+from omnigraph.storage.tables.table import Stamp
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.staging import OperationClass, stamp
 from omnigraph.write.recovery.intents import STAGING, Intent, IntentTable, LiveIntent, WriterKind

@@ -21,7 +21,7 @@ from ulid import ULID
 
 from omnigraph.errors import BadRequest, Conflict, StorageError, UnsupportedFormat
 from omnigraph.lang.schema.ir.identity import table_path
-from omnigraph.manifest.branch_names import normalise_branch
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN, Registration, TableIdentity
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.objects.control_objects import ControlObjects

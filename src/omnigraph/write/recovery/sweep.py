@@ -27,6 +27,10 @@ from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
+
+import msgspec
+import pyarrow as pa
 
 from omnigraph.errors import (
     BranchNotFound,
@@ -35,16 +39,17 @@ from omnigraph.errors import (
     StorageError,
     UnsupportedFormat,
 )
-from omnigraph.manifest.branch_state import BranchState, find_commit
 from omnigraph.manifest.branches import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.snapshot import BranchState, find_commit
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.tables.head_log import Journal
 from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table
+from omnigraph.write.change.results import Recovery, RecoveryKind, TableOutcome
 from omnigraph.write.publish.failpoints import reach
-from omnigraph.write.recovery.audit import Recovery, RecoveryKind, TableOutcome, record
 from omnigraph.write.recovery.intents import (
     DIRECTORY,
     REVOKED,
@@ -56,9 +61,73 @@ from omnigraph.write.recovery.intents import (
     parse_intent,
 )
 
+TABLE_NAME = "_graph_commit_recoveries.lance"
+
+_COLUMNS = pa.schema(
+    [
+        pa.field("graph_commit_id", pa.string(), nullable=False),
+        pa.field("recovery_kind", pa.string(), nullable=False),
+        pa.field("recovery_for_actor", pa.string()),
+        pa.field("operation_id", pa.string(), nullable=False),
+        pa.field("sidecar_writer_kind", pa.string(), nullable=False),
+        pa.field("per_table_outcomes_json", pa.string(), nullable=False),
+        pa.field("created_at", pa.timestamp("us"), nullable=False),
+    ]
+)
+
 MARGIN = timedelta(minutes=10)
 """So much longer than its lifetime an intent is left alone: clocks differ, and puts are slow."""
 CONCURRENCY = 16
+
+
+def record(root: Location, recovery: Recovery) -> None:
+    """Add a row; the table is made with the first one."""
+    row = {
+        "graph_commit_id": [recovery.graph_commit_id],
+        "recovery_kind": [recovery.recovery_kind],
+        "recovery_for_actor": [recovery.recovery_for_actor],
+        "operation_id": [recovery.operation_id],
+        "sidecar_writer_kind": [recovery.writer_kind],
+        "per_table_outcomes_json": [msgspec.json.encode(recovery.tables).decode()],
+        "created_at": [recovery.created_at],
+    }
+    _journal(root).append(pa.table(row, schema=_COLUMNS))
+
+
+def recoveries(root: Location) -> list[Recovery]:
+    """Every recovery of a graph, newest first."""
+    first: dict[str, Recovery] = {}
+    rows = _journal(root).read()
+    rows = rows.set_column(
+        rows.column_names.index("created_at"), "created_at", rows["created_at"].cast(pa.int64())
+    )
+    for row in rows.to_pylist():
+        found = _read(row)
+        first.setdefault(found.operation_id, found)
+    # Turned round at the end, so that of one moment the later row comes first.
+    return sorted(first.values(), key=lambda found: found.created_at)[::-1]
+
+
+def _journal(root: Location) -> Journal:
+    return Journal(root.join(TABLE_NAME), _COLUMNS, key="operation_id")
+
+
+def _read(row: dict[str, Any]) -> Recovery:
+    try:
+        return msgspec.convert(
+            {
+                **row,
+                "writer_kind": row["sidecar_writer_kind"],
+                "tables": msgspec.json.decode(row["per_table_outcomes_json"]),
+            },
+            Recovery,
+        )
+    except msgspec.MsgspecError as error:
+        raise StorageError(
+            f"{TABLE_NAME} holds a row that cannot be read: operation {row['operation_id']} "
+            f"({error})",
+            kind="permanent",
+        ) from error
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,8 @@ from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.write.change.change_set import ChangeSet, TypeChange
 from omnigraph.write.rules.edges import check_cardinality, check_endpoints
 from omnigraph.write.rules.evaluation import Evaluation
-from omnigraph.write.rules.key_conflicts import check_keys
 from omnigraph.write.rules.row_rules import check_required, check_values
-from omnigraph.write.rules.uniqueness import check_uniqueness
+from omnigraph.write.rules.uniqueness import check_keys, check_uniqueness
 
 
 def check_changes(trial: Evaluation, *, before_embedding: bool = False) -> None:

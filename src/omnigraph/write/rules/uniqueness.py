@@ -2,29 +2,41 @@
 
 Owns the rows that repeat a tuple and those that meet one somebody else holds, and the check of
 a change set in three passes: inside one batch of input, over the final image of the write, and
-against the stored rows it does not touch. A row with a null member is exempt.
+against the stored rows it does not touch. A row with a null member is exempt. Owns also the
+refusal of ids that a strict write may not meet, stored ones and those that the input repeats.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import KeyConflict
 from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
-from omnigraph.write.change.change_set import EntityType, Rows, TypeChange, repeated_rows, type_key
-from omnigraph.write.change.row_ids import key_texts, member_texts
+from omnigraph.write.change.change_set import (
+    EntityType,
+    Rows,
+    TypeChange,
+    key_texts,
+    member_texts,
+    repeated_rows,
+    type_key,
+)
 from omnigraph.write.publish.read_set import BaseQuery
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_finder import AT, HOLDER, KeyFinder, StoredKeys
-from omnigraph.write.rules.violations import SourceMap, Violation, Violations
+from omnigraph.write.rules.violations import SHOWN, SourceMap, Violation, Violations, report
 
 # Lance cannot evaluate an Arrow expression about columns of these types.
 _UNPUSHABLE = (pa.uint32(), pa.uint64())
+
+TWICE, EXISTS = "is there twice in the input for", "exists already in"
 
 
 def constraints_of(type_: EntityType) -> list[Constraint]:
@@ -190,3 +202,64 @@ def _check(change: TypeChange, rule: Constraint, trial: Evaluation) -> None:
         )
         if stored is not None:
             held_by_others(rule, change.rows, stored, change.places, violations)
+
+
+def key_text(entity_id: str, problem: str, type_name: str) -> str:
+    """What is said about an id that a strict write may not meet."""
+    return f"'{entity_id}' {problem} {type_name}"
+
+
+@dataclass(frozen=True, slots=True)
+class KeyClash:
+    """Rows whose ids a strict write may not meet; ``rows`` are among ``ids`` and ``places``."""
+
+    change: TypeChange
+    ids: pa.Array
+    rows: Rows
+    places: SourceMap
+    problem: str
+
+    def violations(self) -> Iterator[Violation]:
+        """What is said about each of the rows."""
+        for row in self.rows.tolist():
+            id_ = self.ids[row].as_py()
+            text = key_text(id_, self.problem, self.change.type.name)
+            place = self.places.place(row, "id")
+            yield Violation("key_conflict", text, self.change.type_key, "id", id_, place)
+
+
+def check_keys(change: TypeChange) -> None:
+    """Refuse what a strict write may not meet."""
+    for clash in key_clashes(change):
+        _refuse(clash)
+
+
+def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
+    """What a strict write may not meet: repeated ids, then stored ones."""
+    if change.refuses_repeats:
+        for batch in change.batches:
+            ids = batch.rows.column("id").combine_chunks()
+            rows, _ = repeated_rows(ids)
+            if len(rows):
+                yield KeyClash(change, ids, rows, batch.places, TWICE)
+    if change.refuses_existing and change.existing.num_rows:
+        stored = pc.is_in(change.ids, value_set=change.existing.column("id").combine_chunks())
+        rows = pc.indices_nonzero(stored).to_numpy()
+        if len(rows):
+            yield KeyClash(change, change.ids, rows, change.places, EXISTS)
+
+
+def _refuse(clash: KeyClash) -> None:
+    total = len(clash.rows)
+    found = list(islice(clash.violations(), SHOWN))
+    summary = f"{total} ids conflict" if total > 1 else None
+    members = ("entity_id", "source", "line", "column")
+    raise KeyConflict(
+        report(list(map(str, found)), total, summary),
+        details={
+            "type_key": clash.change.type_key,
+            "entity_id": found[0].entity_id,
+            "total": total,
+            "conflicts": [{name: one.body()[name] for name in members} for one in found],
+        },
+    )

@@ -12,13 +12,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of
-from omnigraph.cli.render.output import result_of, write_json, write_text
+from omnigraph.cli.options.scope import CommandScope, target_of
+from omnigraph.cli.render.output import author_lines, result_of, write_json, write_text
 
 if TYPE_CHECKING:
-    from omnigraph.embed.files import FileSummary, Mode
-    from omnigraph.embed.records import EmbedFiles
+    from omnigraph.embed.files import EmbedFiles, FileSummary, Mode
     from omnigraph.write.backfill import EmbedResult
 
 _FILE = click.Path(path_type=Path)
@@ -140,11 +138,7 @@ def _graph_lines(result: EmbedResult) -> list[str]:
     lines = [f"embedded {result.type_name} on branch {result.branch}: {counts}"]
     if result.embedding is not None:
         lines.append(f"model: {result.embedding['model']} ({result.embedding['provider']})")
-    if result.actor is not None:
-        lines.append(f"actor_id: {result.actor}")
-    if result.commit is not None:
-        lines.append(f"commit: {result.commit.id}")
-    return lines
+    return [*lines, *author_lines(result.actor, result.commit)]
 
 
 def _embed_file(
@@ -156,8 +150,7 @@ def _embed_file(
     clean: bool,
     as_json: bool,
 ) -> None:
-    from omnigraph.embed.files import RecordChoice, embed_file
-    from omnigraph.embed.records import Selector
+    from omnigraph.embed.files import RecordChoice, Selector, embed_file
 
     if reembed_all and clean:
         raise click.UsageError("--reembed-all and --clean: choose one", click.get_current_context())
@@ -175,7 +168,7 @@ def _embed_file(
 def _files(
     seed: Path | None, input_: Path | None, output: Path | None, spec: Path | None
 ) -> EmbedFiles:
-    from omnigraph.embed.records import EmbedFiles, read_seed, read_spec
+    from omnigraph.embed.files import EmbedFiles, read_seed, read_spec
 
     if seed is not None:
         _refuse({"--input": input_, "--spec": spec}, "--seed names the input and the spec")

@@ -5,14 +5,11 @@ Owns the choice between text and JSON; both are the engine's.
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.query_source import (
-    read_params,
-    read_query,
+    AskedQuery,
     source_options,
     store_of,
     view_of,
@@ -31,11 +28,7 @@ from omnigraph.cli.render.output import write_json, write_text
 def command(
     scope: CommandScope,
     *,
-    name: str | None,
-    query: Path | None,
-    query_string: str | None,
-    params: str | None,
-    params_file: Path | None,
+    asked: AskedQuery,
     branch: str | None,
     snapshot: str | None,
     timeout: float | None,
@@ -46,18 +39,10 @@ def command(
 
     Without --analyze no data is read, and parameters may be left out.
     """
-    source = read_query(query, query_string)
-    values = read_params(params, params_file)
     branch, snapshot = view_of(branch, snapshot)
     with store_of(scope).read() as graph:
         shown = graph.explain(
-            source,
-            name,
-            values,
-            branch=branch,
-            snapshot=snapshot,
-            analyze=analyze,
-            timeout=timeout,
+            *asked, branch=branch, snapshot=snapshot, analyze=analyze, timeout=timeout
         )
     if as_json:
         from omnigraph.wire.results import ExplanationBody

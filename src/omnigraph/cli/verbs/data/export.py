@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.spark_options import spark_options, spark_settings
-from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.shared import branch_option, spark_options, spark_settings
 from omnigraph.cli.render.output import diagnose, write_json, write_text
 
 if TYPE_CHECKING:
@@ -23,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("export", cls=VerbCommand)
 @uri_argument
-@click.option("--branch", metavar="B", default="main", help="The branch; main if not given.")
+@branch_option
 @click.option(
     "--type", "types", metavar="T", multiple=True, help="Only this type; may be given repeatedly."
 )

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.spark_options import spark_options, spark_settings
-from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.shared import branch_option, spark_options, spark_settings
 from omnigraph.cli.render.output import result_of, write_json, write_note, write_text
 
 if TYPE_CHECKING:
@@ -40,7 +39,7 @@ _STDIN = "-"
     required=True,
     help="What becomes of entities that are there already.",
 )
-@click.option("--branch", metavar="B", default="main", help="The branch; main if not given.")
+@branch_option
 @click.option(
     "--from", "from_branch", metavar="BASE", help="Fork the branch from this one if it is missing."
 )

@@ -6,15 +6,15 @@ Owns where the query and its parameters come from; what they do is the engine's.
 from __future__ import annotations
 
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.query_source import read_params, read_query, source_options, store_of
+from omnigraph.cli.options.query_source import AskedQuery, source_options, store_of
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.render.output import result_of, write_json, write_text
+from omnigraph.cli.options.shared import branch_option
+from omnigraph.cli.render.output import author_lines, result_of, write_json, write_text
 from omnigraph.errors import PreconditionFailed
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) ->
 
 @click.command("mutate", cls=VerbCommand)
 @source_options
-@click.option("--branch", metavar="B", default="main", help="The branch; main if not given.")
+@branch_option
 @click.option(
     "--if-commit",
     metavar="COMMIT_ID",
@@ -42,11 +42,7 @@ def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) ->
 def command(
     scope: CommandScope,
     *,
-    name: str | None,
-    query: Path | None,
-    query_string: str | None,
-    params: str | None,
-    params_file: Path | None,
+    asked: AskedQuery,
     branch: str,
     if_commit: str | None,
     as_json: bool,
@@ -55,12 +51,10 @@ def command(
 
     NAME chooses one of several queries. The graph is named with --store.
     """
-    source = read_query(query, query_string)
-    values = read_params(params, params_file)
     # Unlike the other commands that write, this one does not name its target.
     with store_of(scope).write("mutate", replace(scope, quiet=True)) as graph:
         try:
-            result = graph.mutate(source, name, values, branch=branch, if_commit=if_commit)
+            result = graph.mutate(*asked, branch=branch, if_commit=if_commit)
         except PreconditionFailed as error:
             if as_json:
                 from omnigraph.wire.errors import ErrorBody
@@ -79,8 +73,4 @@ def command(
 def _lines(result: MutationResult) -> list[str]:
     counts = f"{result.affected_nodes} nodes, {result.affected_edges} edges"
     lines = [f"changed {result.branch} via {result.query_name}: {counts}"]
-    if result.actor is not None:
-        lines.append(f"actor_id: {result.actor}")
-    if result.commit is not None:
-        lines.append(f"commit: {result.commit.id}")
-    return lines
+    return [*lines, *author_lines(result.actor, result.commit)]

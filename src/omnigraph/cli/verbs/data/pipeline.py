@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.spark_options import spark_options, spark_settings
-from omnigraph.cli.options.target import Target, target_of
+from omnigraph.cli.options.scope import CommandScope, Target, target_of
+from omnigraph.cli.options.shared import spark_options, spark_settings
 from omnigraph.cli.render.output import result_of, write_json, write_note, write_text
 from omnigraph.cli.verbs.data.load import load_line, load_notes
 from omnigraph.errors import BadRequest

@@ -5,14 +5,11 @@ Owns the choice of the format; the formats are elsewhere, and the rows are the e
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.query_source import (
-    read_params,
-    read_query,
+    AskedQuery,
     source_options,
     store_of,
     view_of,
@@ -39,11 +36,7 @@ from omnigraph.wire.results import ReadOutput
 def command(
     scope: CommandScope,
     *,
-    name: str | None,
-    query: Path | None,
-    query_string: str | None,
-    params: str | None,
-    params_file: Path | None,
+    asked: AskedQuery,
     branch: str | None,
     snapshot: str | None,
     timeout: float | None,
@@ -54,12 +47,8 @@ def command(
 
     NAME chooses one of several queries. The graph is named with --store.
     """
-    source = read_query(query, query_string)
-    values = read_params(params, params_file)
     branch, snapshot = view_of(branch, snapshot)
     with store_of(scope).read() as graph:
-        result = graph.query(
-            source, name, values, branch=branch, snapshot=snapshot, timeout=timeout
-        )
+        result = graph.query(*asked, branch=branch, snapshot=snapshot, timeout=timeout)
     for piece in render(ReadOutput.of(result), "json" if as_json else format_):
         write_text(piece)

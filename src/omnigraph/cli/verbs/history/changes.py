@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.change_filters import change_filters, limit_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.shared import branch_option, change_filters, limit_option
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.errors import ChangeDiffRefused, ChangeFeedGap
 
@@ -26,10 +25,6 @@ if TYPE_CHECKING:
 # How many commits are shown at least before a poll ends short of the head.
 MAX_COMMITS = 128
 
-_branch_option = click.option(
-    "--branch", metavar="B", default="main", help="The branch; main if not given."
-)
-
 
 @click.group("changes", cls=VerbGroup)
 def command() -> None:
@@ -38,7 +33,7 @@ def command() -> None:
 
 @command.command("poll", cls=VerbCommand)
 @uri_option
-@_branch_option
+@branch_option
 @click.option("--cursor", metavar="C", help="Go on behind this cursor.")
 @click.option(
     "--start",
@@ -77,7 +72,7 @@ def poll(
 @command.command("baseline", cls=VerbCommand)
 @uri_option
 @click.option("--out", metavar="PATH", required=True, help="The file to write.")
-@_branch_option
+@branch_option
 @change_filters
 @json_option
 @click.pass_obj

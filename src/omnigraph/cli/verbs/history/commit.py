@@ -11,17 +11,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.change_filters import change_filters, limit_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_argument, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument, uri_option
+from omnigraph.cli.options.shared import branch_option, change_filters, limit_option
 from omnigraph.cli.render.output import write_json, write_text
-from omnigraph.cli.render.tables import render_table
-from omnigraph.cli.render.values import time_text
+from omnigraph.cli.render.tables import render_table, time_text
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
     from omnigraph.history.changes import Change
-    from omnigraph.history.commit_changes import CommitChanges
+    from omnigraph.history.feed import CommitChanges
     from omnigraph.manifest.entries import Commit
 
 
@@ -42,7 +40,7 @@ def _read_filter(ctx: click.Context, param: click.Parameter, value: str | None) 
 
 @command.command("list", cls=VerbCommand)
 @uri_argument
-@click.option("--branch", metavar="B", default="main", help="The branch; main if not given.")
+@branch_option
 @click.option(
     "--filter",
     "by_actor",

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.change_filters import change_filters
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.shared import change_filters
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 

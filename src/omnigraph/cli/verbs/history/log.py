@@ -12,11 +12,10 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.render.commit_graph import Line, draw, in_order, nodes_of, parent_ids
 from omnigraph.cli.render.output import write_json, write_text
-from omnigraph.cli.render.values import time_text
+from omnigraph.cli.render.tables import time_text
 from omnigraph.errors import BranchNotFound
 from omnigraph.read.output.cells import printable
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.shared import branch_option
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @click.command("snapshot", cls=VerbCommand)
 @uri_argument
-@click.option("--branch", metavar="B", default="main", help="The branch; main if not given.")
+@branch_option
 @json_option
 @click.pass_obj
 def command(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool) -> None:

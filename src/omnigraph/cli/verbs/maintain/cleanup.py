@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.render.output import diagnose, write_json, write_note, write_text
 from omnigraph.cli.render.tables import render_table
 

@@ -10,17 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.shared import branch_option
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
 if TYPE_CHECKING:
     from omnigraph.maintain.reports import IndexReport, IndexState, IndexStatus
-
-_branch_option = click.option(
-    "--branch", metavar="B", default="main", help="The branch; main if not given."
-)
 
 
 @click.group("index", cls=VerbGroup)
@@ -30,7 +26,7 @@ def command() -> None:
 
 @command.command("ensure", cls=VerbCommand)
 @uri_argument
-@_branch_option
+@branch_option
 @json_option
 @click.pass_obj
 def ensure(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool) -> None:
@@ -51,7 +47,7 @@ def ensure(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool) 
 
 @command.command("status", cls=VerbCommand)
 @uri_argument
-@_branch_option
+@branch_option
 @json_option
 @click.pass_obj
 def status(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool) -> None:

@@ -10,14 +10,12 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.render.output import write_json, write_text
-from omnigraph.cli.render.tables import render_table
-from omnigraph.cli.render.values import time_text
+from omnigraph.cli.render.tables import render_table, time_text
 
 if TYPE_CHECKING:
-    from omnigraph.write.recovery.audit import Recovery, TableOutcome
+    from omnigraph.write.change.results import Recovery, TableOutcome
 
 
 @click.group("recovery", cls=VerbGroup)

@@ -12,7 +12,7 @@ from pathlib import Path
 import click
 
 from omnigraph.cli.command import VerbCommand
-from omnigraph.cli.options.source_files import read_source, replace_text
+from omnigraph.cli.options.query_source import read_source, replace_text
 from omnigraph.cli.render.output import diagnose, write_note, write_text
 from omnigraph.errors import BadRequest, LanguageError
 from omnigraph.lang.query.format import format_queries

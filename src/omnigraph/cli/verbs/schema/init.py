@@ -10,7 +10,7 @@ from pathlib import Path
 import click
 
 from omnigraph.cli.command import VerbCommand
-from omnigraph.cli.options.target import storage_target
+from omnigraph.cli.options.scope import storage_target
 from omnigraph.cli.render.output import write_text
 
 

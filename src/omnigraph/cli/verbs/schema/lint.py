@@ -11,9 +11,8 @@ from pathlib import Path
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.source_files import read_source
-from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.options.query_source import read_source
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.lint_report import LintReport

@@ -8,8 +8,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.target import target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.render.output import write_json, write_text
 
 

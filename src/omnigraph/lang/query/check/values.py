@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import cast
 
+from omnigraph.lang.literals import parse_date, parse_datetime
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.scope import Checker
-from omnigraph.lang.temporal import parse_date, parse_datetime
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, NUMERIC, Scalar, ValueType, compatible
 
 _SCALAR_OF_KIND = {

@@ -9,10 +9,9 @@ from __future__ import annotations
 import struct
 
 from omnigraph.lang.cursor import shorten
-from omnigraph.lang.literals import float_value, integer_value
+from omnigraph.lang.literals import float_value, integer_value, parse_date, parse_datetime
 from omnigraph.lang.schema.catalog import Scalar as DefaultValue
 from omnigraph.lang.schema.syntax.tree import Argument
-from omnigraph.lang.temporal import parse_date, parse_datetime
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar, ValueType
 
 

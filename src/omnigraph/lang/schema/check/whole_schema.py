@@ -33,13 +33,12 @@ from omnigraph.lang.schema.syntax.tree import (
     Declaration,
     Edge,
     Interface,
-    Name,
     Node,
     Property,
     constraints_of,
     properties_of,
 )
-from omnigraph.lang.source import Span
+from omnigraph.lang.source import Name, Span
 
 _STORAGE_NAMES = frozenset(
     {

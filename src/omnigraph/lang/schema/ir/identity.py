@@ -16,8 +16,14 @@ from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean
 from omnigraph.lang.schema.check.effective import annotation_named, declared, effective_properties
 from omnigraph.lang.schema.ir.document import MAX_ID
 from omnigraph.lang.schema.ir.identified import Ids, identified
-from omnigraph.lang.schema.ir.ir import IRInterface, IRType, SchemaIR, TypeKind
-from omnigraph.lang.schema.ir.reader import is_domain, validate_ir
+from omnigraph.lang.schema.ir.ir import (
+    IRInterface,
+    IRType,
+    SchemaIR,
+    TypeKind,
+    is_domain,
+    validate_ir,
+)
 from omnigraph.lang.schema.ir.shape import (
     EdgeShape,
     InterfaceShape,

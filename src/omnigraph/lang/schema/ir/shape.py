@@ -20,11 +20,11 @@ from omnigraph.lang.schema.check.effective import (
     declared,
     effective_properties,
 )
-from omnigraph.lang.schema.ir.document import Document
-from omnigraph.lang.schema.ir.encoding import (
+from omnigraph.lang.schema.ir.document import (
     PROPERTY_CONSTRAINTS,
     Bound,
     Cardinality,
+    Document,
     Note,
     PropertyConstraint,
     PropertyType,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from omnigraph.lang.cursor import shorten
-from omnigraph.lang.schema.ir.encoding import Note, PropertyConstraint
+from omnigraph.lang.schema.ir.document import Note, PropertyConstraint
 from omnigraph.lang.schema.ir.ir import (
     CheckConstraint,
     IRConstraint,

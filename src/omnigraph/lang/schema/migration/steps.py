@@ -12,8 +12,7 @@ from typing import Literal
 import msgspec
 
 from omnigraph.errors import SchemaChangeRefused
-from omnigraph.lang.schema.ir.document import Document, Json
-from omnigraph.lang.schema.ir.encoding import Note, PropertyType
+from omnigraph.lang.schema.ir.document import Document, Json, Note, PropertyType
 from omnigraph.lang.schema.ir.ir import TypeKind
 from omnigraph.lang.schema.ir.shape import IndexRule
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from omnigraph.lang.diagnostics import Reporter
-from omnigraph.lang.layout import Group, Item, Page, blank_page, render
+from omnigraph.lang.layout import Group, Item, Page, render
 from omnigraph.lang.literals import quote
 from omnigraph.lang.schema.syntax.parser import parse_schema
 from omnigraph.lang.schema.syntax.tree import (
@@ -39,7 +39,7 @@ def format_schema(source: Source) -> str:
 
 def print_schema(tree: Schema) -> str:
     """A tree that has no text, in canonical form."""
-    return _print(tree, blank_page())
+    return _print(tree, Page(Source("")))
 
 
 def _print(tree: Schema, page: Page) -> str:

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from omnigraph.lang.collector import collection_paused
-from omnigraph.lang.cursor import Cursor, SyntaxFailure, shorten
+from omnigraph.lang.cursor import Cursor, SyntaxFailure, collection_paused, shorten
 from omnigraph.lang.diagnostics import Phase, Reporter, nearest_name
 from omnigraph.lang.schema.syntax.pieces import (
     at_cardinality,
@@ -26,12 +25,11 @@ from omnigraph.lang.schema.syntax.tree import (
     Edge,
     Interface,
     Member,
-    Name,
     Node,
     Property,
     Schema,
 )
-from omnigraph.lang.source import Source, Span
+from omnigraph.lang.source import Name, Source, Span
 from omnigraph.lang.tokens import Kind, Token
 
 KEYWORDS = ("interface", "node", "edge")
@@ -147,7 +145,7 @@ class _Parser:
         return Interface(
             name,
             tuple(member for member in members if isinstance(member, Property)),
-            cursor.span_from(start),
+            span=cursor.span_from(start),
         )
 
     def node(self, start: int) -> Node:
@@ -162,7 +160,7 @@ class _Parser:
                 implements.append(self.type_name("the name of an interface"))
         self.refuse_annotations("annotations come before `implements`")
         members = self.body("node", name)
-        return Node(name, annotations, tuple(implements), members, cursor.span_from(start))
+        return Node(name, annotations, tuple(implements), members, span=cursor.span_from(start))
 
     def at_implements(self) -> bool:
         """Whether `implements`, or a misspelling of it before a name, is next."""
@@ -183,7 +181,7 @@ class _Parser:
         annotations = self.header_annotations("an edge", cardinality, edge=True)
         members = self.body("edge", name) if cursor.at("{") else ()
         span = cursor.span_from(start)
-        return Edge(name, source, target, cardinality, annotations, members, span)
+        return Edge(name, source, target, cardinality, annotations, members, span=span)
 
     def type_name(self, noun: str) -> Name:
         cursor = self.cursor
@@ -196,7 +194,7 @@ class _Parser:
             cursor.advance()
         else:
             cursor.expect_kind(Kind.TYPE, noun)
-        return Name(token.text, token.span)
+        return Name(token.text, span=token.span)
 
     # -- annotations of headers ----------------------------------------------------
 
@@ -318,11 +316,11 @@ class _Parser:
             else:
                 annotations.append(parse_annotation(cursor))
         return Property(
-            Name(token.text, token.span),
+            Name(token.text, span=token.span),
             value_type,
             tuple(annotations),
             type_span,
-            cursor.span_from(token.start),
+            span=cursor.span_from(token.start),
         )
 
     # -- going on ------------------------------------------------------------------

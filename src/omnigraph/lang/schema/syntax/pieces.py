@@ -17,8 +17,8 @@ from omnigraph.lang.schema.syntax.tree import (
     Cardinality,
     Constraint,
     LiteralKind,
-    Name,
 )
+from omnigraph.lang.source import Name
 from omnigraph.lang.tokens import Kind, Token
 from omnigraph.lang.types import (
     BASE_NAMES,
@@ -138,7 +138,7 @@ def _enum_value(cursor: Cursor) -> Name:
     parts = [cursor.advance().text]
     while _is_enum_part(cursor.token) and cursor.token.start == cursor.previous_end():
         parts.append(cursor.advance().text)
-    return Name("".join(parts), cursor.span_from(first.start))
+    return Name("".join(parts), span=cursor.span_from(first.start))
 
 
 def _is_enum_part(token: Token) -> bool:
@@ -154,13 +154,13 @@ def _literal(cursor: Cursor, noun: str) -> Argument | None:
     """A literal if one is next; a bare name is none."""
     token = cursor.token
     if token.kind is Kind.STRING:
-        return Argument("string", cursor.string(noun), token.span)
+        return Argument("string", cursor.string(noun), span=token.span)
     if token.kind is Kind.INTEGER:
-        return Argument("integer", cursor.advance().text, token.span)
+        return Argument("integer", cursor.advance().text, span=token.span)
     if token.kind is Kind.FLOAT:
-        return Argument("float", cursor.advance().text, token.span)
+        return Argument("float", cursor.advance().text, span=token.span)
     if token.kind is Kind.IDENT and token.text in ("true", "false"):
-        return Argument("bool", cursor.advance().text, token.span)
+        return Argument("bool", cursor.advance().text, span=token.span)
     return None
 
 
@@ -173,7 +173,7 @@ def _number(cursor: Cursor) -> Argument:
         cursor.fail_expected("a number")
     cursor.advance()
     kind: LiteralKind = "integer" if token.kind is Kind.INTEGER else "float"
-    return Argument(kind, sign + token.text, cursor.span_from(start))
+    return Argument(kind, sign + token.text, span=cursor.span_from(start))
 
 
 def _value(cursor: Cursor, *, owner: str) -> Argument:
@@ -195,7 +195,7 @@ def _value(cursor: Cursor, *, owner: str) -> Argument:
         )
     if token.kind is not Kind.IDENT:
         cursor.fail_expected(noun)
-    return Argument("name", cursor.advance().text, token.span)
+    return Argument("name", cursor.advance().text, span=token.span)
 
 
 # -- annotations -------------------------------------------------------------------
@@ -249,7 +249,7 @@ def parse_annotation(cursor: Cursor) -> Annotation:
             hint="text that is not a plain name needs quotes",
         )
     cursor.expect(")", instead="`,` or `)`")
-    return Annotation(name, value, tuple(options.values()), cursor.span_from(start))
+    return Annotation(name, value, tuple(options.values()), span=cursor.span_from(start))
 
 
 def _option(cursor: Cursor) -> tuple[Name, Argument]:
@@ -257,7 +257,7 @@ def _option(cursor: Cursor) -> tuple[Name, Argument]:
     cursor.expect("=")
     argument = _literal(cursor, "the value of an option")
     if argument is not None:
-        return Name(token.text, token.span), argument
+        return Name(token.text, span=token.span), argument
     if cursor.token.kind in (Kind.IDENT, Kind.TYPE):
         text = shorten(cursor.token.text)
         cursor.fail(
@@ -287,13 +287,13 @@ def parse_cardinality(cursor: Cursor) -> Cardinality:
             hint=f"`{text}..` means at least {text}, `0..{text}` at most {text}",
         )
         cursor.advance()
-        return Cardinality(minimum, minimum, cursor.span_from(start))
+        return Cardinality(minimum, minimum, span=cursor.span_from(start))
     cursor.expect("..")
     maximum = None
     if cursor.token.kind is Kind.INTEGER:
         maximum = _card_bound(cursor, cursor.advance())
     cursor.expect(")", instead="an upper bound or `)`" if maximum is None else "`)`")
-    return Cardinality(minimum, maximum, cursor.span_from(start))
+    return Cardinality(minimum, maximum, span=cursor.span_from(start))
 
 
 def _card_bound(cursor: Cursor, token: Token) -> int:
@@ -319,20 +319,20 @@ def parse_constraint(cursor: Cursor) -> Constraint:
         while cursor.accept(","):
             arguments.append(_constraint_argument(cursor))
     cursor.expect(")", instead="`,` or `)`")
-    return Constraint(name, tuple(arguments), cursor.span_from(start))
+    return Constraint(name, tuple(arguments), span=cursor.span_from(start))
 
 
 def _constraint_argument(cursor: Cursor) -> Argument | Bounds:
     token = cursor.token
     if cursor.at(".."):
         cursor.advance()
-        return Bounds(None, _number(cursor), cursor.span_from(token.start))
+        return Bounds(None, _number(cursor), span=cursor.span_from(token.start))
     if cursor.at("-") or token.kind in (Kind.INTEGER, Kind.FLOAT):
         low = _number(cursor)
         if cursor.accept(".."):
             open_ended = cursor.at(")") or cursor.at(",")
             high = None if open_ended else _number(cursor)
-            return Bounds(low, high, cursor.span_from(token.start))
+            return Bounds(low, high, span=cursor.span_from(token.start))
         if low.text.startswith("-"):
             cursor.fail_expected("`..` after a signed number")
         return low
@@ -340,7 +340,7 @@ def _constraint_argument(cursor: Cursor) -> Argument | Bounds:
     if literal is not None:
         return literal
     if token.kind is Kind.IDENT:
-        return Argument("name", cursor.advance().text, token.span)
+        return Argument("name", cursor.advance().text, span=token.span)
     if token.kind is Kind.TYPE:
         cursor.fail(
             token.span,

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from omnigraph.lang.source import NOWHERE, Span
+from omnigraph.lang.source import NOWHERE, Name, Span, Spanned
 from omnigraph.lang.types import ValueType
 
 LiteralKind = Literal["string", "float", "integer", "bool", "name"]
@@ -18,23 +18,8 @@ ConstraintName = Literal["key", "unique", "index", "range", "check"]
 CONSTRAINT_NAMES: tuple[ConstraintName, ...] = ("key", "unique", "index", "range", "check")
 
 
-def _span() -> Span:
-    return NOWHERE
-
-
 @dataclass(frozen=True, slots=True)
-class Name:
-    """A name and where it stands."""
-
-    text: str
-    span: Span = field(default_factory=_span, compare=False, repr=False)
-
-    def __str__(self) -> str:
-        return self.text
-
-
-@dataclass(frozen=True, slots=True)
-class Argument:
+class Argument(Spanned):
     """A literal or bare name as an argument; ``text`` is its decoded value as a string.
 
     Numbers keep the digits that were written, sign included.
@@ -42,82 +27,74 @@ class Argument:
 
     kind: LiteralKind
     text: str
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class Bounds(Spanned):
     """`lo..hi` of `@range`, either side possibly open."""
 
     low: Argument | None
     high: Argument | None
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Annotation:
+class Annotation(Spanned):
     """`@name`, `@name(value)` or `@name(value, key=value)`."""
 
     name: str
     value: Argument | None = None
     options: tuple[tuple[Name, Argument], ...] = ()
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Property:
+class Property(Spanned):
     """`name: Type @annotation…`."""
 
     name: Name
     type: ValueType
     annotations: tuple[Annotation, ...] = ()
-    type_span: Span = field(default_factory=_span, compare=False, repr=False)
-    span: Span = field(default_factory=_span, compare=False, repr=False)
+    type_span: Span = field(default=NOWHERE, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Constraint:
+class Constraint(Spanned):
     """A body constraint, its arguments as written."""
 
     name: ConstraintName
     arguments: tuple[Argument | Bounds, ...]
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 Member = Property | Constraint
 
 
 @dataclass(frozen=True, slots=True)
-class Cardinality:
+class Cardinality(Spanned):
     """`@card(min..max)`; no maximum means unbounded."""
 
     minimum: int
     maximum: int | None
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class Interface(Spanned):
     """`interface Name { … }`."""
 
     name: Name
     properties: tuple[Property, ...] = ()
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Node:
+class Node(Spanned):
     """`node Name @annotation… implements A, B { … }`."""
 
     name: Name
     annotations: tuple[Annotation, ...] = ()
     implements: tuple[Name, ...] = ()
     members: tuple[Member, ...] = ()
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 @dataclass(frozen=True, slots=True)
-class Edge:
+class Edge(Spanned):
     """`edge Name: From -> To @card(…) @annotation… { … }`."""
 
     name: Name
@@ -126,7 +103,6 @@ class Edge:
     cardinality: Cardinality | None = None
     annotations: tuple[Annotation, ...] = ()
     members: tuple[Member, ...] = ()
-    span: Span = field(default_factory=_span, compare=False, repr=False)
 
 
 Declaration = Interface | Node | Edge

@@ -14,14 +14,17 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import KeyConflict, OmniGraphError, ValidationError
-from omnigraph.pipeline.load.check.explain import Explained, ExplainJob, explain, late_rows
-from omnigraph.pipeline.load.check.key_columns import Rows
+from omnigraph.pipeline.load.check.key_index import Rows
 from omnigraph.pipeline.load.check.set_rules import CheckRound, SetRules
 from omnigraph.pipeline.load.check.violations import (
     EVERY,
+    Explained,
+    ExplainJob,
     RejectedRows,
     RuleViolations,
+    explain,
     first_messages,
+    late_rows,
 )
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.stage_input import Staged, added

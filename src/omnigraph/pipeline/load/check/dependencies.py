@@ -14,13 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.pipeline.load.check.key_columns import KeySource
-from omnigraph.pipeline.load.check.key_index import KeyIndex
+from omnigraph.pipeline.load.check.key_index import KeyIndex, KeySource
 from omnigraph.pipeline.load.check.set_rules import tuples_name
 from omnigraph.pipeline.load.stage.staged_types import StagedType
-from omnigraph.storage.tables.fragment_delta import FragmentDelta, fragment_delta
-from omnigraph.write.change.change_set import EntityType
-from omnigraph.write.change.row_ids import key_texts
+from omnigraph.storage.tables.version_diff import FragmentDelta, fragment_delta
+from omnigraph.write.change.change_set import EntityType, key_texts
 from omnigraph.write.load.changes import LoadMode
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import Dependency, RecordedRead, WholeTable

@@ -7,7 +7,8 @@ for one file, each part holds those of a range of hashes.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from functools import lru_cache
 
 import numpy as np
@@ -15,14 +16,16 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.pipeline.load.check.key_columns import Addresses, KeySource
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.rows.hashing import Hashes, hash_texts
 from omnigraph.rows.text_positions import NOWHERE, TextIndex, index_texts
-from omnigraph.storage.tables.table import ROW_ADDRESS
-from omnigraph.write.change.change_set import EntityType
-from omnigraph.write.change.row_ids import key_texts
+from omnigraph.storage.tables.fragments import FragmentPart, fragments_of, stream_parts
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.write.change.change_set import EntityType, key_texts
 from omnigraph.write.rules.key_finder import Counts, Mask
+
+Rows = npt.NDArray[np.int64]
+Addresses = npt.NDArray[np.uint64]
 
 # A part of so many keys takes about half a gigabyte to make.
 PART_KEYS = 6_000_000
@@ -35,6 +38,49 @@ _SCHEMA = pa.schema(
         ("count", pa.int64()),
     ]
 )
+
+
+@dataclass(frozen=True, slots=True)
+class KeySource:
+    """Where keys are read: some fragments of a table, without the rows left out of them.
+
+    ``left_out`` has the addresses of those rows in order. Rows without weight are found and not
+    counted.
+    """
+
+    table: Table
+    parts: tuple[FragmentPart, ...]
+    left_out: Addresses = field(default_factory=lambda: np.empty(0, dtype=np.uint64))
+    weight: int = 1
+
+    @property
+    def rows(self) -> int:
+        """How many rows there are, those left out included."""
+        return sum(part.rows for part in self.parts)
+
+    def each(self) -> Iterator[KeySource]:
+        """The same source, fragment by fragment."""
+        for part in self.parts:
+            own = fragments_of(self.left_out) == part.number
+            yield KeySource(self.table, (part,), self.left_out[own])
+
+    def read(self, columns: tuple[str, ...], *, with_row_id: bool = False) -> Iterator[pa.Table]:
+        """Columns, batch by batch, with the address of every row."""
+        extra = (ROW_ADDRESS, ROW_ID) if with_row_id else (ROW_ADDRESS,)
+        for batch in stream_parts(self.table, (*columns, *extra), self.parts):
+            table = pa.Table.from_batches([batch])
+            if len(self.left_out):
+                table = table.filter(pa.array(~self.leaves_out(table.column(ROW_ADDRESS))))
+            yield table
+
+    def leaves_out(self, addresses: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
+        """Which rows are none of the source's any more."""
+        wanted = addresses.to_numpy().astype(np.uint64)
+        if not len(self.left_out):
+            return np.zeros(len(wanted), dtype=bool)
+        places = np.searchsorted(self.left_out, wanted).clip(max=len(self.left_out) - 1)
+        marks: npt.NDArray[np.bool_] = self.left_out[places] == wanted
+        return marks
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,12 +13,11 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType, NodeType
-from omnigraph.pipeline.load.check.cardinality import wrong_degrees
-from omnigraph.pipeline.load.check.key_columns import KeySource
 from omnigraph.pipeline.load.check.key_index import (
     DirectoryJob,
     DirectoryPart,
     KeyIndex,
+    KeySource,
     make_part,
     parts_for,
 )
@@ -33,6 +32,7 @@ from omnigraph.pipeline.load.check.tasks import (
     StoredDegrees,
     StoredMatches,
     ask,
+    wrong_degrees,
 )
 from omnigraph.pipeline.load.check.violations import RejectedRows, RuleViolations, SetRule, verdict
 from omnigraph.pipeline.load.stage.area import StagingArea
@@ -43,8 +43,7 @@ from omnigraph.write.change.change_set import EntityType, find_type
 from omnigraph.write.load.changes import LoadMode
 from omnigraph.write.publish.base import Base
 from omnigraph.write.rules.edges import ends_of
-from omnigraph.write.rules.key_conflicts import EXISTS, TWICE
-from omnigraph.write.rules.uniqueness import Constraint, constraints_of
+from omnigraph.write.rules.uniqueness import EXISTS, TWICE, Constraint, constraints_of
 
 RunTasks = Callable[[str, Callable[..., object], Sequence[object]], list[object]]
 # The rules of all types come before this one.

@@ -7,14 +7,22 @@ and what it writes belongs to no version of a table until the driver says so.
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import islice
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.embed.protocol import Embedder
 from omnigraph.embed.providers import embedder_of
-from omnigraph.pipeline.load.stage.blocks import sifted_blocks
-from omnigraph.pipeline.load.stage.messages import (
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.pipeline.input.csv_records import Records
+from omnigraph.pipeline.input.line_blocks import LineBlock, line_blocks
+from omnigraph.pipeline.input.splits import Split
+from omnigraph.pipeline.input.table_blocks import TableBlock, table_blocks
+from omnigraph.pipeline.load.stage.staged_types import (
     RowOrigin,
     SplitGroup,
     StagedRows,
@@ -24,10 +32,142 @@ from omnigraph.pipeline.load.stage.messages import (
 )
 from omnigraph.storage.tables.write_rows import MAX_ROWS_PER_FILE, write_rows
 from omnigraph.write.change.change_set import EntityType, type_key
-from omnigraph.write.load.rejects import Reject
+from omnigraph.write.load.columns.csv_cells import misfit_text, parse_texts
+from omnigraph.write.load.columns.frames import find_frame_type
+from omnigraph.write.load.ndjson.lines import NdjsonSource
+from omnigraph.write.load.rejects import Reject, rejects_of_lines, rejects_of_rows
+from omnigraph.write.load.sifting import SiftedBatch, in_order, sift_lines, sift_table, sift_values
+from omnigraph.write.rules.violations import SourceLocation, Violation
 
 # So many bytes of one type are held until they are written.
 MAX_BYTES = 96 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class SiftedBlock:
+    """Rows that are right by themselves, and what is wrong with the others.
+
+    ``lines`` counts the lines of the split up to the end of this block; for Parquet, rows.
+    Places count from the beginning of the block, the lines of rejects from that of the split.
+    """
+
+    batches: Sequence[SiftedBatch]
+    violations: Sequence[Violation]
+    lines: int
+    explain: Callable[[Sequence[Violation]], Iterator[Reject]]
+
+    def rejects(self) -> Iterator[Reject]:
+        """The rows that were left out."""
+        return self.explain(self.violations)
+
+
+def sifted_blocks(split: Split, catalog: Catalog, embedder: Embedder) -> Iterator[SiftedBlock]:
+    """The rows of a split, block by block."""
+    if split.file.format == "jsonl":
+        for block in line_blocks(split):
+            yield _lines(split, block, catalog, embedder)
+        return
+    type_ = find_frame_type(split.file.type_name or "", catalog)
+    for rows in table_blocks(split):
+        yield _rows(split, rows, type_, embedder)
+
+
+def _lines(split: Split, block: LineBlock, catalog: Catalog, embedder: Embedder) -> SiftedBlock:
+    source = NdjsonSource(split.file.name, block.data, may_be_marked=False)
+    sifted = sift_values(sift_lines([source], catalog), embedder)
+
+    def explain(violations: Sequence[Violation]) -> Iterator[Reject]:
+        for reject in rejects_of_lines(violations, [source], block.offset):
+            yield replace(reject, line=block.first_line + reject.line)
+
+    lines = block.first_line + block.lines
+    return SiftedBlock(sifted.batches, sifted.violations, lines, explain)
+
+
+def _rows(split: Split, block: TableBlock, type_: EntityType, embedder: Embedder) -> SiftedBlock:
+    name = split.file.name or ""
+    typed = typed_rows(name, type_, block)
+    sifted = sift_table(name, type_, typed.table, numbers=typed.numbers)
+    sifted = sift_values(sifted, embedder)
+    records = block.records
+
+    def explain(violations: Sequence[Violation]) -> Iterator[Reject]:
+        if records is not None:
+            yield from _records(violations, records)
+            return
+        for reject in rejects_of_rows(violations, block.table):
+            yield replace(reject, line=block.first_row + reject.line)
+
+    lines = _lines_up_to(block)
+    violations = in_order([*typed.violations, *sifted.violations])
+    return SiftedBlock(sifted.batches, violations, lines, explain)
+
+
+def _lines_up_to(block: TableBlock) -> int:
+    """The lines of a split of CSV up to the end of a block; for Parquet, its rows."""
+    if block.records is None:
+        return block.first_row + block.rows
+    return block.records.first_line + block.records.lines
+
+
+def _records(violations: Sequence[Violation], records: Records) -> Iterator[Reject]:
+    """Rows of CSV as they are written; their places are the numbers of records."""
+    for found in violations:
+        if found.place is None:
+            raise AssertionError("a row that is left out has a place")
+        record = found.place.line - 1
+        yield Reject(
+            found.place.source,
+            records.line(record) + 1,
+            records.position(record),
+            found.rule,
+            found.text,
+            records.text(record),
+            found.type_key,
+            found.property,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class TypedRows:
+    """Rows with typed values, the number of each in its block, and what became of the others."""
+
+    table: pa.Table
+    numbers: npt.NDArray[np.int64]
+    violations: list[Violation] = field(default_factory=list)
+
+
+def typed_rows(name: str, type_: EntityType, block: TableBlock) -> TypedRows:
+    """The rows of a block that have values at all."""
+    numbers = block.row_numbers() - block.first_row
+    if block.records is None:
+        return TypedRows(block.table, numbers)
+    violations = [
+        Violation(
+            "format",
+            found.message,
+            type_key(type_),
+            place=SourceLocation(name, found.row - block.first_row + 1),
+        )
+        for found in block.malformed
+    ]
+    table = block.table
+    bad: dict[int, Violation] = {}
+    for at, column in enumerate(table.column_names):
+        if column not in type_.properties:
+            continue
+        kind = type_.properties[column].type
+        texts = table.column(at).combine_chunks()
+        values, wrong = parse_texts(kind, texts)
+        for row in np.flatnonzero(wrong).tolist():
+            said = f"{type_.name}.{column}: {misfit_text(kind, texts[row].as_py())}"
+            place = SourceLocation(name, int(numbers[row]) + 1)
+            bad.setdefault(row, Violation("type", said, type_key(type_), column, place=place))
+        table = table.set_column(at, column, values)
+    if bad:
+        kept = np.delete(np.arange(table.num_rows), list(bad))
+        table, numbers = table.take(pa.array(kept)), numbers[kept]
+    return TypedRows(table, numbers, [*violations, *bad.values()])
 
 
 @dataclass(slots=True)

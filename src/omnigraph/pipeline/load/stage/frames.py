@@ -1,30 +1,39 @@
-"""Frames and lines that are no file yet: written down in the staging area, then loaded as files.
+"""What was given: files that exist, and frames and lines, written down in the staging area first.
 
-Owns what is loaded from memory or from a plan of Spark's. What was written is read by the
-tasks like any other input, so that there is one way for all rows.
+Owns telling them apart, in the words of a load in this process, and what is loaded from memory
+or from a plan of Spark's. What was written is read by the tasks like any other input, so that
+there is one way for all rows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from omnigraph.errors import BadRequest
+from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.types import INTEGERS, Scalar
-from omnigraph.pipeline.input.load_files import InputFile
-from omnigraph.pipeline.load.stage.area import StagingArea
-from omnigraph.pipeline.load.stage.sinks import new_file, write_batches
+from omnigraph.pipeline.input.load_files import InputFile, find_inputs
+from omnigraph.pipeline.load.stage.area import StagingArea, new_file, write_batches
 from omnigraph.pipeline.load.stage.spark_frames import KeyedEnd, is_spark_frame, write_spark_frame
 from omnigraph.write.change.change_set import EntityType, type_key
-from omnigraph.write.load.columns.frames import as_table
+from omnigraph.write.load.columns.frames import as_table, frame_types
+from omnigraph.write.load.input import (
+    PathInput,
+    TextInput,
+    classify,
+    is_frame,
+    names_files,
+    require_names,
+)
 
 if TYPE_CHECKING:
-    from pyspark.sql import DataFrame
+    from pyspark.sql import DataFrame, SparkSession
 
 # Beyond this a float is not the integer that somebody wrote.
 _EXACT = 2**53
@@ -143,3 +152,46 @@ def _without_gaps(type_: EntityType, table: pa.Table) -> pa.Table:
         if pc.all(whole, min_count=0).as_py():
             table = table.set_column(at, name, column.cast(pa.int64()))
     return table
+
+
+@dataclass(frozen=True, slots=True)
+class LoadInput:
+    """The input of one load."""
+
+    files: tuple[InputFile, ...] = ()
+    unwritten: tuple[UnstagedInput, ...] = ()
+
+    @property
+    def session(self) -> SparkSession | None:
+        """The session that frames of Spark's belong to: nothing else can compute them."""
+        for one in self.unwritten:
+            if isinstance(one, Frame) and is_spark_frame(one.rows):
+                return cast("DataFrame", one.rows).sparkSession
+        return None
+
+
+def given(data: object, catalog: Catalog) -> LoadInput:
+    """Paths, NDJSON text, envelopes, or frames or paths by type name."""
+    names = [*catalog.nodes, *catalog.edges]
+    match classify(data):
+        case TextInput(pieces):
+            return LoadInput(unwritten=(GivenLines(pieces),))
+        case PathInput(paths):
+            return LoadInput(tuple(find_inputs(list(paths), names)))
+        case found:
+            return _by_type(found.by_type, catalog, names)
+
+
+def _by_type(data: Mapping[Any, object], catalog: Catalog, names: list[str]) -> LoadInput:
+    frames = {name: value for name, value in data.items() if not names_files(value)}
+    require_names(frames, data, names)
+    for name, value in frames.items():
+        if not is_frame(value):
+            as_table(name, value)  # which says what a frame is
+    paths = {name: value for name, value in data.items() if name not in frames}
+    return LoadInput(
+        tuple(find_inputs(paths, names)) if paths else (),
+        tuple(
+            Frame(type_, name, frames[name]) for name, type_ in frame_types(frames, catalog).items()
+        ),
+    )

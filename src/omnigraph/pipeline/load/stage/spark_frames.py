@@ -20,11 +20,9 @@ from omnigraph.errors import BadRequest, OmniGraphError, StorageError
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.types import INTEGERS, Scalar, ValueType
 from omnigraph.pipeline.input.load_files import InputFile
-from omnigraph.pipeline.load.stage.area import StagingArea
-from omnigraph.pipeline.load.stage.sinks import new_file, write_batches
+from omnigraph.pipeline.load.stage.area import StagingArea, new_file, write_batches
 from omnigraph.pipeline.spark.errors import failures, message_of
-from omnigraph.write.change.change_set import EntityType, row_columns, type_key
-from omnigraph.write.change.row_ids import key_ids
+from omnigraph.write.change.change_set import EntityType, key_ids, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column
 from omnigraph.write.load.columns.frames import read_frame
 from omnigraph.write.load.ndjson.values import ValueTypeError

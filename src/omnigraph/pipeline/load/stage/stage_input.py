@@ -21,12 +21,17 @@ from omnigraph.pipeline.input.splits import (
     ranges,
     renumber,
 )
-from omnigraph.pipeline.load.check.explain import first_lines
-from omnigraph.pipeline.load.given import LoadInput
+from omnigraph.pipeline.load.check.violations import first_lines
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.decode import stage
-from omnigraph.pipeline.load.stage.messages import SplitGroup, StagedTask, StageJob
-from omnigraph.pipeline.load.stage.staged_types import StagedType, staged_types
+from omnigraph.pipeline.load.stage.frames import LoadInput
+from omnigraph.pipeline.load.stage.staged_types import (
+    SplitGroup,
+    StagedTask,
+    StagedType,
+    StageJob,
+    staged_types,
+)
 from omnigraph.pipeline.spark.tasks import TaskRunner, spark_errors
 from omnigraph.write.change.change_set import type_key
 from omnigraph.write.load.columns.frames import find_frame_type

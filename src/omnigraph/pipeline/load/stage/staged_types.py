@@ -1,27 +1,91 @@
 """Staged types: what the tasks have written of each type, as a version that can be read.
 
-Owns putting the fragments of all tasks together in the order of the input. The version is
-detached and names rows by address; nobody else ever sees it.
+Owns what the driver and the tasks of a load tell each other, as plain data, and putting the
+fragments of all tasks together in the order of the input. The version is detached and names
+rows by address; nobody else ever sees it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from omnigraph.pipeline.load.check.key_columns import Addresses, KeySource
-from omnigraph.pipeline.load.stage.messages import StagedRows, StagedTask
+from omnigraph.embed.configuration import EmbedderConfig
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.pipeline.input.splits import Split
+from omnigraph.pipeline.load.check.key_index import Addresses, KeySource
+from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.tables.fragments import FragmentPart, layout_of
+from omnigraph.storage.tables.fragments import FragmentPart, fragments_of, layout_of, rows_of
 from omnigraph.storage.tables.reachable_files import files_of_version
-from omnigraph.storage.tables.row_address import fragments_of, rows_of
 from omnigraph.storage.tables.table import Table
 from omnigraph.storage.tables.write_rows import WrittenRows, insert_fragments
 from omnigraph.write.change.change_set import EntityType, find_type
+from omnigraph.write.load.rejects import Reject
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import has_blobs
+
+
+@dataclass(frozen=True, slots=True)
+class StageJob:
+    """What every staging task needs to know: the schema, and the tables to write for."""
+
+    catalog: Catalog
+    tables: Mapping[str, Table]
+    area: StagingArea
+    embedding: EmbedderConfig
+
+
+@dataclass(frozen=True, slots=True)
+class RowOrigin:
+    """Rows of one type that came from one split: from the ``first`` accepted one on."""
+
+    split: int
+    first: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class StagedRows:
+    """One data file of a type, and where its rows came from, in their order."""
+
+    type_key: str
+    written: WrittenRows
+    runs: tuple[RowOrigin, ...]
+    size: int
+    has_given_ids: bool
+
+
+@dataclass(frozen=True, slots=True)
+class StagedSplit:
+    """What became of one split; the rejects count lines from the beginning of the split."""
+
+    number: int
+    lines: int
+    accepted: Mapping[str, int]
+    codes: Mapping[str, int]
+    rejects: tuple[Reject, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StagedTask:
+    """What one staging task has done, in the order of the input."""
+
+    splits: tuple[StagedSplit, ...]
+    rows: tuple[StagedRows, ...]
+    embedding: Mapping[str, str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SplitGroup:
+    """The splits of one task."""
+
+    job: StageJob
+    splits: tuple[Split, ...]
+    shown: int = field(default=100)
+    """How many rejects of a split are told; all of them are counted."""
 
 
 @dataclass(frozen=True, slots=True)

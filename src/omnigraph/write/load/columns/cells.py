@@ -14,7 +14,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.temporal import epoch_days, epoch_millis, parse_date, parse_datetime
+from omnigraph.lang.literals import epoch_days, epoch_millis, parse_date, parse_datetime
 from omnigraph.lang.types import Scalar
 from omnigraph.rows.arrow_types import SCALARS
 

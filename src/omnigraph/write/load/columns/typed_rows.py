@@ -11,8 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import NodeType, PropertyDef
 from omnigraph.lang.types import Scalar
-from omnigraph.write.change.change_set import EntityType, TypeBatch, row_columns
-from omnigraph.write.change.row_ids import fresh_ids, key_ids
+from omnigraph.write.change.change_set import EntityType, TypeBatch, fresh_ids, key_ids, row_columns
 from omnigraph.write.load.columns.cells import read_date, read_datetime
 from omnigraph.write.rules.violations import SourceMap
 

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from omnigraph.errors import Rule
 from omnigraph.lang.cursor import shorten
-from omnigraph.lang.temporal import parse_date
+from omnigraph.lang.literals import parse_date
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
 from omnigraph.write.load.columns import cells
 from omnigraph.write.load.ndjson.json_text import Decimal, Integer

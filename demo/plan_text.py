@@ -1,0 +1,96 @@
+"""Whole plans as text: one line a step, nested steps indented."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from omnigraph.lang.query import plan
+from omnigraph.lang.query.plan_text import spell, spell_predicate, spell_ranking, step_text
+
+
+def render_plan(what: plan.Plan) -> str:
+    """The whole plan as text."""
+    lines = _read(what) if isinstance(what, plan.ReadPlan) else map(_statement, what.statements)
+    return "\n".join(lines)
+
+
+# -- reads -------------------------------------------------------------------------
+
+
+def _read(read: plan.ReadPlan) -> Iterator[str]:
+    yield from _steps(read.steps)
+    if read.rank is not None:
+        yield f"rank {spell_ranking(read.rank.ranking)}"
+        for candidates in read.rank.candidates:
+            yield f"  candidates ${candidates.variable}: {candidates.node_type}" + _where(
+                candidates.where
+            )
+    columns = ", ".join(f"{column.name} := {spell(column.value)}" for column in read.columns)
+    if read.group_by is not None:
+        keys = ", ".join(read.group_by)
+        yield f"aggregate by ({keys}): {columns}"
+    else:
+        yield f"project {columns}"
+    if read.distinct:
+        yield "distinct"
+    if read.order or read.rank is not None:
+        yield f"order {', '.join(_order(read))}"
+    if read.limit is not None:
+        offset = f" offset {_count(read.offset)}" if read.offset is not None else ""
+        yield f"limit {_count(read.limit)}{offset}"
+
+
+def _order(read: plan.ReadPlan) -> Iterator[str]:
+    if read.rank is not None:
+        yield "score"
+    for key in read.order:
+        by = key.by if isinstance(key.by, str) else spell(key.by)
+        yield f"{by} desc" if key.descending else f"{by} asc"
+    for variable in read.tie_breakers:
+        yield f"${variable}.@id"
+
+
+def _count(count: plan.RowCount | None) -> str:
+    return spell(count) if isinstance(count, plan.ParamRef) else str(count)
+
+
+def _steps(steps: Iterable[plan.Step], indent: str = "") -> Iterator[str]:
+    for step in steps:
+        yield indent + " ".join(step_text(step)).rstrip()
+        match step:
+            case plan.AntiJoin() | plan.SemiJoin() | plan.CountJoin() | plan.Optional():
+                yield from _steps(step.steps, f"{indent}  ")
+            case plan.Union(branches):
+                for branch in branches:
+                    yield f"{indent}  branch"
+                    yield from _steps(branch, f"{indent}    ")
+
+
+def _where(predicates: tuple[plan.Predicate, ...]) -> str:
+    return f" where {' and '.join(map(spell_predicate, predicates))}" if predicates else ""
+
+
+# -- mutations ---------------------------------------------------------------------
+
+
+def _statement(statement: plan.Statement) -> str:
+    match statement:
+        case plan.InsertNode(name, assignments):
+            return f"insert node {name}{_assigned(assignments)}"
+        case plan.InsertEdge(name, source, target, assignments):
+            return f"insert edge {name} {spell(source)} -> {spell(target)}{_assigned(assignments)}"
+        case plan.UpdateNodes(name, assignments, where):
+            return f"update nodes {name}{_assigned(assignments)}{_where(where)}"
+        case plan.UpdateEdges(name, assignments, where):
+            return f"update edges {name}{_assigned(assignments)}{_where(where)}"
+        case plan.DeleteNodes(name, where, cascades):
+            also = f" cascading to {', '.join(cascades)}" if cascades else ""
+            return f"delete nodes {name}{_where(where)}{also}"
+        case plan.DeleteEdges(name, where):
+            return f"delete edges {name}{_where(where)}"
+
+
+def _assigned(assignments: tuple[plan.Assignment, ...]) -> str:
+    if not assignments:
+        return ""
+    return " set " + ", ".join(f"{item.property} := {spell(item.value)}" for item in assignments)

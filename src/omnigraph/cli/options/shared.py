@@ -1,0 +1,79 @@
+"""The options that several verbs share: branches, changes, and which Spark to run on.
+
+Owns their spelling and how those of Spark become settings. Never imports pyspark: most runs
+need none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+if TYPE_CHECKING:
+    from omnigraph.pipeline.spark.settings import SparkSettings
+
+_Function = TypeVar("_Function", bound=Callable[..., Any])
+
+
+def together(*options: Callable[[Any], Any]) -> Callable[[_Function], _Function]:
+    """Several options as one decorator, in their order."""
+    return lambda function: reduce(lambda made, option: option(made), options[::-1], function)
+
+
+branch_option = click.option(
+    "--branch", metavar="B", default="main", help="The branch; main if not given."
+)
+limit_option = click.option(
+    "--limit", metavar="N", type=int, help="How many changes a page has; 1000 if not given."
+)
+change_filters = together(
+    click.option(
+        "--kind",
+        "kinds",
+        type=click.Choice(["node", "edge"]),
+        multiple=True,
+        help="Only nodes or only edges; may be given repeatedly.",
+    ),
+    click.option(
+        "--type",
+        "types",
+        metavar="T",
+        multiple=True,
+        help="Only this type; may be given repeatedly.",
+    ),
+    click.option(
+        "--op",
+        "ops",
+        type=click.Choice(["insert", "update", "delete"]),
+        multiple=True,
+        help="Only what was inserted, updated or deleted; may be given repeatedly.",
+    ),
+)
+spark_options = together(
+    click.option("--master", metavar="URL", help="The Spark to run on; local[*] if not given."),
+    click.option("--remote", metavar="URL", help="A Spark Connect server, sc://host:port."),
+    click.option("--conf", "conf", metavar="KEY=VALUE", multiple=True, help="A setting of Spark."),
+)
+
+
+def spark_settings(
+    master: str | None, remote: str | None, conf: Sequence[str]
+) -> SparkSettings | None:
+    """The settings that options describe; None when there are none."""
+    if master is None and remote is None and not conf:
+        return None
+    from omnigraph.errors import BadRequest
+    from omnigraph.pipeline.spark.settings import SparkSettings
+
+    pairs = {}
+    for text in conf:
+        key, separator, value = text.partition("=")
+        if not separator:
+            raise BadRequest(f"--conf takes KEY=VALUE, found {text!r}")
+        pairs[key.strip()] = value.strip()
+    if master is None:
+        return SparkSettings(remote=remote, conf=pairs)
+    return SparkSettings(master=master, remote=remote, conf=pairs)
