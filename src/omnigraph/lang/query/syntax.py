@@ -15,6 +15,7 @@ from omnigraph.lang.query.terms import (
     ComparisonOp,
     Expr,
     FilterOp,
+    InsertVerb,
     ListLiteral,
     Literal,
     Name,
@@ -246,8 +247,9 @@ Atom = Compare | IsNull | IsIn
 
 @dataclass(frozen=True, slots=True)
 class Insert:
-    """`insert Type { … }`."""
+    """`insert Type { … }`, and so with `create` and `upsert`."""
 
+    verb: InsertVerb
     type_name: Name
     assignments: tuple[Assignment, ...]
     span: Span = field(default_factory=_span, compare=False, repr=False)

@@ -13,6 +13,26 @@ from omnigraph.manifest.entries import Commit
 
 
 @dataclass(frozen=True, slots=True)
+class EmptiedProperties:
+    """An insert has replaced so many rows and left out properties that these had."""
+
+    type_name: str
+    rows: int
+    properties: tuple[str, ...]
+
+    @property
+    def code(self) -> str:
+        """The code under which lint warns of it."""
+        return "L301"
+
+    def __str__(self) -> str:
+        return (
+            f"insert replaced {self.rows} {self.type_name} and emptied "
+            f"{', '.join(self.properties)}; upsert changes only what is given"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class MutationResult:
     """What a mutation did; ``commit`` is None when nothing changed."""
 
@@ -22,6 +42,7 @@ class MutationResult:
     affected_edges: int
     actor: str | None
     commit: Commit | None
+    warnings: tuple[EmptiedProperties, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import KeyConflict
-from omnigraph.write.change.change_set import Rows, TypeChange, repeated_rows
+from omnigraph.write.change.change_set import (
+    EntityType,
+    Rows,
+    TypeChange,
+    repeated_rows,
+    type_key,
+)
 from omnigraph.write.rules.violations import SHOWN, SourceMap, Violation, report
 
 TWICE, EXISTS = "is there twice in the input for", "exists already in"
@@ -29,7 +35,7 @@ def key_text(entity_id: str, problem: str, type_name: str) -> str:
 class KeyClash:
     """Rows whose ids a strict write may not meet; ``rows`` are among ``ids`` and ``places``."""
 
-    change: TypeChange
+    type: EntityType
     ids: pa.Array
     rows: Rows
     places: SourceMap
@@ -39,15 +45,15 @@ class KeyClash:
         """What is said about each of the rows."""
         for row in self.rows.tolist():
             id_ = self.ids[row].as_py()
-            text = key_text(id_, self.problem, self.change.type.name)
+            text = key_text(id_, self.problem, self.type.name)
             place = self.places.place(row, "id")
-            yield Violation("key_conflict", text, self.change.type_key, "id", id_, place)
+            yield Violation("key_conflict", text, type_key(self.type), "id", id_, place)
 
 
 def check_keys(change: TypeChange) -> None:
     """Refuse what a strict write may not meet."""
     for clash in key_clashes(change):
-        _refuse(clash)
+        refuse(clash)
 
 
 def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
@@ -57,15 +63,16 @@ def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
             ids = batch.rows.column("id").combine_chunks()
             rows, _ = repeated_rows(ids)
             if len(rows):
-                yield KeyClash(change, ids, rows, batch.places, TWICE)
+                yield KeyClash(change.type, ids, rows, batch.places, TWICE)
     if change.refuses_existing and change.existing.num_rows:
         stored = pc.is_in(change.ids, value_set=change.existing.column("id").combine_chunks())
         rows = pc.indices_nonzero(stored).to_numpy()
         if len(rows):
-            yield KeyClash(change, change.ids, rows, change.places, EXISTS)
+            yield KeyClash(change.type, change.ids, rows, change.places, EXISTS)
 
 
-def _refuse(clash: KeyClash) -> None:
+def refuse(clash: KeyClash) -> None:
+    """One error for all of these rows."""
     total = len(clash.rows)
     found = list(islice(clash.violations(), SHOWN))
     summary = f"{total} ids conflict" if total > 1 else None
@@ -73,7 +80,7 @@ def _refuse(clash: KeyClash) -> None:
     raise KeyConflict(
         report(list(map(str, found)), total, summary),
         details={
-            "type_key": clash.change.type_key,
+            "type_key": type_key(clash.type),
             "entity_id": found[0].entity_id,
             "total": total,
             "conflicts": [{name: one.body()[name] for name in members} for one in found],

@@ -1,8 +1,8 @@
 """Uniqueness: no two rows of a type share a key or a `@unique` tuple.
 
 Owns the rows that repeat a tuple and those that meet one somebody else holds, and the check of
-a change set in three passes: inside one batch of input, over the final image of the write, and
-against the stored rows it does not touch. A row with a null member is exempt.
+a change set: inside one batch of input, over the final image of the write, and against the
+stored rows it does not touch. A row with a null member is exempt.
 """
 
 from __future__ import annotations
@@ -177,7 +177,7 @@ def _check(change: TypeChange, rule: Constraint, trial: Evaluation) -> None:
     before = violations.total
     for batch in change.batches:
         repeated(rule, batch.rows, batch.places, violations)
-    if violations.total == before and len(change.batches) > 1:
+    if violations.total == before and len(change.batches) != 1:
         repeated(rule, change.rows, change.places, violations)
     if violations.total == before and not rule.is_key and not change.replaces_all:
         # A stored row that the write leaves alone may have the tuple already.

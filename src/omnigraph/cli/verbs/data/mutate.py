@@ -14,7 +14,7 @@ import click
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.query_source import read_params, read_query, source_options, store_of
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.render.output import result_of, write_json, write_text
+from omnigraph.cli.render.output import diagnose, result_of, write_json, write_text
 from omnigraph.errors import PreconditionFailed
 
 if TYPE_CHECKING:
@@ -74,6 +74,8 @@ def command(
             write_json(MutationBody.of(result))
         else:
             write_text("\n".join(_lines(result)))
+            for warning in result.warnings:
+                diagnose("warning", str(warning))
 
 
 def _lines(result: MutationResult) -> list[str]:
