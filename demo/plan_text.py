@@ -75,8 +75,8 @@ def _where(predicates: tuple[plan.Predicate, ...]) -> str:
 
 def _statement(statement: plan.Statement) -> str:
     match statement:
-        case plan.InsertNode(name, assignments):
-            return f"insert node {name}{_assigned(assignments)}"
+        case plan.InsertNode(name, assignments, verb):
+            return f"{verb} node {name}{_assigned(assignments)}"
         case plan.InsertEdge(name, source, target, assignments):
             return f"insert edge {name} {spell(source)} -> {spell(target)}{_assigned(assignments)}"
         case plan.UpdateNodes(name, assignments, where):

@@ -77,9 +77,36 @@ def test_for_programs(run: Run, graph: og.Graph, uri: str) -> None:
             "actor_id": "zoe",
             "created_at": newest.created_at,
         },
+        "warnings": [],
     }
     shown = json.loads(run("commit", "show", newest.id, "--uri", uri, "--json").out)
     assert shown == json.loads(ran.out)["commit"]
+
+
+def test_an_insert_that_empties_a_row_is_warned_of(run: Run, uri: str) -> None:
+    told = "insert replaced 1 Pilot and emptied hired, ratings; upsert changes only what is given"
+    given = '{"name": "Ann", "hours": 31}'
+    ran = run("mutate", "--store", uri, "-e", ADD, "--params", given)
+    assert (ran.code, ran.err) == (0, f"warning: {told}\n")
+    assert "warning" not in ran.out
+    run(
+        "mutate",
+        "--store",
+        uri,
+        "-e",
+        'query q() { update Pilot set { ratings: ["c"] } where name = "Ann" }',
+    )
+    ran = run("mutate", "--store", uri, "-e", ADD, "--params", given, "--json")
+    assert json.loads(ran.out)["warnings"] == [
+        {
+            "code": "L301",
+            "message": told.replace("hired, ", ""),
+            "type_name": "Pilot",
+            "rows": 1,
+            "properties": ["ratings"],
+        }
+    ]
+    assert ran.err == ""
 
 
 def test_nothing_to_change(run: Run, graph: og.Graph, uri: str) -> None:

@@ -151,10 +151,10 @@ def test_33_what_two_deletes_share_counts_once(pilots: Pilots) -> None:
     assert pilots.edges("StationedAt") == {"w2": "Ben→Brell"}
 
 
-def test_34_inserting_and_deleting_do_not_mix(pilots: Pilots) -> None:
-    said = pilots.refused('insert Pilot { name: "X" } delete Pilot where name = "Ben"')
-    assert "one query either inserts and updates, or deletes" in said
-    assert "split it into two queries" in said
+def test_34_inserting_and_deleting_mix(pilots: Pilots) -> None:
+    done = pilots.mutate('insert Pilot { name: "X" } delete Pilot where name = "Ben"')
+    assert (done["affected_nodes"], done["affected_edges"]) == (2, 4)
+    assert pilots.edges("StationedAt") == {"w1": "Ann→Arda"}
 
 
 def test_35_a_key_is_immutable(pilots: Pilots) -> None:

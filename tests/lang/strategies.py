@@ -315,7 +315,7 @@ _where = several(
 )
 _targets = st.builds(terms.Name, type_names)
 _statements = either(
-    st.builds(gq.Insert, _targets, _assignments),
+    st.builds(gq.Insert, st.sampled_from(terms.INSERTS), _targets, _assignments),
     st.builds(gq.Update, _targets, _assignments, _where),
     st.builds(gq.Delete, _targets, _where),
 )

@@ -48,6 +48,7 @@ from omnigraph.wire.body import Body, encode
 from omnigraph.write.backfill import EmbedResult
 from omnigraph.write.change.results import (
     BulkWork,
+    EmptiedProperties,
     LoadResult,
     MutationResult,
     Recovery,
@@ -318,14 +319,27 @@ GOLDEN: list[tuple[Body, str]] = [
         results.MutationBody.of(MutationResult("main", "q", 1, 2, "ann", PLAIN)),
         (
             '{"branch":"main","query_name":"q","affected_nodes":1,"affected_edges":2,'
-            f'"actor_id":"ann","commit":{PLAIN_JSON}}}'
+            f'"actor_id":"ann","commit":{PLAIN_JSON},"warnings":[]}}'
         ),
     ),
     (
         results.MutationBody.of(MutationResult("main", "q", 0, 0, None, None)),
         (
             '{"branch":"main","query_name":"q","affected_nodes":0,"affected_edges":0,'
-            '"actor_id":null,"commit":null}'
+            '"actor_id":null,"commit":null,"warnings":[]}'
+        ),
+    ),
+    (
+        results.MutationBody.of(
+            MutationResult(
+                "main", "q", 2, 0, None, None, (EmptiedProperties("Film", 2, ("plot", "year")),)
+            )
+        ),
+        (
+            '{"branch":"main","query_name":"q","affected_nodes":2,"affected_edges":0,'
+            '"actor_id":null,"commit":null,"warnings":[{"code":"L301","message":"insert replaced 2 '
+            'Film and emptied plot, year; upsert changes only what is given","type_name":"Film",'
+            '"rows":2,"properties":["plot","year"]}]}'
         ),
     ),
     (

@@ -144,10 +144,11 @@ class Condition:
 
 @dataclass(frozen=True)
 class Insert:
-    """One new node or edge."""
+    """One new node or edge; with another verb a node that must not or may exist."""
 
     type: Type
     values: Row
+    verb: Literal["insert", "create", "upsert"] = "insert"
 
 
 @dataclass(frozen=True)
@@ -167,15 +168,24 @@ class Delete:
     where: tuple[Condition, ...]
 
 
+Statement = Insert | Update | Delete
+
+
 @dataclass
 class Change:
-    """What a write does to one type."""
+    """What a write does to one type.
+
+    ``left_out`` are the properties that inserts did not mention, of rows that were there;
+    ``revived`` are rows that were deleted before they were inserted.
+    """
 
     type: Type
     rows: Rows = field(default_factory=dict)
     batches: list[list[tuple[str, Row]]] = field(default_factory=list)
     deleted: set[str] = field(default_factory=set)
     replaces_all: bool = False
+    left_out: set[tuple[str, str]] = field(default_factory=set)
+    revived: set[str] = field(default_factory=set)
 
 
 class Model:
@@ -184,6 +194,8 @@ class Model:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
         self.graph: Graph = {key: {} for key in schema}
+        self.emptied: dict[str, tuple[int, tuple[str, ...]]] = {}
+        self.is_changed = False
         self._fresh = 0
 
     def fork(self) -> Model:
@@ -209,14 +221,8 @@ class Model:
             if not change.batches:
                 change.batches.append([])
             change.batches[0].append(self._loaded(type_, record))
-        if any(
-            row[prop.name] is None
-            for change in changes.values()
-            for _, row in change.batches[0]
-            for prop in change.type.props
-            if not prop.nullable
-        ):
-            raise Refused("required")
+        for change in changes.values():
+            self._check_required(change.type, (row for _, row in change.batches[0]))
         for change in changes.values():
             for id_, row in change.batches[0]:
                 change.rows.pop(id_, None)
@@ -247,64 +253,90 @@ class Model:
 
     # -- mutations ---------------------------------------------------------------------
 
-    def mutate(self, statements: Iterable[Insert | Update | Delete]) -> tuple[int, int]:
-        """Run statements; counts affected nodes and edges."""
+    def mutate(self, statements: Iterable[Statement]) -> tuple[int, int]:
+        """Run statements one by one, then judge; counts affected nodes and edges."""
         changes: dict[str, Change] = {}
         counts = {"node": 0, "edge": 0}
         for statement in statements:
             change = changes.setdefault(statement.type.type_key, Change(statement.type))
+            kind = "edge" if statement.type.is_edge else "node"
             match statement:
-                case Insert(type_, values):
-                    self._insert(change, type_, values)
-                    counts["edge" if type_.is_edge else "node"] += 1
+                case Insert():
+                    self._insert(changes, change, statement)
+                    counts[kind] += 1
                 case Update(type_, values, where):
-                    batch = [
-                        (id_, row | values)
-                        for id_, row in (self.graph[type_.type_key] | change.rows).items()
-                        if all(condition.holds(id_, row) for condition in where)
-                    ]
-                    change.rows.update(batch)
-                    change.batches.append(batch)
-                    counts["edge" if type_.is_edge else "node"] += len(batch)
+                    chosen = self._chosen(type_, where, changes)
+                    for id_, row in chosen.items():
+                        change.rows[id_] = row | values
+                        change.left_out -= {(id_, name) for name in values}
+                    counts[kind] += len(chosen)
                 case Delete(type_, where):
-                    self._delete(changes, type_, where, counts)
+                    gone = set(self._chosen(type_, where, changes))
+                    counts[kind] += self._remove(changes, type_, gone)
+                    counts["edge"] += 0 if type_.is_edge else self._cascade(changes, type_, gone)
         self._check(changes)
+        self.emptied = {
+            key: found for key, change in changes.items() if (found := self._emptied(change))[0]
+        }
+        self.is_changed = any(change.rows or change.deleted for change in changes.values())
         self._apply(changes)
         return counts["node"], counts["edge"]
 
-    def _insert(self, change: Change, type_: Type, values: Row) -> None:
+    def _insert(self, changes: dict[str, Change], change: Change, statement: Insert) -> None:
+        type_, values, verb = statement.type, statement.values, statement.verb
         row = self._row(type_, values)
         if type_.is_edge:
             row |= {"src": values["from"], "dst": values["to"]}
         id_ = type_.id_of(row) if type_.key else self.fresh_id()
+        current = self._after(type_.type_key, changes).get(id_)
+        if current is not None and verb == "create":
+            raise Refused("key_conflict")
+        if current is not None and verb == "upsert":
+            row = current | values
+        change.left_out -= {(id_, name) for name in values}
+        if current is not None and verb == "insert" and id_ not in change.revived:
+            change.left_out |= {(id_, name) for name in row if name not in values}
+        if id_ in change.deleted:
+            change.deleted.remove(id_)
+            change.revived.add(id_)
         change.rows[id_] = row
-        change.batches.append([(id_, row)])
 
-    def _delete(
-        self,
-        changes: dict[str, Change],
-        type_: Type,
-        where: tuple[Condition, ...],
-        counts: dict[str, int],
-    ) -> None:
-        gone = {
-            id_
-            for id_, row in self.graph[type_.type_key].items()
+    def _chosen(
+        self, type_: Type, where: tuple[Condition, ...], changes: Mapping[str, Change]
+    ) -> Rows:
+        return {
+            id_: row
+            for id_, row in self._after(type_.type_key, changes).items()
             if all(condition.holds(id_, row) for condition in where)
         }
-        change = changes[type_.type_key]
-        counts["edge" if type_.is_edge else "node"] += len(gone - change.deleted)
-        change.deleted |= gone
-        if type_.is_edge:
-            return
+
+    def _remove(self, changes: dict[str, Change], type_: Type, gone: set[str]) -> int:
+        change = changes.setdefault(type_.type_key, Change(type_))
+        for id_ in gone:
+            change.rows.pop(id_, None)
+        change.deleted |= gone & self.graph[type_.type_key].keys()
+        return len(gone)
+
+    def _cascade(self, changes: dict[str, Change], node: Type, gone: set[str]) -> int:
+        count = 0
         for key, edge in self.schema.items():
             for column, end in (("src", edge.source), ("dst", edge.target)):
-                if end != type_.name:
-                    continue
-                touching = {id_ for id_, row in self.graph[key].items() if row[column] in gone}
-                cascade = changes.setdefault(key, Change(edge))
-                counts["edge"] += len(touching - cascade.deleted)
-                cascade.deleted |= touching
+                if end == node.name:
+                    after = self._after(key, changes)
+                    touching = {id_ for id_, row in after.items() if row[column] in gone}
+                    count += self._remove(changes, edge, touching)
+        return count
+
+    def _emptied(self, change: Change) -> tuple[int, tuple[str, ...]]:
+        """How many stored rows an insert has emptied, and of what."""
+        stored = self.graph[change.type.type_key]
+        lost = {
+            (id_, name)
+            for id_, name in change.left_out
+            if id_ in change.rows and change.rows[id_][name] is None
+            if id_ in stored and stored[id_][name] is not None
+        }
+        return len({id_ for id_, _ in lost}), tuple(sorted({name for _, name in lost}))
 
     # -- rules -------------------------------------------------------------------------
 
@@ -325,6 +357,8 @@ class Model:
     def _check(self, changes: Mapping[str, Change]) -> None:
         ordered = sorted(changes.values(), key=lambda change: change.type.name)
         for change in ordered:
+            self._check_required(change.type, change.rows.values())
+        for change in ordered:
             self._check_values(change)
         for change in ordered:
             if not change.type.is_edge:
@@ -335,6 +369,11 @@ class Model:
                     self._check_unique(changes[key])
                 self._check_ends(edge, changes)
                 self._check_cardinality(edge, changes)
+
+    def _check_required(self, type_: Type, rows: Iterable[Row]) -> None:
+        needed = [prop.name for prop in type_.props if not prop.nullable]
+        if any(row[name] is None for row in rows for name in needed):
+            raise Refused("required")
 
     def _check_values(self, change: Change) -> None:
         for prop in change.type.props:

@@ -7,7 +7,7 @@ import shutil
 import tempfile
 from collections import Counter
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import pytest
 from hypothesis import strategies as st
@@ -37,6 +37,7 @@ from tests.write.model import (
     Refused,
     Row,
     Schema,
+    Statement,
     Type,
     Update,
     schema_text,
@@ -54,6 +55,7 @@ OPTIONAL = (
     Prop("d", "I32", nullable=False, default=1, has_default=True),
     Prop("e", "enum(x, y)", enum=("x", "y")),
     Prop("l", "[I32]"),
+    Prop("r", "I32", nullable=False),
     Prop("u", "String", unique=True),
     Prop("v", "I64", unique=True),
 )
@@ -97,7 +99,9 @@ VALUES: dict[str, list[Any]] = {
     "t": [None, None, None, *"pqrstuvwxyz"],
     "w": [None, 1, 2, 3],
     "m": [0, 1],
+    "r": [1, 2, 3],
 }
+VERBS: list[Literal["insert", "create", "upsert"]] = ["insert", "create", "upsert"]
 TEXT_KEYS = ["ant", "bee", "cat", "dog", "é", 'a"b', "fly", "gnu", "hen"]
 
 
@@ -118,17 +122,17 @@ def spelled(value: Any) -> str:
     return json.dumps(value, ensure_ascii=False)
 
 
-def query(statements: list[Insert | Update | Delete]) -> str:
+def query(statements: list[Statement]) -> str:
     return "query q() {\n" + "\n".join(map(statement_text, statements)) + "\n}"
 
 
-def statement_text(statement: Insert | Update | Delete) -> str:
+def statement_text(statement: Statement) -> str:
     name = statement.type.name
     if isinstance(statement, Delete):
         return f"delete {name} where {conditions(statement.where)}"
     assigned = " ".join(f"{column}: {spelled(v)}" for column, v in statement.values.items())
     if isinstance(statement, Insert):
-        return f"insert {name} {{ {assigned} }}"
+        return f"{statement.verb} {name} {{ {assigned} }}"
     return f"update {name} set {{ {assigned} }} where {conditions(statement.where)}"  # noqa: S608 - no SQL
 
 
@@ -154,6 +158,8 @@ def first_records(schema: Schema) -> list[Row]:
         elif len(type_.key) == 1:
             rows = [{"k": row["k"]} for row in rows]
         ids[type_.name] = [type_.id_of(row) if type_.key else row["id"] for row in rows]
+        if any(prop.name == "r" for prop in type_.props):
+            rows = [row | {"r": 1} for row in rows]
         records += [{"type": type_.name, "data": row} for row in rows]
     for type_ in schema.values():
         if type_.is_edge:
@@ -278,16 +284,13 @@ class Writes(RuleBasedStateMachine):
                 found.append(Condition(column, op, data.draw(values, "value")))
         return tuple(found)
 
-    def statement(self, data: st.DataObject, branch: str) -> Insert | Update:
+    def statement(self, data: st.DataObject, branch: str) -> Statement:
         type_ = data.draw(st.sampled_from(list(self.schema.values())), "type")
-        if data.draw(st.booleans()):
-            row = self.row(data, type_, wrong=False)
-            if type_.is_edge:
-                row["from"] = self.end(data, type_.source or "", [], branch)
-                row["to"] = self.end(data, type_.target or "", [], branch)
-            if not row:
-                row["k"] = "ant"
-            return Insert(type_, row)
+        kind = data.draw(st.sampled_from(["insert", "insert", "update", "update", "delete"]))
+        if kind == "delete":
+            return Delete(type_, self.where(data, type_, branch))
+        if kind == "insert":
+            return self.insert(data, type_, branch)
         assigned = data.draw(
             st.lists(
                 st.sampled_from([prop for prop in type_.props if prop.name not in type_.key]),
@@ -301,6 +304,18 @@ class Writes(RuleBasedStateMachine):
             for prop in assigned
         }
         return Update(type_, values, self.where(data, type_, branch))
+
+    def insert(self, data: st.DataObject, type_: Type, branch: str) -> Insert:
+        row = self.row(data, type_, wrong=False)
+        if type_.is_edge:
+            row["from"] = self.end(data, type_.source or "", TEXT_KEYS[3:4], branch)
+            row["to"] = self.end(data, type_.target or "", TEXT_KEYS[3:4], branch)
+        if not row:
+            row["k"] = "ant"
+        verb = data.draw(st.sampled_from(VERBS if type_.key else VERBS[:1]), "verb")
+        if verb == "upsert" and data.draw(st.booleans(), "partial"):
+            row.pop("r", None)
+        return Insert(type_, row, verb)
 
     # -- steps -------------------------------------------------------------------------
 
@@ -324,18 +339,8 @@ class Writes(RuleBasedStateMachine):
     @rule(data=st.data())
     def write(self, data: st.DataObject) -> None:
         branch = self.branch(data)
-        count = data.draw(st.integers(1, 4), "statements")
+        count = data.draw(st.integers(1, 6), "statements")
         self.mutate(data, branch, [self.statement(data, branch) for _ in range(count)])
-
-    @rule(data=st.data())
-    def delete(self, data: st.DataObject) -> None:
-        branch = self.branch(data)
-        types = st.lists(st.sampled_from(list(self.schema.values())), min_size=1, max_size=2)
-        self.mutate(
-            data,
-            branch,
-            [Delete(type_, self.where(data, type_, branch)) for type_ in data.draw(types)],
-        )
 
     @rule(data=st.data(), kind=st.sampled_from(["fork", "drop", "compact", "compact", "index"]))
     def manage(self, data: st.DataObject, kind: str) -> None:
@@ -369,13 +374,16 @@ class Writes(RuleBasedStateMachine):
             return
         result = run()
         assert (result.affected_nodes, result.affected_edges) == counts
-        if sum(counts) == 0:
+        told = {f"node:{one.type_name}": (one.rows, one.properties) for one in result.warnings}
+        assert told == model.emptied
+        seen["emptied"] += bool(told)
+        if not model.is_changed:
             assert result.commit is None
             assert model.graph == before.graph
             seen["nothing to do"] += 1
         else:
-            kind = "delete" if isinstance(statements[0], Delete) else "mutation"
-            self.happened(kind, branch, result.commit.id)
+            seen["mixed"] += len({type(statement) for statement in statements}) > 1
+            self.happened("mutation", branch, result.commit.id)
 
     def fork(self, data: st.DataObject) -> None:
         name = data.draw(st.sampled_from(["dev", "test"]), "name")
@@ -479,5 +487,5 @@ def test_writes_do_what_the_model_says(capsys: pytest.CaptureFixture[str]) -> No
         told for told in (*rules, "key_conflict", "precondition") if seen[f"refused: {told}"]
     ]
     assert len(refused) >= 5, refused
-    for what in ("tried: append", "tried: merge", "tried: overwrite", "mutation"):
+    for what in ("tried: append", "tried: merge", "tried: overwrite", "mutation", "mixed"):
         assert seen[what] >= 5, what

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from omnigraph.read.output.result import Result
     from omnigraph.read.plan.explain import Explanation
     from omnigraph.write.backfill import EmbedResult
-    from omnigraph.write.change.results import LoadResult, MutationResult
+    from omnigraph.write.change.results import EmptiedProperties, LoadResult, MutationResult
 
 Row = Mapping[str, Any]
 
@@ -157,6 +157,27 @@ class ExportBody(Body, frozen=True):
 # -- writes ------------------------------------------------------------------------------
 
 
+class EmptiedPropertiesBody(Body, frozen=True):
+    """Rows that an insert has replaced, and what they have lost by it."""
+
+    code: str
+    message: str
+    type_name: str
+    rows: int
+    properties: list[str]
+
+    @classmethod
+    def of(cls, warning: EmptiedProperties) -> EmptiedPropertiesBody:
+        """The warning of a mutation."""
+        return cls(
+            warning.code,
+            str(warning),
+            warning.type_name,
+            warning.rows,
+            list(warning.properties),
+        )
+
+
 class MutationBody(Body, frozen=True):
     """What a mutation did; `commit` is null when nothing changed."""
 
@@ -166,6 +187,7 @@ class MutationBody(Body, frozen=True):
     affected_edges: int
     actor_id: str | None
     commit: CommitBody | None
+    warnings: list[EmptiedPropertiesBody]
 
     @classmethod
     def of(cls, result: MutationResult) -> MutationBody:
@@ -177,6 +199,7 @@ class MutationBody(Body, frozen=True):
             result.affected_edges,
             result.actor,
             CommitBody.of_any(result.commit),
+            [EmptiedPropertiesBody.of(warning) for warning in result.warnings],
         )
 
 

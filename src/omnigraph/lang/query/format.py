@@ -179,8 +179,8 @@ def _blocks(
 
 def _statement(statement: ast.Statement, page: Page) -> Item:
     match statement:
-        case ast.Insert(type_name, assignments):
-            return _assigning(f"insert {type_name.text}", assignments, "", statement.span, page)
+        case ast.Insert(verb, type_name, assignments):
+            return _assigning(f"{verb} {type_name.text}", assignments, "", statement.span, page)
         case ast.Update(type_name, assignments, where):
             head = f"update {type_name.text} set"
             foot = f" {spell_where(where)}"

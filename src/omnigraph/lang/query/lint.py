@@ -1,8 +1,9 @@
 """Lint of query files: everything that can be said about one without running it.
 
 Owns the lint rules that are no type errors: names declared twice (L101),
-properties no update ever sets (L201), mutations without parameters. Never
-raises for what is wrong in the text: that is what the report is for.
+properties no update ever sets (L201), properties that an insert takes away from
+a row it replaces (L301), mutations without parameters. Never raises for what is
+wrong in the text: that is what the report is for.
 """
 
 from __future__ import annotations
@@ -38,7 +39,11 @@ def lint_queries(source: Source, catalog: Catalog) -> LintReport:
             (Finding("error", "Q000", reporter.diagnostics[0].summary),),
             tuple(sorted(found, key=lambda diagnostic: diagnostic.span)),
         )
-    findings = [*_repeated_names(file), *_never_set(compiled, catalog)]
+    findings = [
+        *_repeated_names(file),
+        *_never_set(compiled, catalog),
+        *(finding for query in compiled for finding in _left_out(query, catalog)),
+    ]
     return LintReport(
         tuple(results),
         tuple(sorted(findings, key=lambda finding: finding.order)),
@@ -106,3 +111,36 @@ def _updatable(node_type: NodeType) -> Iterable[str]:
     for name, definition in node_type.properties.items():
         if definition.type.nullable and name not in node_type.key and definition.embedding is None:
             yield name
+
+
+def _left_out(query: CompiledQuery, catalog: Catalog) -> Iterable[Finding]:
+    """L301: properties that a row loses when an insert replaces it."""
+    if not isinstance(query.plan, plan.MutationPlan):
+        return
+    lost: dict[str, set[str]] = defaultdict(set)
+    for statement in query.plan.statements:
+        if isinstance(statement, plan.InsertNode) and statement.verb == "insert":
+            assigned = {assignment.property for assignment in statement.assignments}
+            lost[statement.node_type] |= _replaceable(catalog.nodes[statement.node_type]) - assigned
+    for type_name, names in lost.items():
+        if names:
+            listed = ", ".join(f"`{name}`" for name in sorted(names))
+            yield Finding(
+                "warning",
+                "L301",
+                f"insert replaces a {type_name} that has the key, and leaves out {listed}: "
+                "`upsert` keeps them, `create` replaces nothing",
+                type_name,
+                query_names=(query.name,),
+            )
+
+
+def _replaceable(node_type: NodeType) -> set[str]:
+    """What a row of a type with a key may have and an insert may leave out."""
+    if not node_type.key:
+        return set()
+    return {
+        name
+        for name, definition in node_type.properties.items()
+        if name not in node_type.key and definition.embedding is None and not definition.is_required
+    }

@@ -25,8 +25,9 @@ from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind
 from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
 
-_STATEMENTS = ("insert", "update", "delete")
+_STATEMENTS = (*terms.INSERTS, "update", "delete")
 _BODIES = ("match", *_STATEMENTS)
+_STATEMENTS_TOLD = ", ".join(f"`{word}`" for word in _STATEMENTS)
 _NOTES = ("description", "instruction")
 
 
@@ -138,10 +139,10 @@ def _parse_notes(cursor: Cursor) -> tuple[str | None, str | None]:
 def _parse_body(cursor: Cursor, params: frozenset[str]) -> ast.Read | ast.Mutation:
     if cursor.token.text in _STATEMENTS:
         statements = _parse_statements(cursor)
-        cursor.expect("}", instead="`insert`, `update`, `delete` or `}`")
+        cursor.expect("}", instead=f"{_STATEMENTS_TOLD} or `}}`")
         return ast.Mutation(statements)
     if cursor.peek().text != "{":
-        cursor.fail_expected("`match`, `insert`, `update` or `delete`", known=_BODIES)
+        cursor.fail_expected(f"`match`, or one of {_STATEMENTS_TOLD}", known=_BODIES)
     read = _parse_read(cursor, params)
     cursor.expect("}")
     return read
@@ -263,12 +264,13 @@ def _parse_statements(cursor: Cursor) -> tuple[ast.Statement, ...]:
 def _parse_statement(cursor: Cursor) -> ast.Statement:
     word = cursor.token
     if word.text not in _STATEMENTS:
-        cursor.fail_expected("`insert`, `update`, `delete` or `}`", known=_STATEMENTS)
+        cursor.fail_expected(f"{_STATEMENTS_TOLD} or `}}`", known=_STATEMENTS)
     cursor.advance()
     token = cursor.expect_kind(Kind.TYPE)
     type_name = terms.Name(token.text, span=token.span)
-    if word.text == "insert":
-        return ast.Insert(type_name, _parse_assignments(cursor), span=cursor.span_from(word.start))
+    if word.text in terms.INSERTS:
+        assignments = _parse_assignments(cursor)
+        return ast.Insert(word.text, type_name, assignments, span=cursor.span_from(word.start))
     if word.text == "delete":
         return ast.Delete(type_name, _parse_where(cursor), span=cursor.span_from(word.start))
     cursor.keyword("set")

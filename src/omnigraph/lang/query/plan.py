@@ -31,6 +31,7 @@ from omnigraph.lang.predicates import (
     TextMode,
     variables_of,
 )
+from omnigraph.lang.query.terms import InsertVerb
 from omnigraph.lang.types import Scalar, ValueType
 
 # The words of predicates are words of plans.
@@ -285,10 +286,14 @@ class Assignment:
 
 @dataclass(frozen=True, slots=True)
 class InsertNode:
-    """Add a node, or replace the whole node that has the same key."""
+    """Add a node; the verb says what becomes of one that has the same key.
+
+    `insert` replaces the whole of it, `create` refuses it, `upsert` changes what is assigned.
+    """
 
     node_type: str
     assignments: tuple[Assignment, ...]
+    verb: InsertVerb = "insert"
 
 
 @dataclass(frozen=True, slots=True)

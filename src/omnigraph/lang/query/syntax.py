@@ -15,6 +15,7 @@ from omnigraph.lang.query.terms import (
     ComparisonOp,
     Expr,
     FilterOp,
+    InsertVerb,
     ListLiteral,
     Literal,
     TextCall,
@@ -226,8 +227,9 @@ Atom = Compare | IsNull | IsIn
 
 @dataclass(frozen=True, slots=True)
 class Insert(Spanned):
-    """`insert Type { … }`."""
+    """`insert Type { … }`, and so with `create` and `upsert`."""
 
+    verb: InsertVerb
     type_name: Name
     assignments: tuple[Assignment, ...]
 

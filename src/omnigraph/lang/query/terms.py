@@ -16,11 +16,13 @@ ComparisonOp = OneOf["=", "!=", "<", "<=", ">", ">="]
 FilterOp = OneOf["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"]
 AggregateName = OneOf["count", "sum", "avg", "min", "max"]
 TextCallName = OneOf["search", "fuzzy", "match_text"]
+InsertVerb = OneOf["insert", "create", "upsert"]
 LiteralKind = OneOf["string", "integer", "float", "bool", "date", "datetime", "null"]
 
 COMPARISONS: tuple[ComparisonOp, ...] = (">=", "<=", "!=", ">", "<", "=")
 AGGREGATES: tuple[AggregateName, ...] = ("count", "sum", "avg", "min", "max")
 TEXT_CALLS: tuple[TextCallName, ...] = ("search", "fuzzy", "match_text")
+INSERTS: tuple[InsertVerb, ...] = ("insert", "create", "upsert")
 ANONYMOUS = "_"
 """The variable `$_`: every occurrence stands for itself."""
 

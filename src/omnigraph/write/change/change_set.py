@@ -57,7 +57,7 @@ class TypeChange:
     """What happens to one type.
 
     ``rows`` is the final image of what is written, one row per id; ``batches`` are
-    the inputs it was folded from, in order. ``existing`` are the stored rows that
+    the inputs whose own rows must not contradict each other. ``existing`` are the stored rows that
     ``rows`` replace, ``deleted`` those that go, both with row ids and addresses.
     ``replaces_all`` makes ``rows`` the whole table. A strict write refuses ids that are
     stored already, or that its input repeats.

@@ -16,6 +16,26 @@ RecoveryKind = Literal["RolledForward", "RolledBack", "OrphanedBranchDiscarded"]
 
 
 @dataclass(frozen=True, slots=True)
+class EmptiedProperties:
+    """An insert has replaced so many rows and left out properties that these had."""
+
+    type_name: str
+    rows: int
+    properties: tuple[str, ...]
+
+    @property
+    def code(self) -> str:
+        """The code under which lint warns of it."""
+        return "L301"
+
+    def __str__(self) -> str:
+        return (
+            f"insert replaced {self.rows} {self.type_name} and emptied "
+            f"{', '.join(self.properties)}; upsert changes only what is given"
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class MutationResult:
     """What a mutation did; ``commit`` is None when nothing changed."""
 
@@ -25,6 +45,7 @@ class MutationResult:
     affected_edges: int
     actor: str | None
     commit: Commit | None
+    warnings: tuple[EmptiedProperties, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.write.change.change_set import ChangeSet
 from omnigraph.write.change.protocol import RowsChange, WriteOutcome, WriteTxn
-from omnigraph.write.change.results import MutationResult
+from omnigraph.write.change.results import EmptiedProperties, MutationResult
 from omnigraph.write.mutation.execute import run_mutation
 from omnigraph.write.recovery.intents import WriterKind
 
@@ -39,6 +39,7 @@ class Mutation(RowsChange[MutationResult]):
     changes: ChangeSet | None = None
     _name: str = ""
     _affected: tuple[int, int] = (0, 0)
+    _warnings: tuple[EmptiedProperties, ...] = ()
     _vectors: Memory = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -55,12 +56,18 @@ class Mutation(RowsChange[MutationResult]):
         note_embedding(self.notes, embedder)
         self.changes, self._name = done.changes, compiled.name
         self._affected = done.affected_nodes, done.affected_edges
+        self._warnings = done.warnings
         return not done.changes.is_empty
 
     def result(self, written: WriteOutcome) -> MutationResult:
         """How many nodes and edges its statements affected."""
         return MutationResult(
-            written.branch, self._name, *self._affected, self.actor, written.commit
+            written.branch,
+            self._name,
+            *self._affected,
+            self.actor,
+            written.commit,
+            self._warnings,
         )
 
 

@@ -6,6 +6,8 @@ hold is refused here; which values a property allows is the rules' to say.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -25,37 +27,56 @@ from omnigraph.write.load.ndjson.values import EXTERNAL, NOT_BASE64
 def absent_array(property_: PropertyDef) -> pa.Array:
     """The value of a property that is left out, as a column of one row."""
     default = default_of(property_, arrow_field("", property_.type).type)
-    return property_array(None, property_) if default is None else pa.repeat(default, 1)
+    return property_array((None,), property_) if default is None else pa.repeat(default, 1)
 
 
-def property_array(value: plan.Constant, property_: PropertyDef) -> pa.Array:
-    """One value, as a column of one row."""
-    type_ = property_.type
-    if value is None:
-        return pa.nulls(1, pa.large_binary() if type_.is_blob else arrow_field("", type_).type)
+def property_array(values: Sequence[plan.Constant], property_: PropertyDef) -> pa.Array:
+    """Values of a property, as a column."""
+    given = [value for value in values if value is not None]
+    if not given:
+        type_ = property_.type
+        stored = pa.large_binary() if type_.is_blob else arrow_field("", type_).type
+        return pa.nulls(len(values), stored)
+    dense = _dense_array(given, property_)
+    if len(given) == len(values):
+        return dense
+    places = np.cumsum([value is not None for value in values]) - 1
+    return dense.take(pa.array(places, mask=np.array([value is None for value in values])))
+
+
+def _dense_array(values: Sequence[plan.Constant], property_: PropertyDef) -> pa.Array:
+    name, type_ = property_.name, property_.type
     if type_.is_blob:
-        return pa.array([_blob(value, property_.name)], pa.large_binary())
+        return pa.array([_blob(value, name) for value in values], pa.large_binary())
     if type_.is_vector:
-        return _vector(value, property_.name, type_)
-    items = value if isinstance(value, tuple) else (value,)
-    _check_fit(items, property_.name, type_)
-    array = arrow_values(items, type_.scalar)
-    _check_finite(array, property_.name, type_)
+        return _vectors(values, name, type_)
     if not type_.is_list:
-        return array
-    return pa.ListArray.from_arrays([0, len(array)], array).cast(arrow_field("", type_).type)
+        return _scalars(values, name, type_)
+    lists = [value if isinstance(value, tuple) else (value,) for value in values]
+    offsets = np.cumsum([0, *map(len, lists)], dtype=np.int32)
+    items = _scalars(list(chain.from_iterable(lists)), name, type_)
+    return pa.ListArray.from_arrays(pa.array(offsets), items).cast(arrow_field("", type_).type)
 
 
-def _vector(value: plan.Constant, name: str, type_: ValueType) -> pa.Array:
-    array = arrow_values(value if isinstance(value, tuple) else (), Scalar.F32)
-    if len(array) != type_.dimension:
-        raise _refused(name, f"expected {type_.dimension} numbers, found {len(array)}")
+def _scalars(values: Sequence[Any], name: str, type_: ValueType) -> pa.Array:
+    _check_fit(values, name, type_)
+    array = arrow_values(values, type_.scalar)
+    _check_finite(array, name, type_)
+    return array
+
+
+def _vectors(values: Sequence[plan.Constant], name: str, type_: ValueType) -> pa.Array:
+    rows = [value if isinstance(value, tuple) else () for value in values]
+    for row in rows:
+        if len(row) != type_.dimension:
+            raise _refused(name, f"expected {type_.dimension} numbers, found {len(row)}")
+    array = arrow_values(list(chain.from_iterable(rows)), Scalar.F32)
     _check_finite(array, name, type_)
     wanted = arrow_field("", type_).type
     return pa.FixedSizeListArray.from_arrays(array, type_.dimension).cast(wanted)
 
 
-def _check_fit(items: tuple[Any, ...], name: str, type_: ValueType) -> None:
+def _check_fit(items: Sequence[Any], name: str, type_: ValueType) -> None:
     """Integers of a wider parameter may not fit."""
     if type_.scalar not in INTEGERS:
         return

@@ -1,9 +1,9 @@
 """Uniqueness: no two rows of a type share a key or a `@unique` tuple.
 
 Owns the rows that repeat a tuple and those that meet one somebody else holds, and the check of
-a change set in three passes: inside one batch of input, over the final image of the write, and
-against the stored rows it does not touch. A row with a null member is exempt. Owns also the
-refusal of ids that a strict write may not meet, stored ones and those that the input repeats.
+a change set: inside one batch of input, over the final image of the write, and against the
+stored rows it does not touch. A row with a null member is exempt. Owns also the refusal of ids
+that a strict write may not meet, stored ones and those that the input repeats.
 """
 
 from __future__ import annotations
@@ -189,7 +189,7 @@ def _check(change: TypeChange, rule: Constraint, trial: Evaluation) -> None:
     before = violations.total
     for batch in change.batches:
         repeated(rule, batch.rows, batch.places, violations)
-    if violations.total == before and len(change.batches) > 1:
+    if violations.total == before and len(change.batches) != 1:
         repeated(rule, change.rows, change.places, violations)
     if violations.total == before and not rule.is_key and not change.replaces_all:
         # A stored row that the write leaves alone may have the tuple already.
@@ -213,7 +213,7 @@ def key_text(entity_id: str, problem: str, type_name: str) -> str:
 class KeyClash:
     """Rows whose ids a strict write may not meet; ``rows`` are among ``ids`` and ``places``."""
 
-    change: TypeChange
+    type: EntityType
     ids: pa.Array
     rows: Rows
     places: SourceMap
@@ -223,15 +223,15 @@ class KeyClash:
         """What is said about each of the rows."""
         for row in self.rows.tolist():
             id_ = self.ids[row].as_py()
-            text = key_text(id_, self.problem, self.change.type.name)
+            text = key_text(id_, self.problem, self.type.name)
             place = self.places.place(row, "id")
-            yield Violation("key_conflict", text, self.change.type_key, "id", id_, place)
+            yield Violation("key_conflict", text, type_key(self.type), "id", id_, place)
 
 
 def check_keys(change: TypeChange) -> None:
     """Refuse what a strict write may not meet."""
     for clash in key_clashes(change):
-        _refuse(clash)
+        refuse(clash)
 
 
 def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
@@ -241,15 +241,16 @@ def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
             ids = batch.rows.column("id").combine_chunks()
             rows, _ = repeated_rows(ids)
             if len(rows):
-                yield KeyClash(change, ids, rows, batch.places, TWICE)
+                yield KeyClash(change.type, ids, rows, batch.places, TWICE)
     if change.refuses_existing and change.existing.num_rows:
         stored = pc.is_in(change.ids, value_set=change.existing.column("id").combine_chunks())
         rows = pc.indices_nonzero(stored).to_numpy()
         if len(rows):
-            yield KeyClash(change, change.ids, rows, change.places, EXISTS)
+            yield KeyClash(change.type, change.ids, rows, change.places, EXISTS)
 
 
-def _refuse(clash: KeyClash) -> None:
+def refuse(clash: KeyClash) -> None:
+    """One error for all of these rows."""
     total = len(clash.rows)
     found = list(islice(clash.violations(), SHOWN))
     summary = f"{total} ids conflict" if total > 1 else None
@@ -257,7 +258,7 @@ def _refuse(clash: KeyClash) -> None:
     raise KeyConflict(
         report(list(map(str, found)), total, summary),
         details={
-            "type_key": clash.change.type_key,
+            "type_key": type_key(clash.type),
             "entity_id": found[0].entity_id,
             "total": total,
             "conflicts": [{name: one.body()[name] for name in members} for one in found],

@@ -14,7 +14,13 @@ from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.query_source import AskedQuery, source_options, store_of
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.shared import branch_option
-from omnigraph.cli.render.output import author_lines, result_of, write_json, write_text
+from omnigraph.cli.render.output import (
+    author_lines,
+    diagnose,
+    result_of,
+    write_json,
+    write_text,
+)
 from omnigraph.errors import PreconditionFailed
 
 if TYPE_CHECKING:
@@ -68,6 +74,8 @@ def command(
             write_json(MutationBody.of(result))
         else:
             write_text("\n".join(_lines(result)))
+            for warning in result.warnings:
+                diagnose("warning", str(warning))
 
 
 def _lines(result: MutationResult) -> list[str]:

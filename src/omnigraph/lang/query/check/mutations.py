@@ -1,8 +1,7 @@
-"""Checking mutations: insert, update, delete.
+"""Checking mutations: insert, create, upsert, update, delete.
 
-Owns the rules T10 to T14, T3 and T7 for assigned values, what a where clause may say,
-and the rule that one query either adds and changes or removes. Integers become floats
-where the property is a float; nothing else is converted.
+Owns the rules T10 to T14 and T35, T3 and T7 for assigned values, and what a where clause
+may say. Integers become floats where the property is a float; nothing else is converted.
 """
 
 from __future__ import annotations
@@ -22,7 +21,6 @@ _EDGE_COLUMNS = {"from": terms.SRC, "to": terms.DST, terms.SRC: terms.SRC, terms
 
 def check_mutation(checker: Checker, mutation: ast.Mutation) -> tuple[plan.Statement, ...]:
     """Resolve every statement; only meaningful when nothing was reported."""
-    _check_mixing(checker, mutation)
     statements: list[plan.Statement] = []
     for statement in mutation.statements:
         type_ = _target(checker, statement)
@@ -44,18 +42,6 @@ def _statement(
             return _update(checker, statement, type_)
         case ast.Delete():
             return _delete(checker, statement, type_)
-
-
-def _check_mixing(checker: Checker, mutation: ast.Mutation) -> None:
-    deletes = [isinstance(statement, ast.Delete) for statement in mutation.statements]
-    for statement, is_delete in zip(mutation.statements, deletes, strict=True):
-        if is_delete != deletes[0]:
-            checker.error(
-                statement.span,
-                "one query either inserts and updates, or deletes",
-                hint="split it into two queries",
-            )
-            return
 
 
 def _target(checker: Checker, statement: ast.Statement) -> NodeType | EdgeType | None:
@@ -83,15 +69,27 @@ def _insert(
     checker: Checker, statement: ast.Insert, type_: NodeType | EdgeType
 ) -> plan.InsertNode | plan.InsertEdge | None:
     endpoints = _ENDS if isinstance(type_, EdgeType) else ()
+    _check_verb(checker, statement, type_)
     assigned = _assignments(checker, statement, type_, endpoints)
     _check_complete(checker, statement, type_, endpoints)
     properties = tuple(item for item in assigned if item.property not in endpoints)
     if isinstance(type_, NodeType):
-        return plan.InsertNode(type_.name, properties)
+        return plan.InsertNode(type_.name, properties, statement.verb)
     ends = {item.property: item.value for item in assigned if item.property in endpoints}
     if len(ends) < len(endpoints):
         return None
     return plan.InsertEdge(type_.name, ends["from"], ends["to"], properties)
+
+
+def _check_verb(checker: Checker, statement: ast.Insert, type_: NodeType | EdgeType) -> None:
+    """Only a key tells whether a row exists already (T35)."""
+    if statement.verb != "insert" and not (isinstance(type_, NodeType) and type_.key):
+        checker.error(
+            statement.type_name.span,
+            f"`{statement.verb}` needs a key, and {type_.kind} type {type_.name} has none",
+            "T35",
+            hint=f"`insert` always adds a new {type_.kind}",
+        )
 
 
 def _check_complete(
@@ -100,12 +98,18 @@ def _check_complete(
     type_: NodeType | EdgeType,
     endpoints: tuple[str, ...],
 ) -> None:
-    """Every endpoint and every property without another source must be assigned (T12)."""
+    """Every endpoint and every property without another source must be assigned (T12).
+
+    An upsert has to name its row, no more: what else a new row needs shows when it runs.
+    """
     if not statement.assignments:
         return
+    needed = type_.properties
+    if statement.verb == "upsert" and isinstance(type_, NodeType):
+        needed = {name: type_.properties[name] for name in type_.key}
     given = {assignment.property.text for assignment in statement.assignments}
     missing = [f"endpoint `{name}:`" for name in endpoints if name not in given]
-    for name, definition in type_.properties.items():
+    for name, definition in needed.items():
         if name in given or not definition.is_required:
             continue
         if definition.embedding is not None and definition.embedding.source in given:
@@ -113,7 +117,9 @@ def _check_complete(
         missing.append(f"required property `{name}`")
     if missing:
         checker.error(
-            statement.type_name.span, f"insert {type_.name} lacks {', '.join(missing)}", "T12"
+            statement.type_name.span,
+            f"{statement.verb} {type_.name} lacks {', '.join(missing)}",
+            "T12",
         )
 
 
