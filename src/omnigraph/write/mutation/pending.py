@@ -95,6 +95,8 @@ class Pending:
 
 
 def _joined(first: pa.Table, second: pa.Table) -> pa.Table:
+    if not second.num_rows:
+        return first  # many statements must not leave many empty chunks
     return pa.concat_tables([first, second.select(first.column_names).cast(first.schema)])
 
 
