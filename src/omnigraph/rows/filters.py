@@ -34,6 +34,7 @@ from omnigraph.lang.predicates import (
 from omnigraph.lang.temporal import epoch_days, epoch_millis
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
+from omnigraph.rows.numbers import floats_equal_to, place
 
 ValueOf = Callable[[Scalarish], Constant]
 """Gives the value of a literal, a parameter or the present moment."""
@@ -212,42 +213,42 @@ def _contains(column: Property, value: Constant) -> pc.Expression | Membership:
     if value is None:
         return _NEVER
     if column.type.is_list:
-        if not _fits(value, column.type.scalar):
-            return _NEVER
-        return Membership(column_name(column), arrow_scalar(value, column.type.scalar))
+        equal = equal_values((value,), column.type.scalar)
+        return Membership(column_name(column), equal[0]) if len(equal) else _NEVER
     return pc.match_substring(pc.field(column_name(column)), value)
 
 
 def _in_list(column: Property, choices: Constant) -> pc.Expression:
     if not isinstance(choices, tuple):
         return _NEVER  # a null list
-    fitting = [choice for choice in choices if _fits(choice, column.type.scalar)]
-    if not fitting:
-        return _NEVER
-    if column.type.scalar in FLOATS and 0 in fitting:
-        fitting += [0.0, -0.0]  # a list tells them apart, a comparison does not
-    return pc.field(column_name(column)).isin(arrow_values(fitting, column.type.scalar))
+    equal = equal_values(choices, column.type.scalar)
+    return pc.field(column_name(column)).isin(equal) if len(equal) else _NEVER
 
 
-def _fits(value: Any, scalar: Scalar) -> bool:
-    """Whether the column's type has a value that equals this one."""
+def equal_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
+    """The values of a type that equal one of some others, for a test of membership."""
     if scalar in FLOATS:
-        return not isinstance(value, int) or _nearest(value, scalar) == value
-    if scalar not in INTEGERS:
-        return True
-    low, high = INTEGER_RANGE[scalar]
-    return bool(low <= value <= high and value == math.floor(value))
+        return floats_equal_to(values, scalar)
+    if scalar in INTEGERS:
+        low, high = INTEGER_RANGE[scalar]
+        values = [value for value in values if low <= value <= high and value == int(value)]
+    return arrow_values(values, scalar)
 
 
 def _comparison(column: Property, op: CompareOp, value: Any) -> pc.Expression:
     field = pc.field(column_name(column))
+    scalar = column.type.scalar
     if value is None:
         return _NEVER
-    if column.type.scalar in INTEGERS:
-        return _integer_comparison(field, column.type.scalar, op, value)
-    if not _fits(value, column.type.scalar):
-        return _between_floats(field, column.type.scalar, op, value)
-    return _compare(field, op, arrow_scalar(value, column.type.scalar))
+    if scalar in INTEGERS:
+        return _integer_comparison(field, scalar, op, value)
+    if scalar not in FLOATS:
+        return _compare(field, op, arrow_scalar(value, scalar))
+    match place(value, scalar).test(op):
+        case (decides, bound):
+            return _compare(field, decides, pa.scalar(bound, SCALARS[scalar]))
+        case always:
+            return field.is_valid() if always else _NEVER
 
 
 def _integer_comparison(
@@ -265,28 +266,6 @@ def _integer_comparison(
     beyond = whole > high
     always = op == "!=" or (op in ("<", "<=") if beyond else op in (">", ">="))
     return field.is_valid() if always else _NEVER
-
-
-def _nearest(value: int, scalar: Scalar) -> float:
-    """The float that an integer is rounded to."""
-    try:
-        return float(np.float32(value)) if scalar is Scalar.F32 else float(value)
-    except OverflowError:
-        return math.copysign(math.inf, value)
-
-
-def _between_floats(
-    field: pc.Expression, scalar: Scalar, op: CompareOp, value: int
-) -> pc.Expression:
-    """An integer that lies between two floats: the nearest one decides for its side."""
-    if op in ("=", "!="):
-        return _NEVER if op == "=" else field.is_valid()
-    nearest = _nearest(value, scalar)
-    above = nearest > value
-    bound = pa.scalar(nearest, SCALARS[scalar])
-    if op in ("<", "<="):
-        return field < bound if above else field <= bound
-    return field >= bound if above else field > bound
 
 
 def _compare(field: pc.Expression, op: CompareOp, value: pa.Scalar) -> pc.Expression:
