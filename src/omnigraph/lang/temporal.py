@@ -9,6 +9,8 @@ from __future__ import annotations
 import re
 from datetime import UTC, date, datetime, timedelta, timezone
 
+from omnigraph.errors import quoted
+
 _DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
 _DATETIME = re.compile(
     r"([0-9]{4}-[0-9]{2}-[0-9]{2})[Tt ]"
@@ -27,7 +29,7 @@ def parse_date(text: str) -> date:
             return date.fromisoformat(text)
     except ValueError:
         pass
-    raise ValueError(f"invalid Date literal '{text}'")
+    raise ValueError(f"invalid Date literal '{quoted(text)}'")
 
 
 def parse_datetime(text: str) -> datetime:
@@ -38,7 +40,7 @@ def parse_datetime(text: str) -> datetime:
             return _moment(match)
     except (ValueError, OverflowError):
         pass
-    raise ValueError(f"invalid DateTime literal '{text}'")
+    raise ValueError(f"invalid DateTime literal '{quoted(text)}'")
 
 
 def _moment(match: re.Match[str]) -> datetime:

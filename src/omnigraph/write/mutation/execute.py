@@ -35,7 +35,7 @@ from omnigraph.write.change.change_set import (
     without,
 )
 from omnigraph.write.change.row_ids import fresh_ids, key_ids
-from omnigraph.write.mutation.values import absent_array, property_array
+from omnigraph.write.mutation.values import absent_array, assigned_arrays, property_array
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import FilteredLookup, FilterScan, KeyLookup, ReadSet
 from omnigraph.write.rules.row_rules import check_required
@@ -197,6 +197,7 @@ class _Run:
         assignments: Iterable[plan.Assignment],
         where: tuple[plan.Predicate, ...],
     ) -> None:
+        assigned = assigned_arrays(type_, assignments, self.values)
         pending = self._of(type_)
         wanted = row_filter(where, self.values.of)
         question = selection(type_, where, wanted, self.values)
@@ -209,18 +210,15 @@ class _Run:
         )
         if not matched.num_rows:
             return
-        before, assigned = matched, set()
-        for assignment in assignments:
-            found = type_.properties[assignment.property]
-            value = property_array(self.values.of(assignment.value), found)
+        before = matched
+        for name, value in assigned.items():
             repeated = value.take(pa.array(np.zeros(matched.num_rows, dtype=np.int64)))
-            position = columns.get_field_index(assignment.property)
+            position = columns.get_field_index(name)
             matched = matched.set_column(position, columns.field(position), repeated)
-            assigned.add(assignment.property)
         for name, embedding in embedded_properties(type_).items():
             if embedding.source in assigned and name not in assigned:
                 matched = _without_stale(matched, name, embedding.source, before)
-            if assigned & {name, embedding.source}:
+            if assigned.keys() & {name, embedding.source}:
                 pending.embed_later(name, matched)
         self._require(type_, matched)
         pending.existing = _joined(pending.existing, located)

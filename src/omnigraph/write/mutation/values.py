@@ -6,6 +6,7 @@ hold is refused here; which values a property allows is the rules' to say.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -13,19 +14,40 @@ import pyarrow as pa
 
 from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
+from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import PropertyDef
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
 from omnigraph.rows.filters import arrow_values
 from omnigraph.storage.tables.columns import arrow_field
+from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.load.columns.cells import BASE64, read_blob
 from omnigraph.write.load.columns.typed_rows import default_of
 from omnigraph.write.load.ndjson.values import EXTERNAL, NOT_BASE64
+from omnigraph.write.rules.row_rules import required_text
+from omnigraph.write.rules.violations import Violation, Violations
 
 
 def absent_array(property_: PropertyDef) -> pa.Array:
     """The value of a property that is left out, as a column of one row."""
     default = default_of(property_, arrow_field("", property_.type).type)
     return property_array(None, property_) if default is None else pa.repeat(default, 1)
+
+
+def assigned_arrays(
+    type_: EntityType, assignments: Iterable[plan.Assignment], values: Values
+) -> dict[str, pa.Array]:
+    """What an update assigns, each as a column of one row; refused whether or not a row matches."""
+    missing = Violations()
+    found: dict[str, pa.Array] = {}
+    for assignment in assignments:
+        property_ = type_.properties[assignment.property]
+        found[property_.name] = property_array(values.of(assignment.value), property_)
+        is_required = not property_.type.nullable and property_.embedding is None
+        if is_required and found[property_.name].null_count:
+            text = required_text(property_.name)
+            missing.add(Violation("required", text, type_key(type_), property_.name))
+    missing.raise_if_any()
+    return found
 
 
 def property_array(value: plan.Constant, property_: PropertyDef) -> pa.Array:
