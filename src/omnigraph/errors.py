@@ -230,7 +230,7 @@ class MergeConflicts(OmniGraphError):
 
     def __init__(self, conflicts: Sequence[MergeConflict]) -> None:
         shown = [
-            f"{found.entity_kind} type '{found.type_name}', entity id '{found.entity_id}' "
+            f"{found.entity_kind} type '{found.type_name}', entity id '{quoted(found.entity_id)}' "
             f"({found.kind})"
             for found in conflicts[:3]
         ]

@@ -8,10 +8,14 @@ from __future__ import annotations
 
 from ulid import ULID
 
+from omnigraph.errors import quoted
+from omnigraph.lang.diagnostics import Phase, Reporter
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
+from omnigraph.lang.schema.syntax.tree import Argument, Constraint, Node, constraints_of
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
 from omnigraph.manifest.snapshot import SOURCE_NAME, state_of
+from omnigraph.rows.patterns import refusal
 from omnigraph.storage.objects.control_objects import ControlObjects
 
 IR_NAME = "_schema.ir.json"
@@ -21,7 +25,26 @@ COPY_NAMES = (SOURCE_NAME, IR_NAME, STATE_NAME)
 
 def first_schema(source: Source) -> CompiledSchema:
     """A schema for a new graph, in an identity domain of its own."""
-    return compile_schema(source, domain=str(ULID()))
+    schema = compile_schema(source, domain=str(ULID()))
+    _judge_patterns(schema)
+    return schema
+
+
+def _judge_patterns(schema: CompiledSchema) -> None:
+    """Refuse a `@check` that its engine does not take, before any row is held against it."""
+    reporter = Reporter(schema.source)
+    for declaration in schema.syntax.declarations:
+        members = declaration.members if isinstance(declaration, Node) else ()
+        for constraint in constraints_of(members):
+            match constraint:
+                case Constraint("check", (_, Argument("string", pattern) as argument)):
+                    complaint = refusal(pattern)
+                case _:
+                    continue
+            if complaint is not None:
+                message = f"`@check`: RE2 does not take the pattern: {quoted(complaint)}"
+                reporter.report(argument.span, message, phase=Phase.CATALOG)
+    reporter.raise_if_any()
 
 
 def contract_of(schema: CompiledSchema) -> SchemaContract:

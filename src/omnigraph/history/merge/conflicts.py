@@ -12,7 +12,7 @@ from typing import Any, Literal
 import msgspec
 import pyarrow as pa
 
-from omnigraph.errors import MergeConflict
+from omnigraph.errors import MergeConflict, quoted
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.history.merge.resolution import Resolution, Side
 from omnigraph.lang.schema.catalog import ENDPOINTS
@@ -70,7 +70,7 @@ def row_conflicts(
             type_.kind,
             type_.name,
             id_,
-            _TEXTS[kind].format(id=id_),
+            _TEXTS[kind].format(id=quoted(id_)),
             base=old,
             source=theirs,
             target=ours,
@@ -94,7 +94,7 @@ def property_conflicts(
             type_.kind,
             type_.name,
             id_,
-            f"{_TEXTS['divergent_update'].format(id=id_)}, property '{shown}'",
+            f"{_TEXTS['divergent_update'].format(id=quoted(id_))}, property '{shown}'",
             shown,
             old,
             theirs,

@@ -13,7 +13,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import KeyConflict
+from omnigraph.errors import KeyConflict, quoted
 from omnigraph.write.change.change_set import Rows, TypeChange, repeated_rows
 from omnigraph.write.rules.violations import SHOWN, SourceMap, Violation, report
 
@@ -22,7 +22,7 @@ TWICE, EXISTS = "is there twice in the input for", "exists already in"
 
 def key_text(entity_id: str, problem: str, type_name: str) -> str:
     """What is said about an id that a strict write may not meet."""
-    return f"'{entity_id}' {problem} {type_name}"
+    return f"'{quoted(entity_id)}' {problem} {type_name}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import quoted
 from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
@@ -59,8 +60,8 @@ class Constraint:
         named = f"({', '.join(self.members)})" if several else self.members[0]
         shown = f"({', '.join(values)})" if several else values[0]
         return (
-            f"@unique violation on {self.type.name}.{named}: value '{shown}' held by "
-            f"'{first}' and '{second}'"
+            f"@unique violation on {self.type.name}.{named}: value '{quoted(shown)}' held by "
+            f"'{quoted(first)}' and '{quoted(second)}'"
         )
 
 
