@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.lang.literals import decimal
 from omnigraph.lang.types import Scalar
+from omnigraph.read.access import entities
+from omnigraph.read.access.column_cache import columns
 from omnigraph.rows.numbers import place
 from tests.profile import costly
 from tests.write.writing import mutate
@@ -50,6 +52,14 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
         mode="append",
     )
     return made
+
+
+@pytest.fixture(autouse=True, params=["scanned", "read whole"])
+def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Storage decides what it can, or everything is decided in memory."""
+    if request.param == "scanned":
+        monkeypatch.setattr(entities, "MANY", 0)
+        columns.clear()
 
 
 def names(graph: og.Graph, text: str, params: dict[str, Any] | None = None) -> set[str]:

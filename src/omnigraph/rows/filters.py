@@ -8,9 +8,8 @@ ever becomes part of a filter's text.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from operator import and_, or_
 from typing import Any
 
@@ -42,6 +41,8 @@ ValueOf = Callable[[Scalarish], Constant]
 STRUCTURAL = {"@id": "id", "@src": "src", "@dst": "dst"}
 # Lance cannot evaluate an Arrow expression about a column of these types, nor about a vector.
 _UNPUSHABLE = frozenset({Scalar.U32, Scalar.U64})
+MOST_TERMS = 64
+"""So many terms become one expression: the cost of more grows with their square, or worse."""
 _NEVER = pc.scalar(False)  # noqa: FBT003 - pyarrow's own signature
 
 
@@ -76,12 +77,12 @@ class RowFilter:
     @property
     def expression(self) -> pc.Expression | None:
         """The part for the scan."""
-        return reduce(and_, self.pushed) if self.pushed else None
+        return together(and_, self.pushed) if self.pushed else None
 
     def narrow(self, rows: pa.Table) -> pa.Table:
         """Of rows that the scan returned, those that pass the rest."""
-        if self.kept:
-            rows = rows.filter(reduce(and_, self.kept))
+        for at in range(0, len(self.kept), MOST_TERMS):
+            rows = rows.filter(together(and_, self.kept[at : at + MOST_TERMS]))
         for membership in self.memberships:
             rows = rows.filter(membership.mask(rows))
         return rows
@@ -103,7 +104,9 @@ def can_filter(predicate: Predicate) -> bool:
             return isinstance(left, Property) and not isinstance(right, Property)
         case Either(groups):
             members = [member for group in groups for member in group]
-            return all(can_filter(member) and is_pushable(member) for member in members)
+            return len(members) <= MOST_TERMS and all(
+                can_filter(member) and is_pushable(member) for member in members
+            )
     return False
 
 
@@ -124,20 +127,30 @@ def is_pushable(predicate: Predicate) -> bool:
     return False
 
 
-def row_filter(predicates: Iterable[Predicate], value_of: ValueOf) -> RowFilter:
+def pushes(predicates: Iterable[Predicate]) -> Iterator[bool]:
+    """Which predicates storage decides: those that it can, as many as one expression has."""
+    room = MOST_TERMS
+    for predicate in predicates:
+        terms = sum(map(len, predicate.groups)) if isinstance(predicate, Either) else 1
+        taken = is_pushable(predicate) and terms <= room
+        room -= terms if taken else 0
+        yield taken
+
+
+def row_filter(predicates: Sequence[Predicate], value_of: ValueOf) -> RowFilter:
     """The filter of predicates that all speak of one row, one side being a column of it."""
     pushed: list[pc.Expression] = []
     kept: list[pc.Expression] = []
     memberships: list[Membership] = []
     kept_columns: list[str] = []
     columns: list[str] = []
-    for predicate in predicates:
+    for predicate, is_pushed in zip(predicates, pushes(predicates), strict=True):
         condition = _condition(predicate, value_of)
         columns.extend(_columns(predicate))
         if isinstance(condition, Membership):
             memberships.append(condition)
             kept_columns.append(condition.column)
-        elif is_pushable(predicate):
+        elif is_pushed:
             pushed.append(condition)
         else:
             kept.append(condition)
@@ -149,6 +162,18 @@ def row_filter(predicates: Iterable[Predicate], value_of: ValueOf) -> RowFilter:
         tuple(dict.fromkeys(kept_columns)),
         tuple(dict.fromkeys(columns)),
     )
+
+
+def together(
+    joined: Callable[[pc.Expression, pc.Expression], pc.Expression],
+    expressions: Sequence[pc.Expression],
+) -> pc.Expression:
+    """One expression of many, as a tree of little depth: those who walk it do so on their stack."""
+    level = list(expressions)
+    while len(level) > 1:
+        pairs = [joined(*level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
+        level = [*pairs, *level[2 * len(pairs) :]]
+    return level[0]
 
 
 def column_name(property_: Property) -> str:
@@ -199,13 +224,11 @@ def _condition(predicate: Predicate, value_of: ValueOf) -> pc.Expression | Membe
             field = pc.field(column_name(column))
             return _NEVER if prefix is None else pc.starts_with(field, prefix)
         case Either(groups):
-            return reduce(
-                or_,
-                (
-                    reduce(and_, (_condition(member, value_of) for member in group))
-                    for group in groups
-                ),
-            )
+            alternatives = [
+                together(and_, [_condition(member, value_of) for member in group])
+                for group in groups
+            ]
+            return together(or_, alternatives)
     raise AssertionError(f"no filter for {predicate}")
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
-from functools import reduce
 from operator import and_
 from typing import TYPE_CHECKING, Any
 
@@ -108,10 +107,12 @@ class _FilteringReader(_Reader):
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Take what a scan can evaluate; the rest is for Spark."""
         from omnigraph.pipeline.source.filters import expression_of
+        from omnigraph.rows.filters import MOST_TERMS, together
 
-        expressions = [expression_of(self._selection, wanted) for wanted in filters]
+        expressions = [expression_of(self._selection, wanted) for wanted in filters[:MOST_TERMS]]
+        expressions += [None] * (len(filters) - len(expressions))
         pushed = [expression for expression in expressions if expression is not None]
-        self._where = reduce(and_, pushed) if pushed else None
+        self._where = together(and_, pushed) if pushed else None
         return [
             wanted
             for wanted, expression in zip(filters, expressions, strict=True)
