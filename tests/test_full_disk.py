@@ -12,7 +12,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.evolve.genesis import CLAIM_NAME, COPY_NAMES, IR_NAME
+from omnigraph.evolve.contract import COPY_NAMES, IR_NAME
+from omnigraph.evolve.genesis import CLAIM_NAME
 from omnigraph.storage.objects import meter
 from tests import faults
 from tests.film_graph import SCHEMA, files

@@ -30,8 +30,8 @@
     ├── EmbeddingError              embedding_error
     └── StorageError                storage_error
 
-Owns the classes and their stable codes. Imports nothing of the project, so
-that every layer may raise from here.
+Owns the classes, their stable codes and how much of a value a message quotes. Imports
+nothing of the project, so that every layer may raise from here.
 """
 
 from __future__ import annotations
@@ -64,6 +64,18 @@ EmbeddingKind = Literal[
     "text_too_long",
     "bad_answer",
 ]
+
+MAX_QUOTED = 200
+"""How many characters of a value a message quotes."""
+
+
+def quoted(value: object) -> str:
+    """A value as a message may quote it: its text, cut if it is long."""
+    try:
+        text = str(value)
+    except ValueError:  # Python does not print an integer of so many digits
+        return "a number of thousands of digits"
+    return text if len(text) <= MAX_QUOTED else f"{text[: MAX_QUOTED - 1]}…"
 
 
 class OmniGraphError(Exception):
@@ -218,7 +230,7 @@ class MergeConflicts(OmniGraphError):
 
     def __init__(self, conflicts: Sequence[MergeConflict]) -> None:
         shown = [
-            f"{found.entity_kind} type '{found.type_name}', entity id '{found.entity_id}' "
+            f"{found.entity_kind} type '{found.type_name}', entity id '{quoted(found.entity_id)}' "
             f"({found.kind})"
             for found in conflicts[:3]
         ]

@@ -12,7 +12,8 @@ import pytest
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.evolve import genesis
-from omnigraph.evolve.genesis import CLAIM_NAME, COPY_NAMES
+from omnigraph.evolve.contract import COPY_NAMES
+from omnigraph.evolve.genesis import CLAIM_NAME
 from omnigraph.manifest.snapshot import SOURCE_NAME
 from omnigraph.storage.objects import meter
 from tests import faults
@@ -241,3 +242,30 @@ def test_many_types(tmp_path: Path) -> None:
         assert len(graph.snapshot().tables) == 217
     assert counted.total < 20
     check_complete(root, 217)
+
+
+@pytest.mark.parametrize(
+    ("pattern", "said"),
+    [
+        ("(?=a)", "look-ahead"),
+        ("^(a+)+(?!b)$", "look-ahead"),
+        ("(", "never closed"),
+        # What only the engine itself can tell.
+        ("\\\\p{Klingon}", "Klingon"),
+        ("(a{100}){100}", "repetition size"),
+    ],
+)
+def test_a_check_that_its_engine_does_not_take_makes_no_graph(
+    root: Path, pattern: str, said: str
+) -> None:
+    with pytest.raises(errors.SchemaError, match=said) as refused:
+        og.init(root, f'node A {{ n: String @key\n    @check(n, "{pattern}") }}')
+    (found,) = refused.value.details["diagnostics"]
+    assert found["line"] == 2
+    assert not root.exists()
+
+
+def test_a_check_takes_no_longer_than_its_text(root: Path) -> None:
+    made = og.init(root, 'node A { n: String @key @check(n, "^(a+)+$") }')
+    with pytest.raises(errors.ValidationError, match="does not match"):
+        made.load([{"type": "A", "data": {"n": "a" * 5000 + "!"}}], mode="append")

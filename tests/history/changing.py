@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph as og
-from omnigraph.evolve.genesis import contract_of
+from omnigraph.evolve.contract import contract_of
 from omnigraph.history.changes import Change, ChangeBlock
 from omnigraph.history.feed import FeedPage
 from omnigraph.lang.schema.compile import compile_schema

@@ -177,3 +177,18 @@ def test_fewer_than_no_edits(graph: og.Graph) -> None:
     error = refused(graph, text.replace("'", '"'), {"n": -1})
     assert isinstance(error, ParamError)
     assert "the number of edits is 0 or more, found -1" in str(error)
+
+
+@pytest.mark.parametrize("component", [1e39, -1e300, 10**39, 3.4028235677973366e38])
+def test_a_component_beyond_32_bits_is_refused(graph: og.Graph, component: float) -> None:
+    text = RANKED % ("$q: Vector(3)", "nearest($d.v, $q)", "2")
+    error = refused(graph, text, {"q": [component, 0.5, 1.0]})
+    assert isinstance(error, ParamError)
+    assert "out of range for F32" in str(error)
+
+
+def test_a_literal_component_beyond_32_bits_is_refused(graph: og.Graph) -> None:
+    text = RANKED % ("", f"nearest($d.v, [1{'0' * 40}.0, 0.0, 0.0])", "2")
+    error = refused(graph, text)
+    assert isinstance(error, TypeCheckError)
+    assert error.code == "T15"

@@ -227,6 +227,25 @@ def test_nothing_to_delete_is_no_commit(pilots: og.Graph) -> None:
     assert (result.affected_nodes, result.affected_edges, result.commit) == (0, 0, None)
 
 
+@pytest.mark.parametrize("where", ['name = "nobody"', "age = 12345"])
+def test_a_null_is_refused_also_when_no_row_matches(tmp_path: Path, where: str) -> None:
+    graph = og.init(
+        tmp_path / "graph", "node Person { name: String @key  age: I32  nick: String? }"
+    )
+    declared = "$age: I32?, $nick: String?"
+    with pytest.raises(errors.ValidationError, match="non-nullable property 'age'") as refused:
+        graph.mutate(update("Person", "age: $age", where, declared))
+    assert refused.value.rule == "required"
+    assert graph.mutate(update("Person", "nick: $nick", where, declared)).affected_nodes == 0
+
+
+def test_a_value_that_does_not_fit_is_refused_also_when_no_row_matches(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph", "node Person { name: String @key  age: I32? }")
+    text = update("Person", "age: $age", 'name = "nobody"', "$age: I64")
+    with pytest.raises(errors.ValidationError, match="does not fit I32"):
+        graph.mutate(text, params={"age": 2**40})
+
+
 # -- predicates ----------------------------------------------------------------------------------
 
 EVERYTHING = """
@@ -489,7 +508,10 @@ def test_null_is_assigned_only_where_it_fits(pilots: og.Graph) -> None:
         pilots.mutate(source)
     assert refused.value.rule == "required"
     source = 'query q($n: String?) { insert Trains { from: $n to: "Ann" } }'
-    with unchanged(pilots), pytest.raises(errors.ValidationError, match="endpoint 'from' is null"):
+    with (
+        unchanged(pilots),
+        pytest.raises(errors.ValidationError, match="endpoint 'from' is null"),
+    ):
         pilots.mutate(source)
 
 

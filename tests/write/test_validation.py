@@ -529,3 +529,31 @@ def test_a_refused_query_leaves_no_statement_behind(graph: og.Graph) -> None:
     )
     assert error.rule == "endpoint"
     assert "Dan" not in rows(graph, "Person")
+
+
+def test_ids_and_values_are_quoted_in_part(tmp_path: Path) -> None:
+    graph = og.init(
+        tmp_path / "graph",
+        "node A { n: String @key  u: String? @unique }\nedge E: A -> A @card(0..1)",
+    )
+    long = "x" * 50_000
+
+    def node(name: str, **data: str) -> dict[str, object]:
+        return {"type": "A", "data": {"n": name, **data}}
+
+    def edge(source: str, target: str) -> dict[str, object]:
+        return {"edge": "E", "from": source, "to": target}
+
+    graph.load([node(long), node(f"{long}b")], mode="append")
+    for wrong in (
+        [node(long)],
+        [node("a", u=long), node("b", u=long)],
+        [edge(long, f"{long}c")],
+        [edge(long, long), edge(long, f"{long}b")],
+        [node("c", **{long: "a"})],
+        [{"type": long, "data": {}}],
+        [{**node("d"), long: 1}],
+    ):
+        with pytest.raises(errors.OmniGraphError) as refused:
+            graph.load(wrong, mode="append")
+        assert len(refused.value.message) < 1500, refused.value.message[:100]

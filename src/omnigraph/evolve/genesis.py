@@ -1,9 +1,7 @@
 """Genesis: making a graph where there is none.
 
-Owns the claim, the order of the steps, what an `init` that died has left, told from everything
-else that lies where tables do, and both spellings of the accepted schema: the entry of the
-manifest, which is the authority, and its copies in the root, rewritten when they lag. Never
-removes what it has not made.
+Owns the claim, the order of the steps, and what an `init` that died has left, told from
+everything else that lies where tables do. Never removes what it has not made.
 """
 
 from __future__ import annotations
@@ -17,8 +15,8 @@ import msgspec
 from ulid import ULID
 
 from omnigraph.errors import AlreadyInitialized, Conflict, StorageError
+from omnigraph.evolve.contract import COPY_NAMES, contract_of, copies_of, first_schema
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
-from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import (
@@ -26,13 +24,12 @@ from omnigraph.manifest.entries import (
     Commit,
     Head,
     Registration,
-    SchemaContract,
     TableIdentity,
     TableVersion,
 )
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.rows import Entry
-from omnigraph.manifest.snapshot import MANIFEST_NAME, SOURCE_NAME, state_of
+from omnigraph.manifest.snapshot import MANIFEST_NAME
 from omnigraph.manifest.state import fold
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects, keep_reserve
@@ -41,10 +38,6 @@ from omnigraph.storage.tables.columns import table_columns
 from omnigraph.storage.tables.handles import shared_session
 from omnigraph.storage.tables.reachable_files import version_of
 from omnigraph.storage.tables.table import TablePin, create_table
-
-IR_NAME = "_schema.ir.json"
-STATE_NAME = "__schema_state.json"
-COPY_NAMES = (SOURCE_NAME, IR_NAME, STATE_NAME)
 
 CLAIM_NAME = "__init_claim.json"
 TABLES = ("nodes", "edges")
@@ -60,45 +53,6 @@ _BESIDE_FIRST = re.compile(
     r"|(?:_transactions|_versions)/\.tmp\w+"
 )
 _CUT_SHORT = re.compile(r"#\d+$")
-
-
-def first_schema(source: Source) -> CompiledSchema:
-    """A schema for a new graph, in an identity domain of its own."""
-    return compile_schema(source, domain=str(ULID()))
-
-
-def contract_of(schema: CompiledSchema) -> SchemaContract:
-    """The manifest's entry for a compiled schema."""
-    return SchemaContract(
-        schema.source.text,
-        schema.ir.render(),
-        schema.shape.schema_shape_hash,
-        schema.ir.schema_ir_hash,
-        schema.ir.schema_identity_domain,
-    )
-
-
-def copies_of(contract: SchemaContract) -> dict[str, bytes]:
-    """The files of the graph root, by name."""
-    return {
-        SOURCE_NAME: contract.source.encode(),
-        IR_NAME: contract.ir.encode(),
-        STATE_NAME: state_of(contract).render().encode(),
-    }
-
-
-def lagging_copies(objects: ControlObjects, contract: SchemaContract) -> list[str]:
-    """The copies that are missing or say something else than the manifest."""
-    return [
-        name for name, expected in copies_of(contract).items() if objects.read(name) != expected
-    ]
-
-
-def write_copies(objects: ControlObjects, contract: SchemaContract, names: list[str]) -> None:
-    """Write some copies anew."""
-    copies = copies_of(contract)
-    for name in names:
-        objects.replace(name, copies[name])
 
 
 def create_graph(

@@ -8,13 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 from omnigraph.errors import BadRequest, NotFound, StorageError
-from omnigraph.evolve.genesis import (
-    CLAIM_NAME,
-    create_graph,
-    lagging_copies,
-    release_claim,
-    write_copies,
-)
+from omnigraph.evolve.contract import lagging_copies, write_copies
+from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.graph.session import Graph
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract

@@ -12,6 +12,8 @@ import re
 from datetime import UTC, date, datetime, timedelta, timezone
 from decimal import Decimal
 
+from omnigraph.errors import quoted
+
 _LONGEST = 20
 """Digits of the largest unsigned 64-bit integer: nothing longer fits any type."""
 _ESCAPES = str.maketrans({'"': '\\"', "\\": "\\\\", "\n": "\\n", "\r": "\\r", "\t": "\\t"})
@@ -65,7 +67,7 @@ def parse_date(text: str) -> date:
             return date.fromisoformat(text)
     except ValueError:
         pass
-    raise ValueError(f"invalid Date literal '{text}'")
+    raise ValueError(f"invalid Date literal '{quoted(text)}'")
 
 
 def parse_datetime(text: str) -> datetime:
@@ -76,7 +78,7 @@ def parse_datetime(text: str) -> datetime:
             return _moment(match)
     except (ValueError, OverflowError):
         pass
-    raise ValueError(f"invalid DateTime literal '{text}'")
+    raise ValueError(f"invalid DateTime literal '{quoted(text)}'")
 
 
 def _moment(match: re.Match[str]) -> datetime:

@@ -8,9 +8,8 @@ ever becomes part of a filter's text.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import reduce
 from operator import and_, or_
 from typing import Any
 
@@ -34,6 +33,7 @@ from omnigraph.lang.predicates import (
 )
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
+from omnigraph.rows.numbers import floats_equal_to, place
 
 ValueOf = Callable[[Scalarish], Constant]
 """Gives the value of a literal, a parameter or the present moment."""
@@ -41,6 +41,8 @@ ValueOf = Callable[[Scalarish], Constant]
 STRUCTURAL = {"@id": "id", "@src": "src", "@dst": "dst"}
 # Lance cannot evaluate an Arrow expression about a column of these types, nor about a vector.
 _UNPUSHABLE = frozenset({Scalar.U32, Scalar.U64})
+MOST_TERMS = 64
+"""So many terms become one expression: the cost of more grows with their square, or worse."""
 _NEVER = pc.scalar(False)  # noqa: FBT003 - pyarrow's own signature
 
 
@@ -75,12 +77,12 @@ class RowFilter:
     @property
     def expression(self) -> pc.Expression | None:
         """The part for the scan."""
-        return reduce(and_, self.pushed) if self.pushed else None
+        return together(and_, self.pushed) if self.pushed else None
 
     def narrow(self, rows: pa.Table) -> pa.Table:
         """Of rows that the scan returned, those that pass the rest."""
-        if self.kept:
-            rows = rows.filter(reduce(and_, self.kept))
+        for at in range(0, len(self.kept), MOST_TERMS):
+            rows = rows.filter(together(and_, self.kept[at : at + MOST_TERMS]))
         for membership in self.memberships:
             rows = rows.filter(membership.mask(rows))
         return rows
@@ -102,7 +104,9 @@ def can_filter(predicate: Predicate) -> bool:
             return isinstance(left, Property) and not isinstance(right, Property)
         case Either(groups):
             members = [member for group in groups for member in group]
-            return all(can_filter(member) and is_pushable(member) for member in members)
+            return len(members) <= MOST_TERMS and all(
+                can_filter(member) and is_pushable(member) for member in members
+            )
     return False
 
 
@@ -123,20 +127,30 @@ def is_pushable(predicate: Predicate) -> bool:
     return False
 
 
-def row_filter(predicates: Iterable[Predicate], value_of: ValueOf) -> RowFilter:
+def pushes(predicates: Iterable[Predicate]) -> Iterator[bool]:
+    """Which predicates storage decides: those that it can, as many as one expression has."""
+    room = MOST_TERMS
+    for predicate in predicates:
+        terms = sum(map(len, predicate.groups)) if isinstance(predicate, Either) else 1
+        taken = is_pushable(predicate) and terms <= room
+        room -= terms if taken else 0
+        yield taken
+
+
+def row_filter(predicates: Sequence[Predicate], value_of: ValueOf) -> RowFilter:
     """The filter of predicates that all speak of one row, one side being a column of it."""
     pushed: list[pc.Expression] = []
     kept: list[pc.Expression] = []
     memberships: list[Membership] = []
     kept_columns: list[str] = []
     columns: list[str] = []
-    for predicate in predicates:
+    for predicate, is_pushed in zip(predicates, pushes(predicates), strict=True):
         condition = _condition(predicate, value_of)
         columns.extend(_columns(predicate))
         if isinstance(condition, Membership):
             memberships.append(condition)
             kept_columns.append(condition.column)
-        elif is_pushable(predicate):
+        elif is_pushed:
             pushed.append(condition)
         else:
             kept.append(condition)
@@ -148,6 +162,18 @@ def row_filter(predicates: Iterable[Predicate], value_of: ValueOf) -> RowFilter:
         tuple(dict.fromkeys(kept_columns)),
         tuple(dict.fromkeys(columns)),
     )
+
+
+def together(
+    joined: Callable[[pc.Expression, pc.Expression], pc.Expression],
+    expressions: Sequence[pc.Expression],
+) -> pc.Expression:
+    """One expression of many, as a tree of little depth: those who walk it do so on their stack."""
+    level = list(expressions)
+    while len(level) > 1:
+        pairs = [joined(*level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
+        level = [*pairs, *level[2 * len(pairs) :]]
+    return level[0]
 
 
 def column_name(property_: Property) -> str:
@@ -198,13 +224,11 @@ def _condition(predicate: Predicate, value_of: ValueOf) -> pc.Expression | Membe
             field = pc.field(column_name(column))
             return _NEVER if prefix is None else pc.starts_with(field, prefix)
         case Either(groups):
-            return reduce(
-                or_,
-                (
-                    reduce(and_, (_condition(member, value_of) for member in group))
-                    for group in groups
-                ),
-            )
+            alternatives = [
+                together(and_, [_condition(member, value_of) for member in group])
+                for group in groups
+            ]
+            return together(or_, alternatives)
     raise AssertionError(f"no filter for {predicate}")
 
 
@@ -212,42 +236,42 @@ def _contains(column: Property, value: Constant) -> pc.Expression | Membership:
     if value is None:
         return _NEVER
     if column.type.is_list:
-        if not _fits(value, column.type.scalar):
-            return _NEVER
-        return Membership(column_name(column), arrow_scalar(value, column.type.scalar))
+        equal = equal_values((value,), column.type.scalar)
+        return Membership(column_name(column), equal[0]) if len(equal) else _NEVER
     return pc.match_substring(pc.field(column_name(column)), value)
 
 
 def _in_list(column: Property, choices: Constant) -> pc.Expression:
     if not isinstance(choices, tuple):
         return _NEVER  # a null list
-    fitting = [choice for choice in choices if _fits(choice, column.type.scalar)]
-    if not fitting:
-        return _NEVER
-    if column.type.scalar in FLOATS and 0 in fitting:
-        fitting += [0.0, -0.0]  # a list tells them apart, a comparison does not
-    return pc.field(column_name(column)).isin(arrow_values(fitting, column.type.scalar))
+    equal = equal_values(choices, column.type.scalar)
+    return pc.field(column_name(column)).isin(equal) if len(equal) else _NEVER
 
 
-def _fits(value: Any, scalar: Scalar) -> bool:
-    """Whether the column's type has a value that equals this one."""
+def equal_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
+    """The values of a type that equal one of some others, for a test of membership."""
     if scalar in FLOATS:
-        return not isinstance(value, int) or _nearest(value, scalar) == value
-    if scalar not in INTEGERS:
-        return True
-    low, high = INTEGER_RANGE[scalar]
-    return bool(low <= value <= high and value == math.floor(value))
+        return floats_equal_to(values, scalar)
+    if scalar in INTEGERS:
+        low, high = INTEGER_RANGE[scalar]
+        values = [value for value in values if low <= value <= high and value == int(value)]
+    return arrow_values(values, scalar)
 
 
 def _comparison(column: Property, op: CompareOp, value: Any) -> pc.Expression:
     field = pc.field(column_name(column))
+    scalar = column.type.scalar
     if value is None:
         return _NEVER
-    if column.type.scalar in INTEGERS:
-        return _integer_comparison(field, column.type.scalar, op, value)
-    if not _fits(value, column.type.scalar):
-        return _between_floats(field, column.type.scalar, op, value)
-    return _compare(field, op, arrow_scalar(value, column.type.scalar))
+    if scalar in INTEGERS:
+        return _integer_comparison(field, scalar, op, value)
+    if scalar not in FLOATS:
+        return _compare(field, op, arrow_scalar(value, scalar))
+    match place(value, scalar).test(op):
+        case (decides, bound):
+            return _compare(field, decides, pa.scalar(bound, SCALARS[scalar]))
+        case always:
+            return field.is_valid() if always else _NEVER
 
 
 def _integer_comparison(
@@ -265,28 +289,6 @@ def _integer_comparison(
     beyond = whole > high
     always = op == "!=" or (op in ("<", "<=") if beyond else op in (">", ">="))
     return field.is_valid() if always else _NEVER
-
-
-def _nearest(value: int, scalar: Scalar) -> float:
-    """The float that an integer is rounded to."""
-    try:
-        return float(np.float32(value)) if scalar is Scalar.F32 else float(value)
-    except OverflowError:
-        return math.copysign(math.inf, value)
-
-
-def _between_floats(
-    field: pc.Expression, scalar: Scalar, op: CompareOp, value: int
-) -> pc.Expression:
-    """An integer that lies between two floats: the nearest one decides for its side."""
-    if op in ("=", "!="):
-        return _NEVER if op == "=" else field.is_valid()
-    nearest = _nearest(value, scalar)
-    above = nearest > value
-    bound = pa.scalar(nearest, SCALARS[scalar])
-    if op in ("<", "<="):
-        return field < bound if above else field <= bound
-    return field >= bound if above else field > bound
 
 
 def _compare(field: pc.Expression, op: CompareOp, value: pa.Scalar) -> pc.Expression:

@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import msgspec
 import pyarrow as pa
 
-from omnigraph.errors import BadRequest, MergeConflict, NotFound
+from omnigraph.errors import BadRequest, MergeConflict, NotFound, quoted
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.schema.catalog import ENDPOINTS, Catalog
@@ -147,7 +147,7 @@ def row_conflicts(
             type_.kind,
             type_.name,
             id_,
-            _TEXTS[kind].format(id=id_),
+            _TEXTS[kind].format(id=quoted(id_)),
             base=old,
             source=theirs,
             target=ours,
@@ -171,7 +171,7 @@ def property_conflicts(
             type_.kind,
             type_.name,
             id_,
-            f"{_TEXTS['divergent_update'].format(id=id_)}, property '{shown}'",
+            f"{_TEXTS['divergent_update'].format(id=quoted(id_))}, property '{shown}'",
             shown,
             old,
             theirs,

@@ -24,6 +24,7 @@ from omnigraph.lang.lint_report import Operation, ResultField, Touched
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query import plan as plans
 from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.bounds import check_bounds
 from omnigraph.lang.query.check.mutations import check_mutation
 from omnigraph.lang.query.check.reads import check_read
 from omnigraph.lang.query.check.scope import Checker
@@ -137,6 +138,9 @@ def check_query(
 ) -> tuple[CompiledQuery | None, tuple[Diagnostic, ...]]:
     """Check and plan one query; either a result or everything that is wrong with it."""
     reporter = Reporter(source)
+    check_bounds(query, reporter)
+    if reporter:
+        return None, reporter.diagnostics
     checker = Checker(catalog, _declare_params(reporter, query), reporter)
     if isinstance(query.body, ast.Read):
         read = check_read(checker, query.body)

@@ -17,7 +17,6 @@ from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import Kind, Token
 
 MAX_INTEGER = 2**63 - 1
-SYSTEM_WORDS = tuple(name.removeprefix("@") for name in terms.SYSTEM_PROPERTIES)
 
 
 def parse_expr(cursor: Cursor) -> terms.Expr:
@@ -69,15 +68,12 @@ def parse_access(cursor: Cursor, variable: terms.Variable) -> terms.Access:
 
 
 def parse_property_name(cursor: Cursor, noun: str = "a property name") -> terms.Name:
-    """A property, or one of the structural columns behind an `@`."""
+    """A property, or behind an `@` a structural column; whether there is one, the checker says."""
     if not cursor.at("@"):
         token = cursor.expect_kind(Kind.IDENT, noun)
         return terms.Name(token.text, span=token.span)
     sign = cursor.advance()
-    word = cursor.token
-    if word.text not in SYSTEM_WORDS:
-        cursor.fail_expected("`@id`, `@src` or `@dst`", known=SYSTEM_WORDS)
-    cursor.advance()
+    word = cursor.expect_kind(Kind.IDENT, "`@id`, `@src` or `@dst`")
     return terms.Name(f"@{word.text}", span=Span(sign.start, word.end))
 
 

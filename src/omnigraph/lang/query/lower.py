@@ -118,6 +118,7 @@ class _BlockLowering:
         self.steps: list[plan.Step] = []
         self.predicates = [_Pending(p, plan.variables_of(p)) for p in block.predicates]
         self.tests = list(block.tests)
+        self.compared = _compared(self.predicates)
 
     def run(self) -> tuple[plan.Step, ...]:
         """The steps of the whole block."""
@@ -199,21 +200,13 @@ class _BlockLowering:
 
     def _selectivity(self, node: resolved.NodeVariable) -> int:
         """0 for a full key, 1 for another equality, 2 for any predicate, 3 for none."""
-        own = [p.predicate for p in self.predicates if p.variables == {node.name}]
-        equal = {
-            predicate.left.name
-            for predicate in own
-            if isinstance(predicate, plan.Comparison)
-            and predicate.op == "="
-            and isinstance(predicate.left, plan.Property)
-            and isinstance(predicate.right, plan.Const | plan.ParamRef)
-        }
+        if node.name not in self.compared:
+            return 3
+        equal = self.compared[node.name]
         key = self.catalog.nodes[node.node_type].key
         if "@id" in equal or (key and equal.issuperset(key)):
             return 0
-        if equal:
-            return 1
-        return 2 if own else 3
+        return 1 if equal else 2
 
     def _scan(self, node: resolved.NodeVariable) -> None:
         self.steps.append(plan.Scan(node.name, node.node_type, self._take(node.name)))
@@ -254,3 +247,17 @@ class _Pending:
 
     predicate: plan.Predicate
     variables: frozenset[str]
+
+
+def _compared(predicates: Iterable[_Pending]) -> dict[str, set[str]]:
+    """The properties that have to equal a value, for each variable with predicates of its own."""
+    found: dict[str, set[str]] = {}
+    for pending in predicates:
+        if len(pending.variables) != 1:
+            continue
+        (variable,) = pending.variables
+        equal = found.setdefault(variable, set())
+        match pending.predicate:
+            case plan.Comparison(plan.Property(_, name), "=", plan.Const() | plan.ParamRef()):
+                equal.add(name)
+    return found

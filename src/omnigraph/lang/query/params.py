@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from math import isfinite
-from typing import Any, Literal, NoReturn
+from typing import Literal, NoReturn
 
-from omnigraph.errors import ParamError
+from omnigraph.errors import ParamError, quoted
+from omnigraph.lang.diagnostics import MAX_LISTED, nearest_name
 from omnigraph.lang.literals import parse_date, parse_datetime
 from omnigraph.lang.types import INTEGER_RANGE, Scalar, ValueType
 
@@ -34,23 +35,28 @@ def coerce_params(
     """The value of every parameter that has one.
 
     A nullable parameter that is not given is null. A missing required one is left
-    out: it is an error only where it is used. Undeclared names are typed by what
-    they hold, so that a caller may pass more than one query needs.
+    out: it is an error only where it is used. A name that is not declared is refused,
+    since it is most likely another one misspelled.
     """
     if given is None:
         given = {}
     if not isinstance(given, Mapping):
-        raise ParamError("params must be a JSON object", details={"found": type(given).__name__})
+        found = type(given).__name__
+        raise ParamError(
+            f"params must be a JSON object, in Python a mapping of names to values; found {found}",
+            details={"found": found},
+        )
     values: dict[str, ParamValue] = {}
     for name, value in given.items():
         if not isinstance(name, str):
-            raise ParamError("params must be a JSON object with text keys")
+            raise ParamError(
+                f"the names of params are texts, found {quoted(repr(name))}",
+                details={"found": type(name).__name__},
+            )
         type_ = declared.get(name)
-        values[name] = (
-            _Coercion(name, mode).infer(value)
-            if type_ is None
-            else _Coercion(name, mode).coerce(value, type_)
-        )
+        if type_ is None:
+            raise _undeclared(name, declared)
+        values[name] = _Coercion(name, mode).coerce(value, type_)
     for name, type_ in declared.items():
         if type_.nullable:
             values.setdefault(name, None)
@@ -62,6 +68,21 @@ def require(values: Mapping[str, ParamValue], name: str) -> ParamValue:
     if name not in values:
         raise ParamError(f"parameter '{name}' not provided", details={"param": name})
     return values[name]
+
+
+def _undeclared(name: str, declared: Mapping[str, ValueType]) -> ParamError:
+    names = list(declared)
+    near = nearest_name(name, names)
+    if near is not None:
+        hint = f"did you mean '{near}'?"
+    elif names:
+        hint = f"declared are {', '.join(names[:MAX_LISTED])}" + "…" * (len(names) > MAX_LISTED)
+    else:
+        hint = "the query declares none"
+    return ParamError(
+        f"there is no parameter '{quoted(name)}': {hint}",
+        details={"param": quoted(name), "declared": names},
+    )
 
 
 class _Coercion:
@@ -101,9 +122,11 @@ class _Coercion:
             self.fail(f"expected an array for {type_}, found {_json_name(value)}")
         if len(value) != type_.dimension:
             self.fail(f"expected {type_.dimension} numbers, found {len(value)}")
-        if set(map(type, value)) == {float} and all(map(isfinite, value)):
-            return tuple(value)  # as it mostly is: hundreds of numbers are not looked at singly
-        return tuple(self._float(item, Scalar.F64) for item in value)
+        # As it mostly is: hundreds of numbers are not looked at singly.
+        all_finite = set(map(type, value)) == {float} and all(map(isfinite, value))
+        if all_finite and -F32_OVERFLOW < min(value) <= max(value) < F32_OVERFLOW:
+            return tuple(value)
+        return tuple(self._float(item, Scalar.F32) for item in value)
 
     def _scalar(self, value: object, scalar: Scalar) -> ParamScalar:
         if scalar in INTEGER_RANGE:
@@ -117,16 +140,23 @@ class _Coercion:
         if scalar in (Scalar.DATE, Scalar.DATETIME):
             return self._temporal(value, scalar)
         if isinstance(value, str):
-            return value
+            return self._text(value)
         self.fail(f"expected a string for {scalar}, found {_json_name(value)}")
+
+    def _text(self, value: str) -> str:
+        try:
+            value.encode()
+        except UnicodeEncodeError as error:
+            self.fail(f"character {error.start} is half of a surrogate pair and no text")
+        return value
 
     def _integer(self, value: object, scalar: Scalar) -> int:
         number = self._whole_number(value, scalar)
         low, high = INTEGER_RANGE[scalar]
         if scalar is Scalar.U64 and ENGINE_MAX < number <= high:
-            self.fail(f"{number} exceeds current engine range (at most {ENGINE_MAX})")
+            self.fail(f"{quoted(number)} exceeds current engine range (at most {ENGINE_MAX})")
         if not low <= number <= high:
-            self.fail(f"{number} is out of range for {scalar}")
+            self.fail(f"{quoted(number)} is out of range for {scalar}")
         return number
 
     def _whole_number(self, value: object, scalar: Scalar) -> int:
@@ -135,13 +165,13 @@ class _Coercion:
             digits = value.removeprefix("-")
             if digits.isascii() and digits.isdigit() and len(digits) <= _DECIMAL_DIGITS:
                 return int(value)
-            self.fail(f"'{value[:60]}' is not a decimal integer")
+            self.fail(f"'{quoted(value)}' is not a decimal integer")
         if isinstance(value, float) and javascript and value.is_integer():
             value = int(value)
         if isinstance(value, bool) or not isinstance(value, int):
             self.fail(f"expected an integer for {scalar}, found {_json_name(value)}")
         if javascript and abs(value) > MAX_SAFE_INTEGER:
-            self.fail(f"{value} is not exact as a JavaScript number; pass it as a string")
+            self.fail(f"{quoted(value)} is not exact as a JavaScript number; pass it as a string")
         return value
 
     def _float(self, value: object, scalar: Scalar) -> float:
@@ -163,24 +193,16 @@ class _Coercion:
         if scalar is Scalar.DATETIME and isinstance(value, datetime):
             if value.tzinfo is None:
                 self.fail("a datetime needs a time zone")
-            return value.astimezone(UTC)
+            try:
+                return value.astimezone(UTC)
+            except (OverflowError, ValueError):
+                self.fail("the moment lies outside the years 1 to 9999")
         if not isinstance(value, str):
             self.fail(f"expected a string for {scalar}, found {_json_name(value)}")
         try:
             return parse_date(value) if scalar is Scalar.DATE else parse_datetime(value)
         except ValueError as invalid:
             self.fail(str(invalid))
-
-    def infer(self, value: Any) -> ParamValue:
-        """The value of an undeclared parameter, by what it holds."""
-        if value is None or isinstance(value, str | bool | int | float | date):
-            return value
-        if isinstance(value, list | tuple):
-            items = tuple(self.infer(item) for item in value)
-            if any(isinstance(item, tuple) or item is None for item in items):
-                self.fail("an array holds plain values")
-            return tuple(item for item in items if item is not None and not isinstance(item, tuple))
-        self.fail(f"{_json_name(value)} is not a parameter value")
 
 
 def _json_name(value: object) -> str:

@@ -13,7 +13,6 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
-from functools import reduce
 from operator import and_
 from typing import Any
 
@@ -39,6 +38,7 @@ from omnigraph.pipeline.source.reading import (
     spark_schema,
 )
 from omnigraph.rows.arrow_types import SCALARS
+from omnigraph.rows.filters import MOST_TERMS, together
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import is_filterable
 
@@ -237,9 +237,10 @@ class _FilteringReader(_Reader):
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:  # noqa: N802 - Spark's name
         """Take what a scan can evaluate; the rest is for Spark."""
-        expressions = [expression_of(self._selection, wanted) for wanted in filters]
+        expressions = [expression_of(self._selection, wanted) for wanted in filters[:MOST_TERMS]]
+        expressions += [None] * (len(filters) - len(expressions))
         pushed = [expression for expression in expressions if expression is not None]
-        self._where = reduce(and_, pushed) if pushed else None
+        self._where = together(and_, pushed) if pushed else None
         return [
             wanted
             for wanted, expression in zip(filters, expressions, strict=True)

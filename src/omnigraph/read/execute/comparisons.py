@@ -1,7 +1,7 @@
 """Comparisons by value: numbers of any kind with each other, texts by code point.
 
 Owns the step from two operands to a mask in which unknown is null. Never converts a
-number in a way that changes it.
+number in a way that changes it; a constant beside narrow floats is placed among them.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.query.plan import CompareOp
+from omnigraph.lang.types import Scalar
+from omnigraph.rows.numbers import place
 
 Operand: TypeAlias = pa.Array | pa.Scalar
 
@@ -29,6 +31,10 @@ _WIDE = pa.decimal128(20, 0)
 
 def compare(left: Operand, op: CompareOp, right: Operand) -> Operand:
     """`left op right`, null where either side is."""
+    if isinstance(left, pa.Scalar) and not isinstance(right, pa.Scalar):
+        return compare(right, _TURNED[op], left)
+    if left.type == pa.float32() and isinstance(right, pa.Scalar):
+        return _narrow_to_number(left, op, right)
     if pa.types.is_boolean(left.type):
         left, right = left.cast(pa.int8()), right.cast(pa.int8())
     elif pa.types.is_integer(left.type) and pa.types.is_integer(right.type):
@@ -38,8 +44,7 @@ def compare(left: Operand, op: CompareOp, right: Operand) -> Operand:
     elif pa.types.is_floating(left.type) and pa.types.is_integer(right.type):
         return _integer_to_float(right, _TURNED[op], left)
     elif pa.types.is_floating(left.type) and left.type != right.type:
-        # A narrow float and a literal: the literal is meant at the width of the property.
-        left, right = _same_width(left, right)
+        left, right = left.cast(pa.float64()), right.cast(pa.float64())
     return _COMPARE[op](left, right)
 
 
@@ -61,12 +66,15 @@ def _same_integers(left: Operand, right: Operand) -> tuple[Operand, Operand]:
     return left.cast(pa.int64()), right.cast(pa.int64())
 
 
-def _same_width(left: Operand, right: Operand) -> tuple[Operand, Operand]:
-    if isinstance(right, pa.Scalar) and isinstance(left, pa.Array):
-        return left, right.cast(left.type)
-    if isinstance(left, pa.Scalar) and isinstance(right, pa.Array):
-        return left.cast(right.type), right
-    return left.cast(pa.float64()), right.cast(pa.float64())
+def _narrow_to_number(left: Operand, op: CompareOp, right: pa.Scalar) -> Operand:
+    number = right.as_py()
+    if number is None:
+        return pa.nulls(len(left), pa.bool_())
+    match place(number, Scalar.F32).test(op):
+        case (decides, bound):
+            return _COMPARE[decides](left, pa.scalar(bound, left.type))
+        case always:
+            return pc.if_else(pc.is_valid(left), always, pa.scalar(None, pa.bool_()))
 
 
 def _integer_to_float(integer: Operand, op: CompareOp, number: Operand) -> Operand:

@@ -6,12 +6,13 @@ Owns the result columns of a query, from the rows it bound. Reads a property onl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.lang.query import plan
-from omnigraph.lang.types import ValueType
+from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
@@ -25,7 +26,14 @@ def operand(value: plan.Scalarish, bindings: Bindings, ctx: ReadContext) -> pa.A
     if isinstance(value, plan.Property):
         entities = ctx.variables[value.variable]
         return entities.values(value.name, bindings.columns[value.variable])
-    return constant(ctx.value_of(value), value.type)
+    return constant(ctx.value_of(value), compared_type(value))
+
+
+def compared_type(value: plan.Scalarish) -> ValueType:
+    """The type in which an operand is compared: a constant keeps all its digits."""
+    type_ = value.type
+    is_narrow = type_.scalar is Scalar.F32 and not isinstance(value, plan.Property)
+    return replace(type_, scalar=Scalar.F64) if is_narrow else type_
 
 
 def constant(value: Any, type_: ValueType) -> pa.Scalar:

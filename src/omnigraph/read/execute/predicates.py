@@ -18,8 +18,8 @@ from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import Bindings, Mask
 from omnigraph.read.execute.comparisons import Operand, compare
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import constant, operand, repeated
-from omnigraph.rows.filters import arrow_values
+from omnigraph.read.execute.expressions import compared_type, operand, repeated
+from omnigraph.rows.filters import equal_values
 
 
 def passing(predicates: Sequence[plan.Predicate], bindings: Bindings, ctx: ReadContext) -> Mask:
@@ -95,17 +95,9 @@ def _in_list(
 ) -> Mask:
     listed = ctx.value_of(choices)
     left = operand(value, rows, ctx)
-    mask = np.zeros(rows.count, dtype=bool)
     if not isinstance(listed, tuple):
-        return mask
-    element = choices.type.element()
-    kinds = (pa.types.is_integer, pa.types.is_floating)
-    if any(kind(left.type) for kind in kinds):
-        # Numbers of several kinds: each choice is compared by value.
-        for choice in listed:
-            mask |= mask_of(compare(left, "=", constant(choice, element)), rows.count)
-        return mask
-    wanted = arrow_values(listed, element.scalar).cast(left.type)
+        return np.zeros(rows.count, dtype=bool)
+    wanted = equal_values(listed, compared_type(value).scalar).cast(left.type)
     if isinstance(left, pa.Scalar):
         left = repeated(left, rows.count)
     return mask_of(pc.and_(pc.is_in(left, value_set=wanted), pc.is_valid(left)), rows.count)
@@ -116,10 +108,10 @@ def _contains(
 ) -> Mask:
     if not left.type.is_list:
         return _texts(left, right, rows, ctx, starts=False)
+    if isinstance(left, plan.ParamRef | plan.Const):
+        return _in_list(right, left, rows, ctx)
     lists = operand(left, rows, ctx)
     wanted = operand(right, rows, ctx)
-    if isinstance(lists, pa.Scalar):
-        lists = repeated(lists, rows.count)
     parents = pc.list_parent_indices(lists)
     if isinstance(wanted, pa.Array):
         wanted = wanted.take(parents)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import compress
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
@@ -26,7 +27,7 @@ from omnigraph.read.plan.physical import (
     ScanNodes,
     TailStep,
 )
-from omnigraph.rows.filters import can_filter, columns_of, is_pushable
+from omnigraph.rows.filters import can_filter, columns_of, pushes
 from omnigraph.rows.key_predicates import naming
 from omnigraph.storage.indexes.table_indexes import is_indexed
 
@@ -86,7 +87,7 @@ class _Planner:
             return AccessPath("every row", entities.count, left=left)
         if entities.are_at_hand(columns_of(filtered)):
             return AccessPath("whole columns", entities.count, filtered=filtered, left=left)
-        pushed = tuple(found for found in filtered if is_pushable(found))
+        pushed = tuple(compress(filtered, pushes(filtered)))
         return AccessPath("scan", entities.count, None, filtered, pushed, left)
 
     def _edges(self, step: plan.Expand) -> EdgeAccess:

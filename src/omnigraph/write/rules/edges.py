@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.errors import quoted
 from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType
 from omnigraph.write.change.change_set import TypeChange, type_key, without
 from omnigraph.write.rules.evaluation import Evaluation
@@ -38,7 +39,7 @@ def missing_ends(ends: pa.Array, nodes: Sequence[KeyFinder]) -> Mask:
 
 def endpoint_text(column: str, text: str, end: str) -> str:
     """What is said about an end that is no node."""
-    return f"{column} '{text}' not found in {end}"
+    return f"{column} '{quoted(text)}' not found in {end}"
 
 
 def check_endpoints(edge: EdgeType, trial: Evaluation) -> None:
@@ -125,7 +126,8 @@ def miscounted(edge: EdgeType, sources: pa.Array, edges: Sequence[KeyFinder]) ->
 def cardinality_text(edge: EdgeType, source: str, count: int) -> str:
     """What is said about a source with a wrong number of edges."""
     bound = f"min {edge.min_out}" if count < edge.min_out else f"max {edge.max_out}"
-    return f"@card violation on edge {edge.name}: source '{source}' has {count} edges ({bound})"
+    said = f"source '{quoted(source)}' has {count} edges ({bound})"
+    return f"@card violation on edge {edge.name}: {said}"
 
 
 def check_cardinality(edge: EdgeType, trial: Evaluation) -> None:

@@ -6,7 +6,6 @@ told. Never looks at other rows or at the graph, so it runs inside Spark tasks t
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -14,10 +13,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import Rule
+from omnigraph.errors import Rule, quoted
 from omnigraph.lang.schema.catalog import CheckRule, NodeType, PropertyDef, RangeRule
 from omnigraph.lang.schema.keys import canonical_float
 from omnigraph.lang.types import FLOATS
+from omnigraph.rows.patterns import found_in
 from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.rules.violations import SourceMap, Violation, Violations
 
@@ -126,46 +126,33 @@ def _check_pattern(type_: NodeType, check: CheckRule, rule: _Report) -> None:
     where = f"@check violation on {type_.name}.{name}"
     column = rule.rows.column(name)
     try:
-        matched = _matches(column, pattern)
-    except re.error as error:
-        text = f"{where}: the pattern '{pattern}' is no regular expression: {error}"
+        matched = found_in(column, pattern)
+    except ValueError as error:
+        # Only a schema that was accepted under looser rules can have one.
+        text = f"{where}: '{quoted(pattern)}' is no pattern of RE2: {quoted(error)}"
         rule.report("check", name, column.is_valid(), text)
         return
     rule.report(
         "check",
         name,
         pc.invert(matched),
-        lambda value: f"{where}: value '{value}' does not match pattern '{pattern}'",
+        lambda value: (
+            f"{where}: value '{quoted(value)}' does not match pattern '{quoted(pattern)}'"
+        ),
     )
-
-
-def _matches(column: pa.ChunkedArray, pattern: str) -> pa.ChunkedArray:
-    """Whether a pattern is found in each text.
-
-    Patterns are read as RE2 does; one that RE2 does not know, with look-around say, as
-    Python does.
-    """
-    try:
-        return pc.match_substring_regex(column, pattern)
-    except pa.ArrowInvalid:
-        search = re.compile(pattern).search
-    distinct = pc.drop_null(pc.unique(column))
-    found = pa.array(map(bool, map(search, distinct.to_pylist())), pa.bool_())
-    matching = distinct.filter(found)
-    return pc.if_else(column.is_valid(), pc.is_in(column, matching), pa.scalar(None, pa.bool_()))
 
 
 def _check_enum(type_: EntityType, property_: PropertyDef, rule: _Report) -> None:
     name, allowed = property_.name, property_.type.enum_values or ()
     column = rule.rows.column(name)
     known = pc.is_in(column, pa.array(allowed, pa.string()))
-    expected = ", ".join(allowed)
+    expected = quoted(", ".join(allowed))
     rule.report(
         "enum",
         name,
         pc.and_(column.is_valid(), pc.invert(known)),
         lambda value: (
-            f"invalid enum value '{value}' for {type_.name}.{name} (expected: {expected})"
+            f"invalid enum value '{quoted(value)}' for {type_.name}.{name} (expected: {expected})"
         ),
     )
 

@@ -15,7 +15,7 @@ from itertools import islice
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import KeyConflict
+from omnigraph.errors import KeyConflict, quoted
 from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
@@ -71,8 +71,8 @@ class Constraint:
         named = f"({', '.join(self.members)})" if several else self.members[0]
         shown = f"({', '.join(values)})" if several else values[0]
         return (
-            f"@unique violation on {self.type.name}.{named}: value '{shown}' held by "
-            f"'{first}' and '{second}'"
+            f"@unique violation on {self.type.name}.{named}: value '{quoted(shown)}' held by "
+            f"'{quoted(first)}' and '{quoted(second)}'"
         )
 
 
@@ -206,7 +206,7 @@ def _check(change: TypeChange, rule: Constraint, trial: Evaluation) -> None:
 
 def key_text(entity_id: str, problem: str, type_name: str) -> str:
     """What is said about an id that a strict write may not meet."""
-    return f"'{entity_id}' {problem} {type_name}"
+    return f"'{quoted(entity_id)}' {problem} {type_name}"
 
 
 @dataclass(frozen=True, slots=True)

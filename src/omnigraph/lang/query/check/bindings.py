@@ -47,7 +47,7 @@ def _property_type(scope: Scope, node_type: str, name: terms.Name) -> ValueType 
             name.span,
             f"node type {node_type} has no property `{name.text}`",
             "T2",
-            hint=name_hint(name.text, properties),
+            hint=name_hint(name.text, (terms.ID,) if name.text.startswith("@") else properties),
         )
         return None
     if definition.type.is_blob:

@@ -206,7 +206,10 @@ def _report_missing(
 ) -> None:
     """Report a property that a mutation names and the type does not have."""
     hint = name_hint(name.text, [*type_.properties, *extra])
-    if name.text == "id":
+    if name.text.startswith("@"):
+        is_edge = isinstance(type_, EdgeType)
+        hint = name_hint(name.text, terms.SYSTEM_PROPERTIES if is_edge else (terms.ID,))
+    elif name.text == "id":
         hint = "the id is `@id`, and only `where` may name it"
     checker.error(
         name.span,

@@ -110,7 +110,7 @@ def property_type(
     if bound.type is None:
         return None
     is_edge = isinstance(bound, EdgeBinding)
-    if name.text.startswith("@"):
+    if name.text in terms.SYSTEM_PROPERTIES:
         if name.text == terms.ID or is_edge:
             return plan.TEXT
         checker.error(name.span, f"a node has no `{name.text}`; only edges do", "T6")
@@ -120,7 +120,9 @@ def property_type(
         return definition.type
     kind = "edge" if is_edge else "node"
     hint = name_hint(name.text, bound.type.properties)
-    if name.text == "id":
+    if name.text.startswith("@"):
+        hint = name_hint(name.text, terms.SYSTEM_PROPERTIES if is_edge else (terms.ID,))
+    elif name.text == "id":
         hint = "the id is `@id`"
     checker.error(
         name.span, f"{kind} type {bound.type.name} has no property `{name.text}`", "T6", hint=hint

@@ -10,7 +10,7 @@ from __future__ import annotations
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.operands import report_unbound, resolve_access, resolve_operand
 from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
-from omnigraph.lang.query.check.values import constant, describe
+from omnigraph.lang.query.check.values import constant, describe, narrow_misfit
 from omnigraph.lang.types import INTEGERS, NUMERIC, Scalar, ValueType
 
 DEFAULT_RRF_K = 60
@@ -178,6 +178,10 @@ def _vector_literal(scope: Scope, literal: terms.ListLiteral, dimension: int) ->
             f"value{'' if len(values) == 1 else 's'} of {const.type.element()}",
             "T15",
         )
+        return None
+    complaint = narrow_misfit(values)
+    if complaint is not None:
+        scope.checker.error(literal.span, complaint, "T15")
         return None
     floats = tuple(float(value) for value in values if isinstance(value, int | float))
     return plan.Const(floats, ValueType(Scalar.VECTOR, dimension=dimension))

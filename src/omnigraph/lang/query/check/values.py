@@ -11,6 +11,7 @@ from typing import cast
 from omnigraph.lang.literals import parse_date, parse_datetime
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.scope import Checker
+from omnigraph.lang.query.params import F32_OVERFLOW
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, NUMERIC, Scalar, ValueType, compatible
 
 _SCALAR_OF_KIND = {
@@ -122,6 +123,14 @@ def _misfit(const: plan.Const, target: ValueType, *, storing: bool) -> str | Non
         low, high = INTEGER_RANGE[target.scalar]
         if any(not low <= cast("int", value) <= high for value in values):
             return f"out of range for {target.scalar}"
+    return narrow_misfit(values) if storing and target.scalar is Scalar.F32 else None
+
+
+def narrow_misfit(values: tuple[plan.Constant, ...]) -> str | None:
+    """Whether a number is too large for the 32 bits of a float or of a vector's component."""
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if any(abs(number) >= F32_OVERFLOW for number in numbers):
+        return "a number is out of range for F32"
     return None
 
 
@@ -130,4 +139,4 @@ def _vector_misfit(const: plan.Const, target: ValueType) -> str | None:
         return f"expected {target.without_null}, found {const.type}"
     if len(const.value) != target.dimension:
         return f"expected {target.dimension} numbers, found {len(const.value)}"
-    return None
+    return narrow_misfit(const.value)

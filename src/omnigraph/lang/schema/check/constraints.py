@@ -14,6 +14,7 @@ from omnigraph.lang.diagnostics import Phase, Reporter, did_you_mean
 from omnigraph.lang.literals import number_value
 from omnigraph.lang.schema.check.annotations import BODY_FORMS, Owner
 from omnigraph.lang.schema.check.effective import annotation_named
+from omnigraph.lang.schema.check.patterns import PatternMistake, pattern_mistake
 from omnigraph.lang.schema.syntax.tree import Argument, Bounds, Constraint, Property
 from omnigraph.lang.source import Span
 
@@ -176,7 +177,20 @@ def _check_pattern(constraint: Constraint, scope: ConstraintScope, reporter: Rep
         message = "`@check` needs a pattern in quotes"
         _refuse(reporter, span, message, hint=f"write {BODY_FORMS['check']}")
         return
+    mistake = None if scope.stored else pattern_mistake(pattern.text)
+    if mistake is not None:
+        span = _within(pattern.span, reporter.source.text, mistake)
+        reporter.report(span, f"`@check`: {mistake.message}", phase=Phase.CATALOG)
     _too_many(constraint, reporter)
+
+
+def _within(literal: Span, source: str, mistake: PatternMistake) -> Span:
+    """Where a part of a string literal's text is written; an escape takes two characters."""
+    places = [literal.start + 1]
+    while places[-1] < literal.end - 1:
+        places.append(places[-1] + 1 + (source[places[-1]] == "\\"))
+    start, end = (places[min(at, len(places) - 1)] for at in (mistake.start, mistake.end))
+    return Span(start, max(start, end))
 
 
 def check_one_key(keys: list[Span], reporter: Reporter) -> None:

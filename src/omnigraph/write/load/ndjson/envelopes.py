@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from omnigraph.errors import Rule
+from omnigraph.errors import Rule, quoted
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import Catalog, NodeType
 from omnigraph.write.change.change_set import EntityType
@@ -129,11 +129,11 @@ def type_of_line(line: bytes, catalog: Catalog) -> EntityType:
 
 def _unknown_type(head: str, name: str, catalog: Catalog) -> str:
     if head == "type":
-        said, known = f"unknown node type '{name}'", tuple(catalog.nodes)
+        said, known = f"unknown node type '{quoted(name)}'", tuple(catalog.nodes)
         if name in catalog.edges:
             return f'{said}; it is an edge type: write "edge": "{name}"'
     else:
-        said, known = f"unknown edge type '{name}'", tuple(catalog.edges)
+        said, known = f"unknown edge type '{quoted(name)}'", tuple(catalog.edges)
         if name in catalog.nodes:
             return f'{said}; it is a node type: write "type": "{name}"'
     hint = name_hint(name, known)
@@ -149,7 +149,7 @@ def check_envelope(type_: EntityType, envelope: dict[str, Any], text: str) -> li
         if name not in allowed:
             kind = "a node" if is_node else "an edge"
             listed = ", ".join(f'"{member}"' for member in allowed)
-            said = f"unknown member '{name}'; the line of {kind} has {listed}"
+            said = f"unknown member '{quoted(name)}'; the line of {kind} has {listed}"
             if name in ("id", *type_.properties):
                 said += '; properties go into "data"'
             found.append(BadLineError(said, find_name(text, (name,))))

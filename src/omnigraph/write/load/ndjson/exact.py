@@ -12,7 +12,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import Rule
+from omnigraph.errors import Rule, quoted
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType, PropertyDef
 from omnigraph.lang.schema.keys import keyed_node_id
@@ -45,7 +45,7 @@ def unknown_property(type_: EntityType, name: str) -> str:
         return f"'{name}' is reserved physical state"
     if name in ENDPOINTS and not isinstance(type_, NodeType):
         return f'\'{name}\' is reserved structural state; give "{ENDPOINTS[name]}" beside "data"'
-    said = f"unknown property '{name}' for {type_.name}"
+    said = f"unknown property '{quoted(name)}' for {type_.name}"
     hint = name_hint(name, type_.properties)
     return f"{said}; {hint}" if hint else said
 
@@ -67,7 +67,7 @@ def read_exact(
 
 def wrong_id_text(given: str, right: str) -> str:
     """What is said about an id that its key does not give."""
-    return f"id '{given}' is not the id its key gives: '{right}'; leave it out"
+    return f"id '{quoted(given)}' is not the id its key gives: '{quoted(right)}'; leave it out"
 
 
 def _calendar(value: Any, scalar: Scalar) -> Any:

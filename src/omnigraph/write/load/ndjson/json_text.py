@@ -10,6 +10,7 @@ import json
 import re
 from typing import Any
 
+from omnigraph.errors import quoted
 from omnigraph.write.load.ndjson.lines import find_duplicate
 
 _CONSTANT = re.compile(r'"[^"\\]*(?:\\.[^"\\]*)*"|(-?Infinity|NaN)')
@@ -61,7 +62,7 @@ def read_json(line: bytes) -> Any:
         found = next(m for m in _CONSTANT.finditer(text) if m.group(1))
         raise BadLineError(f"not valid JSON: {error} is no number", found.start() + 1) from None
     except _DuplicateError as error:
-        raise BadLineError(f"duplicate JSON member '{error}'", _duplicate(text)) from None
+        raise BadLineError(f"duplicate JSON member '{quoted(error)}'", _duplicate(text)) from None
     except RecursionError:
         raise BadLineError("not valid here: the JSON is nested too deeply", None) from None
     if "\\u" in text:
