@@ -22,6 +22,7 @@ from omnigraph.pipeline.load.stage.sinks import new_file, write_batches
 from omnigraph.pipeline.load.stage.spark_frames import KeyedEnd, is_spark_frame, write_spark_frame
 from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.load.columns.frames import as_table
+from omnigraph.write.load.columns.texts import require_readable_names
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -83,6 +84,8 @@ class GivenLines:
 
 def _reader(type_: EntityType, label: str, frame: object) -> pa.RecordBatchReader:
     """The batches of a frame with columns that Parquet keeps as they are."""
+    if isinstance(frame, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
+        require_readable_names(frame.schema, f"frame '{label}'")
     if isinstance(frame, pa.RecordBatchReader):
         reader = frame
     elif hasattr(frame, "__arrow_c_stream__") and not _is_pandas(frame):
