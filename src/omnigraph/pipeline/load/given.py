@@ -17,12 +17,14 @@ from omnigraph.pipeline.load.stage.spark_frames import is_spark_frame
 from omnigraph.write.load.columns.frames import as_table, frame_types
 from omnigraph.write.load.input import (
     PathInput,
+    RecordInput,
     TextInput,
     classify,
     is_frame,
     names_files,
     require_names,
 )
+from omnigraph.write.load.records import encode_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -50,6 +52,8 @@ def given(data: object, catalog: Catalog) -> LoadInput:
     match classify(data):
         case TextInput(pieces):
             return LoadInput(unwritten=(GivenLines(pieces),))
+        case RecordInput(records):
+            return LoadInput(unwritten=(GivenLines(encode_records(records, catalog)),))
         case PathInput(paths):
             return LoadInput(tuple(find_inputs(list(paths), names)))
         case found:
