@@ -41,8 +41,9 @@ def _later_blocks(split: Split, block_bytes: int) -> Iterator[CsvBlock]:
     if split.header is None:
         raise ValueError(f"{split} begins inside a file and has no header")
     line, offset = 0, split.end
+    is_one = len(split.header) == 1
     for data, offset in _whole_records(split, block_bytes):
-        records = Records(data, offset, line)
+        records = Records(data, offset, line, one_column=is_one)
         check_quotes(split.file, records)
         yield split.header, records
         line += records.lines
@@ -55,14 +56,15 @@ def _first_blocks(split: Split, block_bytes: int) -> Iterator[CsvBlock]:
     held, line = b"", 0
     for data, offset in _whole_records(split, block_bytes):
         if header is not None:
-            records = Records(data, offset, line)
+            records = Records(data, offset, line, one_column=len(header.names) == 1)
         else:
             held += data
             header = find_header(split.file, held)
             if header is None:
                 continue
             line = held.count(b"\n", 0, header.size)
-            records = Records(held[header.size :], header.size, line)
+            rest, is_one = held[header.size :], len(header.names) == 1
+            records = Records(rest, header.size, line, one_column=is_one)
         check_quotes(split.file, records)
         yield header.names, records
         line += records.lines

@@ -81,20 +81,23 @@ class _Marks:
 
 
 class Records:
-    """The records of some bytes, which begin and end with a record; blank ones are left out.
+    """The records of some bytes, which begin and end with a record.
 
+    Blank lines are left out, but where there is ``one_column``: there, each is a null.
     ``offset`` is where the bytes stand in the file, ``first_line`` how many lines of the
     split stand before them. ``ends`` are behind the line ends. ``value_counts`` is how many
     values each record has, ``stray_quote`` the place of the first quote that neither opens
     nor closes a value, nor is doubled.
     """
 
-    def __init__(self, data: bytes, offset: int, first_line: int) -> None:
+    def __init__(
+        self, data: bytes, offset: int, first_line: int, *, one_column: bool = False
+    ) -> None:
         self.data = data
         self.offset = offset
         self.first_line = first_line
         marks = _Marks(data, b",\r\n")
-        self.starts, self.ends = _spans(marks)
+        self.starts, self.ends = _spans(marks, with_blank=one_column)
         self.value_counts = _between(marks.outside(_COMMA), self.starts, self.ends) + 1
         self.stray_quote = _stray_quote(marks)
 
@@ -131,8 +134,8 @@ class Records:
         return b"".join([*kept, self.data[at:]])
 
 
-def _spans(marks: _Marks) -> tuple[np.ndarray, np.ndarray]:
-    """Where the records that are not blank begin, and where they end."""
+def _spans(marks: _Marks, *, with_blank: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where the records begin, and where they end; blank ones only if they are wanted."""
     data, size = marks.data, len(marks.data)
     ends = marks.outside(_LF) + 1
     alone = marks.outside(_CR) + 1
@@ -142,6 +145,8 @@ def _spans(marks: _Marks) -> tuple[np.ndarray, np.ndarray]:
     if size and (not len(ends) or ends[-1] != size):
         ends = np.append(ends, size)
     starts = np.concatenate([np.zeros(1, ends.dtype), ends[:-1]])[: len(ends)]
+    if with_blank:
+        return starts, ends
     is_blank = np.isin(data[starts], _BREAKS)
     return starts[~is_blank], ends[~is_blank]
 
