@@ -50,7 +50,7 @@ def floats(width: int) -> st.SearchStrategy[float]:
     return st.floats(width=width, allow_nan=False, allow_infinity=False)  # type: ignore[arg-type]
 
 
-TEXTS = st.sampled_from(WORDS) | st.text(st.characters(exclude_categories=("Cs",)), max_size=8)
+TEXTS = st.sampled_from(WORDS) | st.text(st.characters(codec="utf-8"), max_size=8)
 VALUES: dict[str, tuple[str, st.SearchStrategy[Any]]] = {
     "text": ("String?", TEXTS),
     "kind": ("enum(left, right)?", st.sampled_from(["left", "right"])),

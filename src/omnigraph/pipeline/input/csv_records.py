@@ -47,15 +47,13 @@ def record_ends(data: bytes, *, inside: bool = False) -> np.ndarray:
     return _Marks(data, b"\n", inside=inside).outside(_LF) + 1
 
 
-def last_record_end(data: bytes) -> int:
-    """The last of these places, 0 if there is none; the bytes begin with a record."""
-    quotes, at = data.count(b'"'), len(data)
-    while (feed := data.rfind(b"\n", 0, at)) >= 0:
-        quotes -= data.count(b'"', feed, at)
-        if quotes % 2 == 0:
-            return feed + 1
-        at = feed
-    return 0
+def last_record_end(data: bytes, *, inside: bool = False) -> int:
+    """The last of these places, 0 if there is none."""
+    feed = data.rfind(b"\n")
+    if feed < 0 or (data.count(b'"', 0, feed) + inside) % 2 == 0:
+        return feed + 1
+    ends = record_ends(data, inside=inside)
+    return int(ends[-1]) if len(ends) else 0
 
 
 class _Marks:
@@ -172,14 +170,20 @@ def _stray_quote(marks: _Marks) -> int | None:
 
 def read_header(file: InputFile) -> Header:
     """The names of the columns, from the first line that is not blank."""
-    data = b""
+    held: list[bytes] = []
+    size = seen = 0
     with closing(read_forward(file, 0, None, _HEADER_PIECE)) as pieces:
         for piece in pieces:
-            data += piece
-            ends = record_ends(data)
-            if len(ends) and (found := find_header(file, data[: ends[-1]])) is not None:
-                return found
-            refuse_long_line(file, len(data), 0)
+            held.append(piece)
+            size += len(piece)
+            # Looked at whenever it has doubled, so that a long one is not looked at too often.
+            if size >= 2 * seen:
+                data, seen = b"".join(held), size
+                ends = record_ends(data)
+                if len(ends) and (found := find_header(file, data[: ends[-1]])) is not None:
+                    return found
+            refuse_long_line(file, size, 0)
+    data = b"".join(held)
     found = find_header(file, data)
     if found is None:
         raise BadRequest(f"{file.uri} is empty: the first line of a CSV file names its columns")
