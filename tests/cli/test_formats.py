@@ -56,8 +56,8 @@ def test_csv() -> None:
     assert text("csv", output(ROWS)) == (
         "name,n,x,ok,tags,node\n"
         'Ann,1,0.1,true,"[""a"",""b""]","{""@id"":""Ann""}"\n'
-        "null,null,null,null,null,null\n"
-        ',-20,2.0,false,[],"{""@id"":""é"",""at"":null}"'
+        ",,,,,\n"
+        '"",-20,2.0,false,[],"{""@id"":""é"",""at"":null}"'
     )
 
 
@@ -166,4 +166,4 @@ def test_a_body_without_columns_has_them_sorted() -> None:
         "row_count": 2,
         "rows": [{"b": 1}, {"a": 2, "b": 3}],
     }
-    assert text("csv", served(msgspec.convert(body, QueryBody))) == "a,b\nnull,1\n2,3"
+    assert text("csv", served(msgspec.convert(body, QueryBody))) == "a,b\n,1\n2,3"

@@ -85,10 +85,10 @@ note: null
 
 CSV = """\
 code,opened,services,note
-ARD,1908-05-01,"[""fuel"",""repair""]",null
+ARD,1908-05-01,"[""fuel"",""repair""]",
 BRE,1931-07-12,"[""fuel""]","Ring the bell, ""twice"".
 Then wait."
-COR,null,[],null
+COR,,[],
 """
 
 JSONL = r"""
@@ -139,7 +139,7 @@ def test_a_whole_node_is_an_object(run: Run, uri: str) -> None:
     ran = run(*base, "--params", '{"code": "ELV"}', "--format", "csv")
     assert ran.out.splitlines()[1] == (
         '"{""@id"":""ELV"",""berths"":1,""code"":""ELV"",""name"":""Elvöy"",""note"":null,'
-        '""opened"":null,""services"":null}",null'
+        '""opened"":null,""services"":null}",'
     )
 
 

@@ -15,7 +15,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import BadRequest, ResourceLimit
-from omnigraph.pipeline.input import byte_ranges
 from omnigraph.pipeline.input.line_blocks import LineBlock, line_blocks
 from omnigraph.pipeline.input.load_files import Compression, InputFile, find_inputs
 from omnigraph.pipeline.input.splits import Split, cut
@@ -162,7 +161,7 @@ def test_blocks_are_bounded(tmp_path: Path) -> None:
 def test_a_line_without_end_is_refused_before_it_is_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(byte_ranges, "LINE_BYTES", 1000)
+    monkeypatch.setenv("OMNIGRAPH_ROW_BYTES", "1000")
     file = lines_file(tmp_path / "endless.jsonl", b"short\n" + b"x" * 10_000)
     for split in cut([file], 3000)[:3]:
         with pytest.raises(

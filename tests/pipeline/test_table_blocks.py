@@ -16,7 +16,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import BadRequest, ResourceLimit
-from omnigraph.pipeline.input import byte_ranges
 from omnigraph.pipeline.input import table_blocks as block_reader
 from omnigraph.pipeline.input.csv_records import quote_count, read_header
 from omnigraph.pipeline.input.load_files import InputFile
@@ -232,7 +231,7 @@ def test_an_odd_number_of_quotes_is_refused_when_cutting(tmp_path: Path) -> None
 
 
 def test_a_row_without_end_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(byte_ranges, "LINE_BYTES", 1000)
+    monkeypatch.setenv("OMNIGRAPH_ROW_BYTES", "1000")
     file = csv_file(tmp_path / "rows.csv", b'a,b\n1,"' + b"x\n" * 5000 + b'"\n')
     for split in [whole(file), *cut_finely(file, 3000)[:3]]:
         with pytest.raises(

@@ -11,6 +11,7 @@ from ulid import ULID
 
 from omnigraph.errors import ResourceLimit
 from omnigraph.write.load.ndjson.lines import NdjsonSource
+from omnigraph.write.rules.row_limits import RowLimits, row_limits
 from omnigraph.write.rules.row_rules import check_required
 from omnigraph.write.rules.violations import SourceLocation, Violations
 from tests.write.decoding import decode, decode_ndjson, one, person, problem, problems
@@ -197,23 +198,31 @@ def test_an_id_is_a_string(value: str, head: str) -> None:
 # -- limits and places -------------------------------------------------------------
 
 
-def test_a_line_may_not_be_too_long() -> None:
-    with pytest.raises(ResourceLimit) as caught:
-        decode(person(**{"class": "x" * 33_554_432}))
+def test_a_line_may_not_be_too_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_ROW_BYTES", "1 MiB")
+    with pytest.raises(ResourceLimit, match="OMNIGRAPH_ROW_BYTES allows more") as caught:
+        decode(person(**{"class": "x" * (1 << 20)}))
     assert caught.value.details["resource"] == "graph_batch_line_bytes"
-    assert caught.value.details["limit"] == 33_554_432
+    assert caught.value.details["limit"] == 1 << 20
 
 
-def test_a_line_may_not_have_too_many_structural_characters() -> None:
+def test_a_line_may_not_have_too_many_structural_characters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_ROW_BYTES", "1 MiB")
     fits = "{[,:]}" * 30_000
     assert one("node:Person", person(**{"class": fits}))["class"] == fits
     with pytest.raises(ResourceLimit) as caught:
-        decode(person(tags=["a"] * 131_072))
+        decode(person(tags=["a"] * 16_384))
     assert caught.value.details == {
         "resource": "graph_batch_json_structural_slots",
-        "limit": 131_072,
-        "actual": 131_084,
+        "limit": 16_384,
+        "actual": 16_396,
     }
+
+
+def test_without_a_setting_a_line_has_a_quarter_of_a_gibibyte() -> None:
+    assert row_limits() == RowLimits(256 << 20, 4 << 20)
 
 
 def test_places() -> None:

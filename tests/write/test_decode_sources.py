@@ -28,7 +28,7 @@ def line(text: str) -> str:
 
 
 def decoded(data: object) -> list[TypeBatch]:
-    return [one.batch for one in read_sources(data).sift(CATALOG, strict=True).batches]
+    return [one.batch for one in read_sources(data, CATALOG).sift(CATALOG, strict=True).batches]
 
 
 def texts(data: object) -> list[Any]:

@@ -58,8 +58,7 @@ def _csv(output: ReadOutput) -> Iterator[str]:
     for page in output.pages():
         if page:
             yield "\n".join(
-                ",".join([_csv_field(_text(row.get(name))) for name in output.columns])
-                for row in page
+                ",".join([_csv_cell(row.get(name)) for name in output.columns]) for row in page
             )
 
 
@@ -93,6 +92,13 @@ def _text(value: object) -> str:
 def _table_cell(value: object) -> object:
     """Numbers stay numbers, to be aligned, and null stays null."""
     return value if value is None or is_number(value) else _text(value)
+
+
+def _csv_cell(value: object) -> str:
+    """A value as a load reads it back: nothing for null, a pair of quotes for an empty text."""
+    if value is None:
+        return ""
+    return _csv_field(_text(value)) or '""'
 
 
 def _csv_field(text: str) -> str:

@@ -63,6 +63,13 @@ def write_text(text: str) -> None:
     click.echo(text, color=use_colour(sys.stdout))
 
 
+def write_data(text: str) -> None:
+    """Print a result for programs, every character as it is."""
+    _require_stdout()
+    # Of a text, click takes away what a terminal would obey.
+    click.echo(text.encode())
+
+
 def write_json(body: Body) -> None:
     """Print a result for programs: two-space indented JSON."""
     from omnigraph.wire.body import pretty

@@ -7,6 +7,7 @@ be accepted is an error that names the parameter.
 
 from __future__ import annotations
 
+from base64 import b64encode
 from collections.abc import Mapping
 from datetime import UTC, date, datetime
 from math import isfinite
@@ -139,6 +140,8 @@ class _Coercion:
             self.fail(f"expected true or false, found {_json_name(value)}")
         if scalar in (Scalar.DATE, Scalar.DATETIME):
             return self._temporal(value, scalar)
+        if scalar is Scalar.BLOB and isinstance(value, bytes | bytearray | memoryview):
+            return "base64:" + b64encode(value).decode()
         if isinstance(value, str):
             return self._text(value)
         self.fail(f"expected a string for {scalar}, found {_json_name(value)}")

@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 from omnigraph.errors import BadRequest, ResourceLimit
 from omnigraph.pipeline.input.input_files import changed, is_remote, local_errors, open_file
 from omnigraph.pipeline.input.load_files import InputFile
-from omnigraph.write.load.ndjson.lines import LINE_BYTES
+from omnigraph.write.rules.row_limits import LINE_BYTES, SETTING, row_limits
 
 PIECE = 8 << 20
 BOM = b"\xef\xbb\xbf"
@@ -74,14 +74,14 @@ def end_of(file: InputFile, end: int) -> int | None:
 
 def refuse_long_line(file: InputFile, size: int, offset: int) -> None:
     """Refuse what is longer than any line may be, before more of it is in memory."""
-    if size <= LINE_BYTES:
+    limit = row_limits().line_bytes
+    if size <= limit:
         return
-    resource = "graph_batch_line_bytes"
     likely = "a quote that nothing closes" if file.format == "csv" else "lines without line ends"
     raise ResourceLimit(
-        f"{resource}: {file.uri} has more than {LINE_BYTES} bytes in one line around byte"
-        f" {offset}; look there for {likely}",
-        details={"resource": resource, "limit": LINE_BYTES, "actual": size},
+        f"{LINE_BYTES}: {file.uri} has more than {limit} bytes in one line around byte {offset};"
+        f" look there for {likely}; {SETTING} allows more",
+        details={"resource": LINE_BYTES, "limit": limit, "actual": size},
     )
 
 

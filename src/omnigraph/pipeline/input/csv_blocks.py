@@ -41,8 +41,9 @@ def _later_blocks(split: Split, block_bytes: int) -> Iterator[CsvBlock]:
     if split.header is None:
         raise ValueError(f"{split} begins inside a file and has no header")
     line, offset = 0, split.end
+    is_one = len(split.header) == 1
     for data, offset in _whole_records(split, block_bytes):
-        records = Records(data, offset, line)
+        records = Records(data, offset, line, one_column=is_one)
         check_quotes(split.file, records)
         yield split.header, records
         line += records.lines
@@ -55,14 +56,15 @@ def _first_blocks(split: Split, block_bytes: int) -> Iterator[CsvBlock]:
     held, line = b"", 0
     for data, offset in _whole_records(split, block_bytes):
         if header is not None:
-            records = Records(data, offset, line)
+            records = Records(data, offset, line, one_column=len(header.names) == 1)
         else:
             held += data
             header = find_header(split.file, held)
             if header is None:
                 continue
             line = held.count(b"\n", 0, header.size)
-            records = Records(held[header.size :], header.size, line)
+            rest, is_one = held[header.size :], len(header.names) == 1
+            records = Records(rest, header.size, line, one_column=is_one)
         check_quotes(split.file, records)
         yield header.names, records
         line += records.lines
@@ -73,7 +75,9 @@ def _first_blocks(split: Split, block_bytes: int) -> Iterator[CsvBlock]:
 def _whole_records(split: Split, block_bytes: int) -> Iterator[tuple[bytes, int]]:
     """The bytes of the records that begin in a split, and where these bytes begin."""
     file, end = split.file, end_of(split.file, split.end)
-    pending, begins = b"", split.start
+    # Pieces of one record, which is followed by its quotes: none of them is looked at twice.
+    pending: list[bytes] = []
+    begins, held = split.start, 0
     is_aligned, inside = split.start == 0, split.inside_quotes
     # The byte before tells whether a record begins right here.
     before = max(split.start - 1, 0)
@@ -94,21 +98,24 @@ def _whole_records(split: Split, block_bytes: int) -> Iterator[tuple[bytes, int]
                     continue
             if end is not None and begins >= end:
                 return
-            data = pending + data
             is_last = False
-            if end is not None and begins + len(data) >= end:
-                ends = record_ends(data)
-                ends = ends[np.searchsorted(ends, end - begins) :]
+            if end is not None and begins + held + len(data) >= end:
+                ends = record_ends(data, inside=inside)
+                ends = ends[np.searchsorted(ends, end - begins - held) :]
                 is_last = len(ends) > 0
-            cut = int(ends[0]) if is_last else last_record_end(data)
+            cut = int(ends[0]) if is_last else last_record_end(data, inside=inside)
             if cut:
-                yield data[:cut], begins
+                yield b"".join([*pending, data[:cut]]), begins
+                pending, begins, held, inside = [], begins + held + cut, 0, False
             if is_last:
                 return
-            pending, begins = data[cut:], begins + cut
-            refuse_long_line(file, len(pending), begins)
-    if pending:
-        yield pending, begins
+            rest = data[cut:]
+            pending.append(rest)
+            held += len(rest)
+            inside ^= rest.count(b'"') % 2 == 1
+            refuse_long_line(file, held, begins)
+    if held:
+        yield b"".join(pending), begins
 
 
 def _to_next_record(data: bytes, *, inside: bool) -> tuple[int | None, bool]:

@@ -47,15 +47,13 @@ def record_ends(data: bytes, *, inside: bool = False) -> np.ndarray:
     return _Marks(data, b"\n", inside=inside).outside(_LF) + 1
 
 
-def last_record_end(data: bytes) -> int:
-    """The last of these places, 0 if there is none; the bytes begin with a record."""
-    quotes, at = data.count(b'"'), len(data)
-    while (feed := data.rfind(b"\n", 0, at)) >= 0:
-        quotes -= data.count(b'"', feed, at)
-        if quotes % 2 == 0:
-            return feed + 1
-        at = feed
-    return 0
+def last_record_end(data: bytes, *, inside: bool = False) -> int:
+    """The last of these places, 0 if there is none."""
+    feed = data.rfind(b"\n")
+    if feed < 0 or (data.count(b'"', 0, feed) + inside) % 2 == 0:
+        return feed + 1
+    ends = record_ends(data, inside=inside)
+    return int(ends[-1]) if len(ends) else 0
 
 
 class _Marks:
@@ -81,20 +79,23 @@ class _Marks:
 
 
 class Records:
-    """The records of some bytes, which begin and end with a record; blank ones are left out.
+    """The records of some bytes, which begin and end with a record.
 
+    Blank lines are left out, but where there is ``one_column``: there, each is a null.
     ``offset`` is where the bytes stand in the file, ``first_line`` how many lines of the
     split stand before them. ``ends`` are behind the line ends. ``value_counts`` is how many
     values each record has, ``stray_quote`` the place of the first quote that neither opens
     nor closes a value, nor is doubled.
     """
 
-    def __init__(self, data: bytes, offset: int, first_line: int) -> None:
+    def __init__(
+        self, data: bytes, offset: int, first_line: int, *, one_column: bool = False
+    ) -> None:
         self.data = data
         self.offset = offset
         self.first_line = first_line
         marks = _Marks(data, b",\r\n")
-        self.starts, self.ends = _spans(marks)
+        self.starts, self.ends = _spans(marks, with_blank=one_column)
         self.value_counts = _between(marks.outside(_COMMA), self.starts, self.ends) + 1
         self.stray_quote = _stray_quote(marks)
 
@@ -131,8 +132,8 @@ class Records:
         return b"".join([*kept, self.data[at:]])
 
 
-def _spans(marks: _Marks) -> tuple[np.ndarray, np.ndarray]:
-    """Where the records that are not blank begin, and where they end."""
+def _spans(marks: _Marks, *, with_blank: bool) -> tuple[np.ndarray, np.ndarray]:
+    """Where the records begin, and where they end; blank ones only if they are wanted."""
     data, size = marks.data, len(marks.data)
     ends = marks.outside(_LF) + 1
     alone = marks.outside(_CR) + 1
@@ -142,6 +143,8 @@ def _spans(marks: _Marks) -> tuple[np.ndarray, np.ndarray]:
     if size and (not len(ends) or ends[-1] != size):
         ends = np.append(ends, size)
     starts = np.concatenate([np.zeros(1, ends.dtype), ends[:-1]])[: len(ends)]
+    if with_blank:
+        return starts, ends
     is_blank = np.isin(data[starts], _BREAKS)
     return starts[~is_blank], ends[~is_blank]
 
@@ -167,14 +170,20 @@ def _stray_quote(marks: _Marks) -> int | None:
 
 def read_header(file: InputFile) -> Header:
     """The names of the columns, from the first line that is not blank."""
-    data = b""
+    held: list[bytes] = []
+    size = seen = 0
     with closing(read_forward(file, 0, None, _HEADER_PIECE)) as pieces:
         for piece in pieces:
-            data += piece
-            ends = record_ends(data)
-            if len(ends) and (found := find_header(file, data[: ends[-1]])) is not None:
-                return found
-            refuse_long_line(file, len(data), 0)
+            held.append(piece)
+            size += len(piece)
+            # Looked at whenever it has doubled, so that a long one is not looked at too often.
+            if size >= 2 * seen:
+                data, seen = b"".join(held), size
+                ends = record_ends(data)
+                if len(ends) and (found := find_header(file, data[: ends[-1]])) is not None:
+                    return found
+            refuse_long_line(file, size, 0)
+    data = b"".join(held)
     found = find_header(file, data)
     if found is None:
         raise BadRequest(f"{file.uri} is empty: the first line of a CSV file names its columns")

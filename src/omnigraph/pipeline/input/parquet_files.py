@@ -29,6 +29,9 @@ def open_parquet(file: InputFile) -> Iterator[Any]:
     with local_errors(file.uri), open_file(file.uri, file.size, file.version) as opened:
         try:
             yield pq.ParquetFile(pa.PythonFile(opened, mode="r"), **options)
+        except UnicodeDecodeError:
+            said = f"cannot read {file.uri} as Parquet: the name of a column is not UTF-8"
+            raise BadRequest(said) from None
         except (pa.ArrowException, OSError) as error:
             if isinstance(error, OSError) and error.errno is not None:
                 raise

@@ -175,15 +175,21 @@ def _parse(data: bytes, header: tuple[str, ...], included: Sequence[str]) -> pa.
     if not data:
         return pa.schema([(name, pa.string()) for name in included]).empty_table()
     # A mark at the beginning would be taken for the one of a file, and without a last line end
-    # the parser takes nothing for quoted after a quoted value. It skips blank lines.
-    text = b"\n" + data if data.startswith(BOM) else data
+    # the parser takes nothing for quoted after a quoted value.
+    is_marked = data.startswith(BOM)
+    text = b"\n" + data if is_marked else data
     text = text if text.endswith(b"\n") else text + b"\n"
     table = pa_csv.read_csv(
         pa.BufferReader(text),
         read_options=pa_csv.ReadOptions(
-            column_names=header, use_threads=False, block_size=len(text) + 1
+            column_names=header,
+            use_threads=False,
+            block_size=len(text) + 1,
+            skip_rows=int(is_marked),
         ),
-        parse_options=pa_csv.ParseOptions(newlines_in_values=True),
+        parse_options=pa_csv.ParseOptions(
+            newlines_in_values=True, ignore_empty_lines=len(header) > 1
+        ),
         convert_options=pa_csv.ConvertOptions(
             column_types=dict.fromkeys(header, pa.string()),
             include_columns=list(included),

@@ -6,11 +6,8 @@ decides whether a row is right.
 
 from __future__ import annotations
 
-import json
-from base64 import b64encode
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import date
 from glob import glob, has_magic
 from itertools import chain, groupby, islice
 from os import PathLike
@@ -21,6 +18,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.write.load.columns.frames import as_table
 from omnigraph.write.load.ndjson.lines import NdjsonSource
+from omnigraph.write.load.records import encode_records
 from omnigraph.write.load.rejects import Reject, rejects_of_lines, rejects_of_rows
 from omnigraph.write.load.sifting import CheckedRows, sift_frames, sift_lines
 from omnigraph.write.recovery.intent_scope import REQUEST_BYTES
@@ -29,7 +27,6 @@ from omnigraph.write.rules.violations import Violation
 Engine = Literal["inline", "spark"]
 ENGINES: tuple[str, ...] = ("auto", *get_args(Engine))
 SUFFIXES = (".jsonl", ".ndjson")
-_RECORDS = 8192
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +34,13 @@ class TextInput:
     """NDJSON that has no name, piece by piece."""
 
     pieces: Iterable[bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordInput:
+    """Envelopes that are Python's own values."""
+
+    records: Iterator[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +57,7 @@ class TypedInput:
     by_type: Mapping[Any, object]
 
 
-def classify(data: object) -> TextInput | PathInput | TypedInput:
+def classify(data: object) -> TextInput | RecordInput | PathInput | TypedInput:
     """Paths, NDJSON text, envelope records, or frames by type name."""
     if isinstance(data, Mapping):
         return TypedInput(data)
@@ -73,7 +77,7 @@ def classify(data: object) -> TextInput | PathInput | TypedInput:
     every = chain(first, items)
     if first and isinstance(first[0], (str, PathLike)):
         return PathInput(every)
-    return TextInput(_encode_records(every))
+    return RecordInput(every)
 
 
 def _is_text(data: str) -> bool:
@@ -114,52 +118,6 @@ def require_names(
     for name in frames:
         if not isinstance(name, str):
             raise BadRequest(f"frames are named by their type, found the name {name!r}")
-
-
-# -- records -----------------------------------------------------------------------
-
-
-def _encode_records(records: Iterator[Any]) -> Iterator[bytes]:
-    """Envelopes as NDJSON, some thousands at a time."""
-    number = 0
-    while chunk := list(islice(records, _RECORDS)):
-        if not all(map(_is_mapping, chunk)):
-            at = next(at for at, one in enumerate(chunk) if not _is_mapping(one))
-            found = type(chunk[at]).__name__
-            raise BadRequest(f"record {number + at + 1} must be a dict, found {found}")
-        try:
-            yield ("\n".join(map(_ENCODER.encode, chunk)) + "\n").encode()
-        except (TypeError, ValueError, RecursionError) as error:
-            raise _unwritable(chunk, number, error) from None
-        number += len(chunk)
-
-
-def _is_mapping(record: object) -> bool:
-    return isinstance(record, dict)
-
-
-def _unwritable(chunk: list[Any], number: int, error: Exception) -> BadRequest:
-    for at, record in enumerate(chunk):
-        try:
-            _ENCODER.encode(record).encode()
-        except (TypeError, ValueError, RecursionError) as found:
-            return BadRequest(f"record {number + at + 1} cannot be written as JSON: {found}")
-    return BadRequest(f"the records cannot be written as JSON: {error}")
-
-
-def _encode(value: object) -> object:
-    if isinstance(value, (bytes, bytearray, memoryview)):
-        return "base64:" + b64encode(bytes(value)).decode()
-    if isinstance(value, date):
-        return value.isoformat()
-    # NumPy's numbers and arrays say this of themselves.
-    if hasattr(value, "tolist"):
-        return value.tolist()
-    raise TypeError(f"{type(value).__name__} is no value of a property")
-
-
-# Not msgspec: that writes bytes as bare base64, which a String would take for text.
-_ENCODER = json.JSONEncoder(default=_encode, ensure_ascii=False, allow_nan=False)
 
 
 # -- engines -----------------------------------------------------------------------
@@ -270,11 +228,14 @@ def _source_of(violation: Violation) -> str | None:
     return None if violation.place is None else violation.place.source
 
 
-def read_sources(data: object) -> Sources:
+def read_sources(data: object, catalog: Catalog) -> Sources:
     """Read what was handed over: files as a whole, for they have to fit into memory."""
     match classify(data):
         case TextInput(pieces):
             return LineSources([NdjsonSource(None, b"".join(pieces))])
+        case RecordInput(records):
+            lines = encode_records(records, catalog)
+            return LineSources([NdjsonSource(None, b"".join(lines))])
         case PathInput(paths):
             return LineSources([source for path in paths for source in _files(path)])
         case found:

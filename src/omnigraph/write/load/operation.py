@@ -95,7 +95,7 @@ class Load(RowsChange[LoadResult]):
                 details={"member": "schema_identity"},
             )
         embedder = embedder_of(self.embedding)
-        self._sources = read_sources(self.data)
+        self._sources = read_sources(self.data, catalog)
         fails = self.options.on_error == "fail"
         sifted = self._sources.sift(catalog, strict=fails)
         if not fails:

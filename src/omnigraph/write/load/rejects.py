@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.errors import BadRequest, Rule, ValidationError
+from omnigraph.write.load.columns.texts import shown_row
 from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.rules.violations import SHOWN, SourceLocation, SourceMap, Violation, report
 
@@ -63,14 +64,13 @@ def rejects_of_rows(violations: Iterable[Violation], table: pa.Table) -> Iterato
     """The rows of a table that violations are about, written as JSON."""
     for found in violations:
         place = _place(found)
-        row = table.slice(place.line - 1, 1).to_pylist()
         yield Reject(
             place.source,
             place.line,
             None,
             found.rule,
             found.text,
-            msgspec.json.encode(row[0] if row else {}, enc_hook=str).decode(),
+            msgspec.json.encode(shown_row(table, place.line - 1), enc_hook=str).decode(),
             found.type_key,
             found.property,
         )

@@ -19,6 +19,7 @@ from omnigraph.embed.protocol import Embedder
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.write.change.change_set import EntityType, TypeBatch
 from omnigraph.write.load.columns.frames import read_frame, read_tables
+from omnigraph.write.load.columns.texts import without_views
 from omnigraph.write.load.columns.typed_rows import finish
 from omnigraph.write.load.ndjson.envelopes import (
     CHUNK,
@@ -166,7 +167,7 @@ def sift_table(
     while True:
         found = Violations(EVERY) if told is None else told
         places = NumberedPlaces(name, known[rows])
-        some = table if len(rows) == table.num_rows else table.take(pa.array(rows))
+        some = table if len(rows) == table.num_rows else without_views(table).take(pa.array(rows))
         columns = read_frame(type_, name, some, found, places, is_pandas=is_pandas)
         if columns is not None:
             batch = finish(type_, columns, places)

@@ -19,6 +19,7 @@ from omnigraph.lang.schema.keys import canonical_float
 from omnigraph.lang.types import FLOATS
 from omnigraph.rows.patterns import found_in
 from omnigraph.write.change.change_set import EntityType, type_key
+from omnigraph.write.rules.row_limits import check_sizes
 from omnigraph.write.rules.violations import SourceMap, Violation, Violations
 
 
@@ -51,7 +52,11 @@ def check_required(
 def check_values(
     type_: EntityType, rows: pa.Table, violations: Violations, places: SourceMap
 ) -> None:
-    """Values have the shape of their type and obey `@range`, `@check` and their enum."""
+    """Values have the shape of their type and obey `@range`, `@check` and their enum.
+
+    A row that is too large is refused at once, whatever else is wrong.
+    """
+    check_sizes(type_, rows)
     check_shapes(type_, rows, violations, places)
     rule = _Report(type_, rows, violations, places)
     if isinstance(type_, NodeType):

@@ -17,7 +17,7 @@ from omnigraph.cli.options.query_source import (
 )
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.render.formats import FORMATS, Format, render
-from omnigraph.cli.render.output import write_text
+from omnigraph.cli.render.output import write_data, write_text
 from omnigraph.wire.results import ReadOutput
 
 
@@ -50,5 +50,7 @@ def command(
     branch, snapshot = view_of(branch, snapshot)
     with store_of(scope).read() as graph:
         result = graph.query(*asked, branch=branch, snapshot=snapshot, timeout=timeout)
-    for piece in render(ReadOutput.of(result), "json" if as_json else format_):
-        write_text(piece)
+    wanted: Format = "json" if as_json else format_
+    write = write_text if wanted in ("table", "kv") else write_data
+    for piece in render(ReadOutput.of(result), wanted):
+        write(piece)

@@ -23,14 +23,17 @@ from omnigraph.pipeline.load.stage.area import StagingArea, new_file, write_batc
 from omnigraph.pipeline.load.stage.spark_frames import KeyedEnd, is_spark_frame, write_spark_frame
 from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.load.columns.frames import as_table, frame_types
+from omnigraph.write.load.columns.texts import require_readable_names
 from omnigraph.write.load.input import (
     PathInput,
+    RecordInput,
     TextInput,
     classify,
     is_frame,
     names_files,
     require_names,
 )
+from omnigraph.write.load.records import encode_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -92,6 +95,8 @@ class GivenLines:
 
 def _reader(type_: EntityType, label: str, frame: object) -> pa.RecordBatchReader:
     """The batches of a frame with columns that Parquet keeps as they are."""
+    if isinstance(frame, (pa.Table, pa.RecordBatch, pa.RecordBatchReader)):
+        require_readable_names(frame.schema, f"frame '{label}'")
     if isinstance(frame, pa.RecordBatchReader):
         reader = frame
     elif hasattr(frame, "__arrow_c_stream__") and not _is_pandas(frame):
@@ -176,6 +181,8 @@ def given(data: object, catalog: Catalog) -> LoadInput:
     match classify(data):
         case TextInput(pieces):
             return LoadInput(unwritten=(GivenLines(pieces),))
+        case RecordInput(records):
+            return LoadInput(unwritten=(GivenLines(encode_records(records, catalog)),))
         case PathInput(paths):
             return LoadInput(tuple(find_inputs(list(paths), names)))
         case found:

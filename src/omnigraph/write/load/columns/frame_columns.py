@@ -12,12 +12,13 @@ import pyarrow.types as pt
 
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
 from omnigraph.write.load.columns import cells
+from omnigraph.write.load.columns.texts import checked_texts, is_bytes, is_text
 from omnigraph.write.load.ndjson.values import ValueTypeError
 
 
 def convert_column(kind: ValueType, column: pa.Array, *, pandas: bool) -> pa.Array:
     """A column as it is stored; ``pandas`` allows whole floats where integers have nulls."""
-    column = _decoded(column)
+    column = decoded(column)
     if pt.is_null(column.type):
         return column
     if kind.dimension is not None:
@@ -30,17 +31,17 @@ def convert_column(kind: ValueType, column: pa.Array, *, pandas: bool) -> pa.Arr
 
 
 def texts(name: str, column: pa.Array) -> pa.Array:
-    """A structural column, which is always text."""
-    column = _decoded(column)
+    """A structural column, which is always text; null where that is not UTF-8."""
+    column = decoded(column)
     if pt.is_null(column.type):
         return column.cast(pa.string())
-    if not _is_text(column.type):
+    if not is_text(column.type):
         raise ValueTypeError(f"'{name}' must be a column of strings, found {column.type}")
-    return column.cast(pa.string())
+    return checked_texts(column)
 
 
 def _elements(kind: ValueType, flat: pa.Array, *, pandas: bool) -> pa.Array:
-    flat = _decoded(flat)
+    flat = decoded(flat)
     if pt.is_null(flat.type):
         return flat
     return _scalars(kind.element(), flat, pandas=pandas)
@@ -50,8 +51,8 @@ def _scalars(kind: ValueType, column: pa.Array, *, pandas: bool) -> pa.Array:
     scalar, type_ = kind.scalar, column.type
     if scalar in INTEGERS:
         return _integers(kind, column, pandas=pandas)
-    if scalar is Scalar.STRING and _is_text(type_):
-        return column.cast(pa.string())
+    if scalar is Scalar.STRING and is_text(type_):
+        return checked_texts(column)
     if scalar is Scalar.BOOL and pt.is_boolean(type_):
         return column
     if scalar is Scalar.F64 and _is_number(type_):
@@ -62,7 +63,7 @@ def _scalars(kind: ValueType, column: pa.Array, *, pandas: bool) -> pa.Array:
         return _dates(kind, column)
     if scalar is Scalar.DATETIME:
         return _moments(kind, column)
-    if scalar is Scalar.BLOB and (pt.is_binary(type_) or pt.is_large_binary(type_)):
+    if scalar is Scalar.BLOB and is_bytes(type_):
         return column.cast(pa.large_binary())
     raise _wrong(kind, type_)
 
@@ -97,8 +98,8 @@ def _integers(kind: ValueType, column: pa.Array, *, pandas: bool) -> pa.Array:
 
 def _dates(kind: ValueType, column: pa.Array) -> pa.Array:
     type_ = column.type
-    if _is_text(type_):
-        return cells.days_of_texts(column.cast(pa.string()))
+    if is_text(type_):
+        return cells.days_of_texts(checked_texts(column))
     if pt.is_date32(type_):
         return cells.days_of_numbers(column.cast(pa.int32()))
     if pt.is_date64(type_):
@@ -118,8 +119,8 @@ def _dates(kind: ValueType, column: pa.Array) -> pa.Array:
 
 def _moments(kind: ValueType, column: pa.Array) -> pa.Array:
     type_ = column.type
-    if _is_text(type_):
-        return cells.moments_of_texts(column.cast(pa.string()))
+    if is_text(type_):
+        return cells.moments_of_texts(checked_texts(column))
     if pt.is_timestamp(type_):
         if type_.tz is None:
             raise ValueTypeError(
@@ -141,17 +142,14 @@ def _vectors(kind: ValueType, column: pa.Array) -> pa.Array:
     return cells.vectors_of_lists(cells.in_lists(column, _float32), kind.dimension or 0)
 
 
-def _decoded(column: pa.Array) -> pa.Array:
+def decoded(column: pa.Array) -> pa.Array:
+    """A column without a dictionary."""
     type_ = column.type
     return column.cast(type_.value_type) if pt.is_dictionary(type_) else column
 
 
 def _is_list(type_: pa.DataType) -> bool:
     return bool(pt.is_list(type_) or pt.is_large_list(type_) or pt.is_fixed_size_list(type_))
-
-
-def _is_text(type_: pa.DataType) -> bool:
-    return bool(pt.is_string(type_) or pt.is_large_string(type_) or pt.is_string_view(type_))
 
 
 def _is_number(type_: pa.DataType) -> bool:

@@ -15,9 +15,11 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, Rule
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.schema.catalog import ENDPOINTS, Catalog, NodeType
+from omnigraph.lang.schema.catalog import ENDPOINTS, Catalog, NodeType, PropertyDef
+from omnigraph.lang.types import Scalar
 from omnigraph.write.change.change_set import EntityType, row_columns, type_key
-from omnigraph.write.load.columns.frame_columns import convert_column, texts
+from omnigraph.write.load.columns.frame_columns import convert_column, decoded, texts
+from omnigraph.write.load.columns.texts import NOT_UTF8, require_readable_names
 from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
 from omnigraph.write.load.ndjson.exact import unknown_property, wrong_id_text
 from omnigraph.write.load.ndjson.values import ValueTypeError
@@ -37,6 +39,7 @@ def read_frame(
     is_pandas: bool = False,
 ) -> pa.Table | None:
     """The columns of one frame, or None if something is wrong with it."""
+    require_readable_names(table.schema, f"frame '{name}'")
     return _Frame(type_, name, table, violations, places, is_pandas=is_pandas).read()
 
 
@@ -179,7 +182,7 @@ class _Frame:
         ids = self._texts("id", "id")
         if ids.null_count:
             said = "'id' must be a string, found null; leave the column out to have ids made"
-            self._say_rows("type", said, "id", _mask(ids.is_null()))
+            self._say_missing(said, "id", "id", ids)
         return ids
 
     def _end(self, column: str) -> pa.Array:
@@ -192,7 +195,7 @@ class _Frame:
         ends = self._texts(given[0], given[0])
         if ends.null_count:
             said = f"'{given[0]}' must be the id of a node, found null"
-            self._say_rows("type", said, None, _mask(ends.is_null()))
+            self._say_missing(said, given[0], None, ends)
         return ends
 
     def _texts(self, name: str, property_: str) -> pa.Array:
@@ -202,6 +205,12 @@ class _Frame:
             self._say(misfit.rule, misfit.text, property_)
             return pa.array([""] * len(self._table))
 
+    def _say_missing(self, text: str, name: str, property_: str | None, found: pa.Array) -> None:
+        """Report structural cells that are null, or that became so for they are no text."""
+        lost = _lost(decoded(self._column(name)), found)
+        self._say_rows("format", f"'{name}': {NOT_UTF8}", property_, lost)
+        self._say_rows("type", text, property_, _mask(found.is_null()) & ~lost)
+
     def _property(self, name: str, stored: pa.DataType) -> pa.Array:
         property_ = self._type.properties[name]
         if name not in self._table.column_names:
@@ -209,7 +218,7 @@ class _Frame:
             if default is None:
                 return pa.nulls(len(self._table), stored)
             return pa.repeat(default, len(self._table))
-        column = self._column(name)
+        column = decoded(self._column(name))
         try:
             converted = convert_column(property_.type, column, pandas=self._pandas)
         except (ValueTypeError, pa.ArrowInvalid) as misfit:
@@ -218,12 +227,18 @@ class _Frame:
             return pa.nulls(len(self._table), stored)
         lost = _lost(column, converted)
         if lost.any():
-            kind = property_.type.without_null
-            said = f"{self._type.name}.{name}: the value does not fit {kind}"
-            self._say_rows("type", said, name, lost)
+            self._say_lost(property_, lost)
         if pa.types.is_null(converted.type):
             return pa.nulls(len(converted), stored)
         return converted.cast(stored)
+
+    def _say_lost(self, property_: PropertyDef, lost: np.ndarray) -> None:
+        kind, where = property_.type.without_null, f"{self._type.name}.{property_.name}"
+        if kind.scalar is Scalar.STRING:
+            # Text that is text always fits.
+            self._say_rows("format", f"{where}: {NOT_UTF8}", property_.name, lost)
+            return
+        self._say_rows("type", f"{where}: the value does not fit {kind}", property_.name, lost)
 
     def _column(self, name: str) -> pa.Array:
         combined = self._table.column(self._table.column_names.index(name)).combine_chunks()

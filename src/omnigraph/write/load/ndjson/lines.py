@@ -15,12 +15,9 @@ from itertools import accumulate, compress
 
 import numpy as np
 
-from omnigraph.errors import ResourceLimit
 from omnigraph.lang.schema.catalog import ENDPOINTS
+from omnigraph.write.rules.row_limits import row_limits
 from omnigraph.write.rules.violations import SourceLocation
-
-LINE_BYTES = 33_554_432
-STRUCTURAL_SLOTS = 131_072
 
 _BOM = b"\xef\xbb\xbf"
 _STRING = re.compile(rb'"[^"\\]*(?:\\.[^"\\]*)*"')
@@ -117,32 +114,21 @@ def _not_blank(source: NdjsonSource) -> tuple[list[bytes], np.ndarray]:
 
 
 def _check_limits(lines: Sequence[bytes]) -> None:
+    limits = row_limits()
     # A line of fewer bytes than slots cannot break either limit.
-    if max(map(len, lines), default=0) < STRUCTURAL_SLOTS:
+    if max(map(len, lines), default=0) < limits.slots:
         return
     for line in lines:
-        if len(line) > LINE_BYTES:
-            _refuse("graph_batch_line_bytes", LINE_BYTES, len(line), "bytes in one line")
-        slots = _slots(line)
-        if slots > STRUCTURAL_SLOTS:
-            what = "structural characters in one line"
-            _refuse("graph_batch_json_structural_slots", STRUCTURAL_SLOTS, slots, what)
+        limits.refuse_bytes(len(line), "a line")
+        # Counting strings too is quick, and settles it for nearly every line.
+        if sum(map(line.count, _STRUCTURAL)) >= limits.slots:
+            limits.refuse_slots(_slots(line), "a line")
 
 
 def _slots(line: bytes) -> int:
     """Structural characters outside strings, plus one."""
-    # Counting strings too is quick, and settles it for nearly every line.
-    if sum(map(line.count, _STRUCTURAL)) < STRUCTURAL_SLOTS:
-        return 1
     outside = _STRING.sub(b"", line)
     return 1 + sum(map(outside.count, _STRUCTURAL))
-
-
-def _refuse(resource: str, limit: int, actual: int, what: str) -> None:
-    raise ResourceLimit(
-        f"{resource}: {actual} {what}, at most {limit} are allowed",
-        details={"resource": resource, "limit": limit, "actual": actual},
-    )
 
 
 @dataclass(frozen=True, slots=True)

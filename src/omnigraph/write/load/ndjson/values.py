@@ -25,6 +25,8 @@ EXTERNAL = (
     ' "base64:" and its standard base64 text'
 )
 NOT_BASE64 = "what follows `base64:` is not standard base64 with padding"
+BYTES = "@bytes"
+"""The one member of an object that stands for bytes of Python, which have no JSON."""
 _NEAR_F32_MAX = 3.4e38
 
 
@@ -85,6 +87,8 @@ def describe(value: Any) -> str:
             return f"the string {shorten(json.dumps(value, ensure_ascii=False))}"
         case list():
             return "an array"
+        case {"@bytes": _}:
+            return "bytes"
         case _:
             return "an object"
 
