@@ -68,7 +68,7 @@ def test_time_is_up(graph: og.Graph, text: str) -> None:
 def test_time_is_up_in_the_middle() -> None:
     budget = Budget(timeout=5, started=-(10.0**9))
     with pytest.raises(ResourceLimit, match="longer than its timeout of 5 s"):
-        budget.check()
+        budget.look()
 
 
 @pytest.mark.parametrize("expansion", ["csr", "indexed"])

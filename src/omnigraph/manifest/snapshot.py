@@ -60,6 +60,11 @@ class Snapshot:
         """The same tables by what they are, whatever their types are called here."""
         return {found.identity: found for found in self.tables.values()}
 
+    @cached_property
+    def is_local(self) -> bool:
+        """Whether its tables are on a disk of this machine."""
+        return all(found.pinned.location.is_local for found in self.tables.values())
+
     def table(self, kind: EntityKind, name: str) -> SnapshotTable:
         """The table of a type, or NotFound when the type did not exist here."""
         found = self.tables.get(f"{kind}:{name}")

@@ -22,6 +22,21 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 _Command = TypeVar("_Command", bound=Callable[..., Any])
 
+
+def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Bytes from a size as people write it."""
+    if value is None:
+        return None
+    from omnigraph.storage.memory import parse_size
+
+    found = parse_size(value)
+    if found is None:
+        raise click.BadParameter(
+            f"{value!r} is no size: give one such as 512MB, 2GiB or 900000000", ctx, param
+        )
+    return found
+
+
 _SOURCE_OPTIONS = (
     click.argument("name", metavar="[NAME]", required=False),
     click.option("--query", type=_FILE, help="The query, a .gq file."),
@@ -39,6 +54,12 @@ _VIEW_OPTIONS = (
         type=click.FloatRange(min=0, min_open=True),
         help="Stop the query after so many seconds.",
     ),
+    click.option(
+        "--max-bytes",
+        metavar="SIZE",
+        callback=_size,
+        help="The memory it may take, such as 512MB; a quarter of all if not given.",
+    ),
 )
 
 
@@ -48,7 +69,7 @@ def source_options(command: _Command) -> _Command:
 
 
 def view_options(command: _Command) -> _Command:
-    """--branch, --snapshot and --timeout."""
+    """--branch, --snapshot, --timeout and --max-bytes."""
     return _with(command, _VIEW_OPTIONS)
 
 

@@ -12,7 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.read.execute.bindings import Positions
+from omnigraph.read.execute.bindings import POSITION, Positions
+from omnigraph.read.execute.budget import need, took
+from omnigraph.read.execute.grouping import encode
 from omnigraph.read.output.json_text import json_text
 
 
@@ -24,14 +26,18 @@ def ranks(values: pa.Array, *, descending: bool = False) -> Positions:
         values = json_text(values)
     if pa.types.is_floating(values.type):
         values = pc.add(values, pa.scalar(0, values.type))  # so that both zeros are one
-    encoded = values.dictionary_encode()
-    order = pc.array_sort_indices(encoded.dictionary).to_numpy().astype(np.int64)
-    place = np.empty(len(order) + 1, dtype=np.int64)
-    place[order] = np.arange(1, len(order) + 1)
-    place[len(order)] = 0  # null
-    codes = encoded.indices.cast(pa.int64()).fill_null(len(order)).to_numpy(zero_copy_only=False)
+    encoded = encode(values)
+    distinct = len(encoded.dictionary)
+    need(4 * POSITION * distinct)
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+    place = took(np.empty(distinct + 1, dtype=np.int64))
+    place[order] = np.arange(1, distinct + 1)
+    place[distinct] = 0  # null
+    del order
+    need(3 * POSITION * len(values))
+    codes = encoded.indices.fill_null(distinct).to_numpy(zero_copy_only=False)
     found: Positions = place[codes]
-    return -found if descending else found
+    return took(np.negative(found, out=found) if descending else found)
 
 
 def ordered_rows(
@@ -41,11 +47,13 @@ def ordered_rows(
     wanted: int | None,
 ) -> Positions:
     """The first ``wanted`` rows by the keys, then by what ``ties`` say of the rows that tie."""
-    rows = np.arange(count)
+    need((3 + len(keys)) * POSITION * count)
+    rows = took(np.arange(count))
     if wanted is not None and keys and wanted < count:
-        rows = _candidates(keys[0], wanted)
+        rows = took(_candidates(keys[0], wanted))
     if len(keys):
-        rows = rows[np.lexsort([key[rows] for key in reversed(keys)])]
+        need((3 + len(keys)) * rows.nbytes)
+        rows = took(rows[np.lexsort([key[rows] for key in reversed(keys)])])
     rows = _untied(rows, keys, ties)
     return rows if wanted is None else rows[:wanted]
 
@@ -66,6 +74,7 @@ def _untied(
     """Rows in order, with the runs that no key tells apart put into order."""
     if not ties or not len(rows):
         return rows
+    need(4 * rows.nbytes)
     changed = np.zeros(len(rows), dtype=bool)
     changed[0] = True
     for key in keys:
@@ -77,6 +86,7 @@ def _untied(
         return rows
     subject = rows[tied]
     codes = [ranks(tie(subject)) for tie in ties]
+    need(4 * subject.nbytes)
     order = np.lexsort([*reversed(codes), run[tied]])
     result = rows.copy()
     result[tied] = subject[order]

@@ -39,6 +39,7 @@ def command(
     branch: str | None,
     snapshot: str | None,
     timeout: float | None,
+    max_bytes: int | None,
     analyze: bool,
     as_json: bool,
 ) -> None:
@@ -58,6 +59,7 @@ def command(
             snapshot=snapshot,
             analyze=analyze,
             timeout=timeout,
+            max_bytes=max_bytes,
         )
     if as_json:
         from omnigraph.wire.results import ExplanationBody

@@ -47,6 +47,7 @@ def command(
     branch: str | None,
     snapshot: str | None,
     timeout: float | None,
+    max_bytes: int | None,
     format_: Format,
     as_json: bool,
 ) -> None:
@@ -59,7 +60,13 @@ def command(
     branch, snapshot = view_of(branch, snapshot)
     with store_of(scope).read() as graph:
         result = graph.query(
-            source, name, values, branch=branch, snapshot=snapshot, timeout=timeout
+            source,
+            name,
+            values,
+            branch=branch,
+            snapshot=snapshot,
+            timeout=timeout,
+            max_bytes=max_bytes,
         )
     for piece in render(ReadOutput.of(result), "json" if as_json else format_):
         write_text(piece)
