@@ -47,6 +47,8 @@ MANY = 2_000_000
 # So many times rows are looked up before whole columns are read: the more the larger these are.
 PATIENCE = 3
 ROWS_PER_QUESTION = 2_500
+# Texts that are taken may be copied once more while Arrow makes room for them; mostly half of them.
+GROWTH = 1.45
 # So many ids are read sooner than a map of them is made.
 CHEAP_IDS = 200_000
 
@@ -345,7 +347,8 @@ def taken(values: pa.Array, slots: Positions, positions: Positions) -> pa.Array:
     """The values at slots, null where there is nobody; those of many rows are counted."""
     if len(slots) >= LITTLE // 8:
         width = values.nbytes / max(1, len(values))
-        need(int(width * len(slots)) + len(slots))
+        room = 1.0 if pa.types.is_primitive(values.type) else GROWTH
+        need(int(room * width * len(slots)) + len(slots))
     return took(values.take(_nullable(slots, positions)))
 
 

@@ -248,7 +248,7 @@ class _Flags:
 
     def __init__(self, starts: int, extent: int) -> None:
         self.space = extent
-        need(2 * starts * extent)
+        need(starts * extent)
         self._flags = took(np.zeros(starts * extent, dtype=bool))
 
     def add(self, marks: Positions) -> Positions:

@@ -18,8 +18,9 @@ from omnigraph.read.execute.bindings import POSITION, Positions
 from omnigraph.read.execute.budget import need, took
 from omnigraph.read.output.json_text import json_text
 
-# What telling a value apart takes, in bytes.
-ENTRY = 48
+# The bytes of a code, and what telling a value apart takes.
+CODE = 4
+ENTRY = 130
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,11 @@ def _small_codes(key: pa.Array | npt.NDArray[np.int64], count: int) -> Positions
 
 def encode(values: pa.Array, *, with_null: bool = False) -> pa.DictionaryArray:
     """Values as numbers in the order of their first appearance; null is none, or one of them."""
-    need(int(values.get_total_buffer_size()) + ENTRY * len(values))
-    return took(values.dictionary_encode(null_encoding="encode" if with_null else "mask"))
+    need(CODE * len(values))
+    found = values.dictionary_encode(null_encoding="encode" if with_null else "mask")
+    # How many values there are is known only when the table that tells them apart is made.
+    need(found.indices.nbytes + 2 * found.dictionary.nbytes + ENTRY * len(found.dictionary))
+    return took(found)
 
 
 def value_codes(key: pa.Array) -> Positions:

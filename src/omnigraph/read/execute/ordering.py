@@ -17,15 +17,45 @@ from omnigraph.read.execute.budget import need, took
 from omnigraph.read.execute.grouping import encode
 from omnigraph.read.output.json_text import json_text
 
+_LEAST = np.iinfo(np.int64).min
+_LARGEST = np.iinfo(np.int64).max
+
 
 def ranks(values: pa.Array, *, descending: bool = False) -> Positions:
     """A number for each row, ascending in the order wanted; equal values have equal numbers."""
-    if pa.types.is_boolean(values.type):
-        values = values.cast(pa.int8())
-    if pa.types.is_nested(values.type):
-        values = json_text(values)
-    if pa.types.is_floating(values.type):
-        values = pc.add(values, pa.scalar(0, values.type))  # so that both zeros are one
+    found = _numbers(values)
+    if found is None:
+        found = _encoded_ranks(json_text(values) if pa.types.is_nested(values.type) else values)
+    # Turned round in place: unlike the negative of the least number, that is always one.
+    return took(np.invert(found, out=found) if descending else found)
+
+
+def _numbers(values: pa.Array) -> Positions | None:
+    """Numbers as they are ordered; None for what is no number, and where none is left for null."""
+    type_ = values.type
+    need(3 * POSITION * len(values))
+    if pa.types.is_floating(type_):
+        # Adding zero makes both zeros one; no number comes after all others.
+        numbers = pc.add(values.cast(pa.float64()), 0.0).fill_null(0.0).to_numpy()
+        bits: Positions = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
+        found = bits ^ ((bits >> 63) & _LARGEST)
+    elif pa.types.is_uint64(type_):
+        numbers = values.fill_null(0).to_numpy()
+        found = (numbers ^ np.uint64(1 << 63)).view(np.int64)
+    elif pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_):
+        plain = values.cast(pa.int32()) if pa.types.is_date32(type_) else values
+        found = plain.cast(pa.int64()).fill_null(0).to_numpy().copy()
+    else:
+        return None
+    if values.null_count:
+        if found.min() == _LEAST:
+            return None
+        found[values.is_null().to_numpy(zero_copy_only=False)] = _LEAST
+    return found
+
+
+def _encoded_ranks(values: pa.Array) -> Positions:
+    """By the order of the distinct values."""
     encoded = encode(values)
     distinct = len(encoded.dictionary)
     need(4 * POSITION * distinct)
@@ -34,10 +64,10 @@ def ranks(values: pa.Array, *, descending: bool = False) -> Positions:
     place[order] = np.arange(1, distinct + 1)
     place[distinct] = 0  # null
     del order
-    need(3 * POSITION * len(values))
+    need(2 * POSITION * len(values))
     codes = encoded.indices.fill_null(distinct).to_numpy(zero_copy_only=False)
     found: Positions = place[codes]
-    return took(np.negative(found, out=found) if descending else found)
+    return found
 
 
 def ordered_rows(
