@@ -28,7 +28,7 @@ DEFAULT_PART = 4
 # Whoever holds less than this is not asked about it.
 LITTLE = 64 * 1024
 # Work on fewer rows than this ends before anybody would have waited for it.
-HEAVY = 200_000
+HEAVY = 100_000
 # How often somebody looks who waits, in seconds.
 PAUSE = 0.02
 

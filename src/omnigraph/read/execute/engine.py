@@ -32,6 +32,9 @@ from omnigraph.read.plan.text import tail_text
 if TYPE_CHECKING:
     from omnigraph.read.search.ranking import RankedRead
 
+# A node that is ranked takes as long as so many rows.
+RANKED = 3
+
 
 def execute(planned: PhysicalPlan, ctx: ReadContext) -> pa.Table:
     """The result of a read, as it was planned."""
@@ -123,7 +126,7 @@ def _by_rank(ranked: RankedRead | None, cut: _Cut | None) -> Bindings:
     ranking = ranked.read.rank.ranking
     among = max(ranked.ctx.nodes(found.node_type).count for found in ranked.read.rank.candidates)
     wanted = None if cut is None else cut.end
-    rows = beside(among, partial(ranked.rows, ranking, wanted))
+    rows = beside(RANKED * among, partial(ranked.rows, ranking, wanted))
     if cut is None or not cut.offset:
         return rows
     return rows.take(np.arange(rows.count)[cut.offset :])

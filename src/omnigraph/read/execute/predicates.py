@@ -7,6 +7,7 @@ variable alone have mostly been decided by its scan already.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -16,12 +17,15 @@ from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask
-from omnigraph.read.execute.budget import look, need
+from omnigraph.read.execute.budget import beside, look, need
 from omnigraph.read.execute.comparisons import Operand, compare
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import constant, operand, repeated
 from omnigraph.rows.filters import arrow_values
 
+# A text that is searched takes as long as so many rows, and so does a letter that is searched for.
+TEXT = 3
+LETTER = 10
 # So many pairs of texts are compared between two looks.
 PAIRS_AT_ONCE = 65_536
 
@@ -84,7 +88,8 @@ def _searched(predicate: plan.TextMatch, rows: Bindings, ctx: ReadContext) -> Ma
             details={"param": name},
         )
     words = Words(ctx.nodes(predicate.node_type), predicate.subject.name)
-    found = words.matching(predicate.mode, query, edits)
+    weight = TEXT * words.entities.count + LETTER * len(query)
+    found = beside(weight, partial(words.matching, predicate.mode, query, edits))
     need(2 * POSITION * rows.count)
     return among(rows.columns[variable], found)
 

@@ -29,7 +29,7 @@ Offsets = npt.NDArray[np.int64]
 
 # So many texts are cut into words, and so many words are spelled, between two looks.
 TEXTS_AT_ONCE = 4_096
-WORDS_AT_ONCE = 65_536
+WORDS_AT_ONCE = 16_384
 # A word of so many bytes, or more, is no word.
 MAX_BYTES = 40
 # Stems, not words: what is left out is decided after stemming.
