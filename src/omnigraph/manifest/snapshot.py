@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 
 from omnigraph.errors import NotFound
 from omnigraph.lang.schema.catalog import Catalog
@@ -60,10 +61,10 @@ class Snapshot:
         """The same tables by what they are, whatever their types are called here."""
         return {found.identity: found for found in self.tables.values()}
 
-    @cached_property
+    @property
     def is_local(self) -> bool:
-        """Whether its tables are on a disk of this machine."""
-        return all(found.pinned.location.is_local for found in self.tables.values())
+        """Whether its tables, which all have one root, are on a disk of this machine."""
+        return all(found.pinned.location.is_local for found in islice(self.tables.values(), 1))
 
     def table(self, kind: EntityKind, name: str) -> SnapshotTable:
         """The table of a type, or NotFound when the type did not exist here."""

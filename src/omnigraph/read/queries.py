@@ -45,10 +45,9 @@ class Query:
         compiled = compile_query(self.source, catalog, self.name, path=self.path)
         read = compiled.require_read()
         ctx = self.context(snapshot, catalog, compiled, trace)
-        with self.budget.at_work():
-            # Storage that is far away may keep anybody waiting.
-            weight = 0 if snapshot.is_local else HEAVY
-            table = self.budget.beside(weight, lambda: execute(plan_read(read, ctx), ctx))
+        # Storage that is far away may keep anybody waiting.
+        weight = 0 if snapshot.is_local else HEAVY
+        table = self.budget.run(weight, lambda: execute(plan_read(read, ctx), ctx))
         branch = None if at_commit else snapshot.branch
         commit = snapshot.commit_id if at_commit else None
         return Result(table, compiled.name, snapshot.commit_id, branch, commit)

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.read.execute.budget import need, took
-from omnigraph.read.execute.sorting import distinct_pairs, pieces, sort_pairs
+from omnigraph.read.execute.budget import beside, need, took
+from omnigraph.read.execute.sorting import PIECE, distinct_pairs, pieces, sort_pairs
 
 Positions = npt.NDArray[np.int64]
 Way = Literal["out", "in", "both"]
@@ -67,10 +67,20 @@ class Adjacency:
     ) -> tuple[Positions, Positions, Positions | None]:
         """Every step from every source: which source it is of, its target, the row of its edge."""
         need(_SPANS * len(sources))
-        begin, count = map(took, self.spans(sources))
+        begin, count = self.spans(sources)
         whole = int(count.sum())
-        need(whole * (STEP_AND_EDGE if with_rows else STEP) + begin.nbytes)
+        need(whole * (STEP_AND_EDGE if with_rows else STEP) + 4 * begin.nbytes)
+        return beside(whole, partial(self._follow, begin, count, whole, with_rows=with_rows))
+
+    def _follow(
+        self, begin: Positions, count: Positions, whole: int, *, with_rows: bool
+    ) -> tuple[Positions, Positions, Positions | None]:
         shift = begin - (np.cumsum(count) - count)
+        if whole <= PIECE:
+            origins = np.repeat(np.arange(len(count)), count)
+            place = np.arange(whole) + np.repeat(shift, count)
+            edges = self.rows[place] if with_rows and self.rows is not None else None
+            return origins, self.targets[place], edges
         origins, targets = (took(np.empty(whole, dtype=np.int64)) for _ in range(2))
         rows = took(np.empty(whole, dtype=np.int64)) if with_rows else None
         for some, made in pieces(count):

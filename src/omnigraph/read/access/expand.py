@@ -14,11 +14,11 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.read.access.csr import STEP, STEP_AND_EDGE, Adjacency, Topology, Way, adjacency
+from omnigraph.read.access.csr import Adjacency, Topology, Way, adjacency
 from omnigraph.read.access.entities import Entities, Positions
 from omnigraph.read.access.topology_cache import EdgeTables
 from omnigraph.read.execute.bindings import Mask
-from omnigraph.read.execute.budget import beside, look, need, took
+from omnigraph.read.execute.budget import look, need, took
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.sorting import distinct, missing_from
 from omnigraph.read.plan.physical import EdgeAccess, ExpandEdges, Strategy
@@ -131,11 +131,6 @@ class EdgeExpansion:
         return self._along(ways, sources)
 
     def _along(self, ways: Adjacency, sources: Positions) -> ExpandedRows:
-        steps = int(ways.degrees(sources).sum())
-        need(steps * (STEP if ways.rows is None else STEP_AND_EDGE))
-        return beside(steps, lambda: self._followed(ways, sources))
-
-    def _followed(self, ways: Adjacency, sources: Positions) -> ExpandedRows:
         origins, targets, rows = ways.expand(sources, with_rows=ways.rows is not None)
         if rows is None:
             return ExpandedRows(origins, targets)

@@ -10,8 +10,7 @@ from __future__ import annotations
 import threading
 import time
 import weakref
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -26,7 +25,7 @@ from omnigraph.storage.memory import memory_limit, size_in_environment
 # Without a word from outside, a query may hold so large a part of the memory.
 DEFAULT_PART = 4
 # Whoever holds less than this is not asked about it.
-LITTLE = 64 * 1024
+LITTLE = 1 << 20
 # Work on fewer rows than this ends before anybody would have waited for it.
 HEAVY = 100_000
 # How often somebody looks who waits, in seconds.
@@ -60,16 +59,14 @@ class Cancellation:
         return self._event.is_set()
 
 
-def configured_bytes() -> int:
-    """What the environment allows a query to hold, or a part of the machine's memory."""
-    given = size_in_environment("OMNIGRAPH_QUERY_BYTES")
-    return _default_bytes() if given is None else given
-
-
 @lru_cache(maxsize=1)
-def _default_bytes() -> int:
-    """Asked once: a machine keeps its memory, and the answer takes as long as a small query."""
-    return memory_limit() // DEFAULT_PART
+def configured_bytes() -> int:
+    """What the environment allows a query to hold, or a part of the machine's memory.
+
+    Asked once: the answer takes as long as a small query.
+    """
+    given = size_in_environment("OMNIGRAPH_QUERY_BYTES")
+    return memory_limit() // DEFAULT_PART if given is None else given
 
 
 @dataclass(slots=True)
@@ -118,9 +115,10 @@ class Budget:
         """Look, and stop when so many bytes more would be too many; ask before making them."""
         self.look()
         whole = self.held + int(more)
-        if whole > self.limit:
-            raise self.refusal(whole)
-        self.peak = max(self.peak, whole)
+        if whole > self.peak:
+            if whole > self.limit:
+                raise self.refusal(whole)
+            self.peak = whole
 
     def refusal(self, whole: int) -> ResourceLimit:
         """What is said when so many bytes are too many."""
@@ -189,14 +187,13 @@ class Budget:
         is_main = threading.current_thread() is threading.main_thread()
         return is_main or self.timeout is not None or self.cancellation is not None
 
-    @contextmanager
-    def at_work(self) -> Iterator[None]:
-        """Within the block, what is made and looked at is on this budget."""
+    def run(self, rows: int, work: Callable[[], _Made]) -> _Made:
+        """Do something about so many rows; what it makes and looks at is on this budget."""
         before = _at_work.set(self)
         try:
-            yield
+            return self.beside(rows, work)
         except MemoryError as error:
-            raise self.refusal(self.limit + 1) from error
+            raise self.refusal(self.held + self.limit) from error
         finally:
             _at_work.reset(before)
 

@@ -7,8 +7,10 @@ tells apart are ordered by the ids of their variables, which are read for ties o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -36,15 +38,14 @@ def _numbers(values: pa.Array) -> Positions | None:
     need(3 * POSITION * len(values))
     if pa.types.is_floating(type_):
         # Adding zero makes both zeros one; no number comes after all others.
-        numbers = pc.add(values.cast(pa.float64()), 0.0).fill_null(0.0).to_numpy()
-        bits: Positions = np.where(np.isnan(numbers), np.nan, numbers).view(np.int64)
+        numbers = _filled(values).astype(np.float64) + 0.0
+        numbers[np.isnan(numbers)] = np.nan
+        bits: Positions = numbers.view(np.int64)
         found = bits ^ ((bits >> 63) & _LARGEST)
     elif pa.types.is_uint64(type_):
-        numbers = values.fill_null(0).to_numpy()
-        found = (numbers ^ np.uint64(1 << 63)).view(np.int64)
+        found = (_filled(values) ^ np.uint64(1 << 63)).view(np.int64)
     elif pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_):
-        plain = values.cast(pa.int32()) if pa.types.is_date32(type_) else values
-        found = plain.cast(pa.int64()).fill_null(0).to_numpy().copy()
+        found = _filled(values).astype(np.int64)
     else:
         return None
     if values.null_count:
@@ -52,6 +53,15 @@ def _numbers(values: pa.Array) -> Positions | None:
             return None
         found[values.is_null().to_numpy(zero_copy_only=False)] = _LEAST
     return found
+
+
+def _filled(values: pa.Array) -> npt.NDArray[Any]:
+    """Numbers, with any of them where there is none."""
+    if values.null_count:
+        any_ = False if pa.types.is_boolean(values.type) else 0
+        values = values.fill_null(pa.scalar(any_, values.type))
+    filled: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return filled
 
 
 def _encoded_ranks(values: pa.Array) -> Positions:

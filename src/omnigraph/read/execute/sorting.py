@@ -69,11 +69,8 @@ def distinct_pairs(first: Positions, second: Positions) -> tuple[Positions, Posi
 
 def pieces(counts: Positions) -> Iterator[tuple[slice, slice]]:
     """Runs of rows that are repeated so often, and where what comes of them stands."""
-    whole = int(counts.sum())
-    if whole <= PIECE:
-        yield slice(0, len(counts)), slice(0, whole)
-        return
     ends = np.cumsum(counts)
+    whole = int(ends[-1]) if len(ends) else 0
     cuts = np.searchsorted(ends, np.arange(PIECE, whole + PIECE, PIECE), side="left") + 1
     start = place = 0
     for end in np.minimum(cuts, len(counts)).tolist():
