@@ -6,11 +6,13 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import numpy as np
 import pytest
 
 import omnigraph as og
-from omnigraph.errors import QueryCancelled, ResourceLimit
-from omnigraph.read.execute.budget import Budget, Cancellation
+from omnigraph.errors import QueryCancelled, ResourceLimit, StorageError
+from omnigraph.read.execute import budget, engine
+from omnigraph.read.execute.budget import Budget, Cancellation, configured_bytes
 from omnigraph.read.plan.physical import Expansion
 
 SCHEMA = "node N { name: String @key  v: I32? }\nedge E: N -> N\n"
@@ -50,7 +52,9 @@ def graph(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
 
 @pytest.fixture(autouse=True)
 def _works_afterwards(graph: og.Graph) -> Iterator[None]:
+    configured_bytes.cache_clear()
     yield
+    configured_bytes.cache_clear()
     assert graph.query(SMALL).rows == [{"n": NODES}]
     within = graph.query(SMALL, timeout=600, max_bytes=10**9, cancellation=Cancellation())
     assert within.rows == [{"n": NODES}]
@@ -66,9 +70,9 @@ def test_time_is_up(graph: og.Graph, text: str) -> None:
 
 
 def test_time_is_up_in_the_middle() -> None:
-    budget = Budget(timeout=5, started=-(10.0**9))
+    late = Budget(timeout=5, started=-(10.0**9))
     with pytest.raises(ResourceLimit, match="longer than its timeout of 5 s"):
-        budget.check()
+        late.look()
 
 
 @pytest.mark.parametrize("expansion", ["csr", "indexed"])
@@ -87,6 +91,67 @@ def test_memory_is_refused_before_it_is_taken(graph: og.Graph) -> None:
     text = f"query q() {{ match {{ {' '.join(f'${n}: N' for n in names)} }} return {{ $a.v }} }}"
     with pytest.raises(ResourceLimit):
         graph.query(text, max_bytes=2**30)
+
+
+def test_memory_is_bounded_by_default(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(budget, "memory_limit", lambda: 4_000_000)
+    configured_bytes.cache_clear()
+    with pytest.raises(ResourceLimit) as refused:
+        graph.query(CROSS)
+    assert refused.value.details["limit"] == 1_000_000
+    assert graph.query(SMALL).rows == [{"n": NODES}]
+
+
+def test_the_default_is_configured(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_QUERY_BYTES", "2MB")
+    configured_bytes.cache_clear()
+    with pytest.raises(ResourceLimit, match="2,000,000 it may have"):
+        graph.query(CROSS)
+    with pytest.raises(ResourceLimit, match="more than the 5 it may have"):
+        graph.query(WALK, max_bytes=5)
+
+
+def test_a_wrong_default_is_told(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OMNIGRAPH_QUERY_BYTES", "lots")
+    configured_bytes.cache_clear()
+    with pytest.raises(StorageError, match="OMNIGRAPH_QUERY_BYTES is 'lots'"):
+        graph.query(WALK)
+    monkeypatch.undo()
+    configured_bytes.cache_clear()
+
+
+@pytest.mark.parametrize(
+    ("text", "operator", "enough"),
+    [
+        ("$a: N $b: N $c: N } return { $a.v }", "scan $c: N", 10**8),
+        ("$a: N $a e $b $b e $c } return { $a.v }", "expand $b", 10**5),
+        ("$a: N $a e $b } return { $a.v } order { $b.v asc }", "order $b.v", 10**5),
+    ],
+)
+def test_what_needs_the_memory_is_named(
+    graph: og.Graph, text: str, operator: str, enough: int
+) -> None:
+    query = f"query q() {{ match {{ {text} }}"
+    graph.query(query, max_bytes=enough)
+    named = set()
+    for max_bytes in np.geomspace(1_000, enough, 30).astype(int).tolist():
+        try:
+            graph.query(query, max_bytes=max_bytes)
+        except ResourceLimit as refused:
+            named.add(refused.details["operator"])
+            assert f"`{refused.details['operator']}`" in str(refused)
+            assert refused.details["limit"] == max_bytes < refused.details["actual"]
+    assert any(name.startswith(operator) for name in named)
+
+
+def test_memory_that_the_system_refuses(graph: og.Graph, monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(*_: object) -> object:
+        raise MemoryError
+
+    monkeypatch.setattr(engine, "group_rows", refuse)
+    with pytest.raises(ResourceLimit, match="aggregate"):
+        graph.query("query q() { match { $a: N } return { count($a) as n } }")
+    monkeypatch.undo()
 
 
 def test_called_off_before_it_began(graph: og.Graph) -> None:

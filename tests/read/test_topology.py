@@ -37,8 +37,8 @@ def steps(edges: Edges, way: Way) -> list[tuple[int, int, int]]:
 def content(ways: Adjacency) -> list[tuple[int, ...]]:
     """All of an adjacency, in its order."""
     every = np.arange(len(ways.starts) - 1)
-    origins, targets, place = ways.expand(every)
-    rows = targets if ways.rows is None else ways.rows[place]
+    origins, targets, edges = ways.expand(every, with_rows=ways.rows is not None)
+    rows = targets if edges is None else edges
     return list(zip(every[origins].tolist(), targets.tolist(), rows.tolist(), strict=True))
 
 

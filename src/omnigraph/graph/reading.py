@@ -125,8 +125,9 @@ class Reading(Surface):
     ) -> Result:
         """Run a read query on a branch as it is now, or on what a commit showed.
 
-        ``timeout`` is in seconds, ``max_bytes`` bounds what it holds at once, and
-        ``cancellation`` lets another thread stop it.
+        ``timeout`` is in seconds, ``max_bytes`` bounds what it holds at once (a quarter of the
+        memory unless `OMNIGRAPH_QUERY_BYTES` says otherwise), and ``cancellation`` lets another
+        thread stop it.
         """
         text, is_old = _source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)

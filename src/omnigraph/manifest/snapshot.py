@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from itertools import islice
 
 import pyarrow.compute as pc
 
@@ -80,6 +81,11 @@ class Snapshot:
     def by_identity(self) -> Mapping[TableIdentity, SnapshotTable]:
         """The same tables by what they are, whatever their types are called here."""
         return {found.identity: found for found in self.tables.values()}
+
+    @property
+    def is_local(self) -> bool:
+        """Whether its tables, which all have one root, are on a disk of this machine."""
+        return all(found.pinned.location.is_local for found in islice(self.tables.values(), 1))
 
     def table(self, kind: EntityKind, name: str) -> SnapshotTable:
         """The table of a type, or NotFound when the type did not exist here."""

@@ -13,7 +13,7 @@ from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.query.values import statement_time
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.read.execute.budget import Budget
+from omnigraph.read.execute.budget import HEAVY, Budget
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.engine import execute
 from omnigraph.read.execute.trace import Trace
@@ -45,7 +45,9 @@ class Query:
         compiled = compile_query(self.source, catalog, self.name, path=self.path)
         read = compiled.require_read()
         ctx = self.context(snapshot, catalog, compiled, trace)
-        table = execute(plan_read(read, ctx), ctx)
+        # Storage that is far away may keep anybody waiting.
+        weight = 0 if snapshot.is_local else HEAVY
+        table = self.budget.run(weight, lambda: execute(plan_read(read, ctx), ctx))
         branch = None if at_commit else snapshot.branch
         commit = snapshot.commit_id if at_commit else None
         return Result(table, compiled.name, snapshot.commit_id, branch, commit)

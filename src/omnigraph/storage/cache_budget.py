@@ -7,7 +7,6 @@ never load anything itself: its lock is held for moments.
 
 from __future__ import annotations
 
-import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -16,8 +15,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from omnigraph.errors import StorageError
-from omnigraph.storage.memory import memory_limit, parse_size
+from omnigraph.storage.memory import memory_limit, size_in_environment
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -51,16 +49,8 @@ class CacheUse:
 
 def configured_bytes() -> int:
     """What the environment allows all caches to hold, or a part of the machine's memory."""
-    text = os.environ.get("OMNIGRAPH_CACHE_BYTES", "").strip()
-    if not text:
-        return min(memory_limit() // DEFAULT_PART, DEFAULT_MOST)
-    found = parse_size(text)
-    if found is None:
-        raise StorageError(
-            f"OMNIGRAPH_CACHE_BYTES is {text!r}: set it to a size such as 512MB, 2GiB or 900000000",
-            kind="configuration",
-        )
-    return found
+    given = size_in_environment("OMNIGRAPH_CACHE_BYTES")
+    return min(memory_limit() // DEFAULT_PART, DEFAULT_MOST) if given is None else given
 
 
 class CacheBudget:

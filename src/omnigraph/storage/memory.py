@@ -11,6 +11,8 @@ from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
 
+from omnigraph.errors import StorageError
+
 # What a machine is taken to have that does not tell.
 UNKNOWN = 4 * 2**30
 
@@ -31,6 +33,20 @@ def parse_size(text: str) -> int | None:
         return None
     step = 1000 if byte and not binary else 1024
     return int(Decimal(number) * step ** _POWERS[unit.lower()])
+
+
+def size_in_environment(variable: str) -> int | None:
+    """What a variable of the environment says in bytes; None if it says nothing."""
+    text = os.environ.get(variable, "").strip()
+    if not text:
+        return None
+    found = parse_size(text)
+    if found is None:
+        raise StorageError(
+            f"{variable} is {text!r}: set it to a size such as 512MB, 2GiB or 900000000",
+            kind="configuration",
+        )
+    return found
 
 
 def memory_limit(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:

@@ -82,6 +82,7 @@ class ResourceLimitBody(Body, frozen=True):
     resource: str
     limit: int | float
     actual: int | float
+    operator: str | None = None
 
 
 class RecoveryRequiredBody(Body, frozen=True):

@@ -22,6 +22,21 @@ from omnigraph.storage.objects.files import replaced_file
 
 _FILE = click.Path(path_type=Path)
 
+
+def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+    """Bytes from a size as people write it."""
+    if value is None:
+        return None
+    from omnigraph.storage.memory import parse_size
+
+    found = parse_size(value)
+    if found is None:
+        raise click.BadParameter(
+            f"{value!r} is not a size: give one such as 512MB, 2GiB or 900000000", ctx, param
+        )
+    return found
+
+
 _source_options = together(
     click.argument("name", metavar="[NAME]", required=False),
     click.option("--query", type=_FILE, help="The query, a .gq file."),
@@ -38,6 +53,12 @@ view_options = together(
         metavar="SECONDS",
         type=click.FloatRange(min=0, min_open=True),
         help="Stop the query after so many seconds.",
+    ),
+    click.option(
+        "--max-bytes",
+        metavar="SIZE",
+        callback=_size,
+        help="The memory it may take, such as 512MB; a quarter of all if not given.",
     ),
 )
 

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Protocol, TypeVar, cast
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.read.execute.budget import HEAVY, beside, keep, need
 from omnigraph.read.execute.sorting import missing_from
 from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
 from omnigraph.storage.tables.fragments import Layout, layout_of, read_parts, read_rows
@@ -26,6 +28,8 @@ from omnigraph.storage.tables.table import Table
 LOOKUP_BYTES = 2_048
 # Rows that are kept one by one take so small a part of the cache, for each column.
 PARTS = 64
+# So many rows are looked up by their ids between two looks.
+ROWS_AT_ONCE = 5_000
 # What a fragment takes in a layout.
 FRAGMENT_BYTES = 300
 
@@ -111,7 +115,7 @@ class ColumnCache:
         held = self.partly(table, column)
         missing = row_ids if held is None else missing_from(row_ids, held.row_ids)
         if len(missing) or held is None:
-            read = PartialColumn(missing, read_rows(table, column, missing))
+            read = PartialColumn(missing, self._read_rows(table, column, missing))
             held = read if held is None else held.joined(read)
             self._entries.missed()
             # Joining copies: what became too much is begun anew with what was read last.
@@ -119,6 +123,17 @@ class ColumnCache:
         else:
             self._entries.get(key)
         return held.values.take(pa.array(np.searchsorted(held.row_ids, row_ids)))
+
+    def _read_rows(self, table: Table, column: str, row_ids: Positions) -> pa.Array:
+        if len(row_ids) <= ROWS_AT_ONCE:
+            found = read_rows(table, column, row_ids)
+        else:
+            starts = range(0, len(row_ids), ROWS_AT_ONCE)
+            some = (row_ids[start : start + ROWS_AT_ONCE] for start in starts)
+            read = [beside(HEAVY, partial(read_rows, table, column, each)) for each in some]
+            found = pa.concat_arrays(read)
+        keep(int(found.get_total_buffer_size()))
+        return found
 
     def partly(self, table: Table, column: str) -> PartialColumn | None:
         """What was read so far of a column that is not at hand."""
@@ -131,6 +146,7 @@ class ColumnCache:
         known = self._entries.get(key)
         if known is None:
             known = make()
+            keep(known.size)
             self._entries.keep(key, known)
         return cast("Derived", known)
 
@@ -142,7 +158,9 @@ class ColumnCache:
         self._entries.missed()
         layout = layout_of(table)
         base = self._nearest(table, column)
-        values = _assembled(table, column, layout, base)
+        rows = table.pin.row_count
+        values = beside(rows, partial(_assembled, table, column, layout, base))
+        keep(int(values.get_total_buffer_size()))
         key = (table.location.uri, table.pin.version, column)
         self._entries.keep(key, CachedColumn(layout, values))
         self._entries.forget(_partial(table, column))
@@ -166,6 +184,7 @@ class ColumnCache:
             return known
         self._found.missed()
         rows = find()
+        keep(int(rows.get_total_buffer_size()))
         self._found.keep(key, rows)
         return rows
 
@@ -229,11 +248,14 @@ def _assembled(table: Table, column: str, layout: Layout, base: CachedColumn | N
             for part, start in zip(base.layout.parts, bounds, strict=False)
         }
     missing = [part for part in layout.parts if part not in shared]
-    read = dict(zip(missing, read_parts(table, column, missing), strict=True))
+    read = dict(zip(missing, read_parts(table, column, missing, need), strict=True))
     pieces = [shared[part] if part in shared else read[part] for part in layout.parts]
     if not pieces:
         return _empty(table, column)
-    return pieces[0] if len(pieces) == 1 else pa.concat_arrays(pieces)
+    if len(pieces) == 1:
+        return pieces[0]
+    need(2 * sum(piece.nbytes for piece in pieces))
+    return pa.concat_arrays(pieces)
 
 
 def _empty(table: Table, column: str) -> pa.Array:

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.read.execute.sorting import distinct_pairs, sort_pairs
+from omnigraph.read.execute.budget import beside, need, took
+from omnigraph.read.execute.sorting import PIECE, distinct_pairs, pieces, sort_pairs
 
 Positions = npt.NDArray[np.int64]
 Way = Literal["out", "in", "both"]
+# The bytes of a step that was made, without and with its edge, and of asking about a source.
+STEP = 16
+STEP_AND_EDGE = 24
+_SPANS = 42
 
 
 @dataclass(frozen=True)
@@ -57,13 +62,34 @@ class Adjacency:
         """How many targets each source has."""
         return self.spans(sources)[1]
 
-    def expand(self, sources: Positions) -> tuple[Positions, Positions, Positions]:
-        """Every step from every source: which source it is of, its target, its place here."""
+    def expand(
+        self, sources: Positions, *, with_rows: bool = False
+    ) -> tuple[Positions, Positions, Positions | None]:
+        """Every step from every source: which source it is of, its target, the row of its edge."""
+        need(_SPANS * len(sources))
         begin, count = self.spans(sources)
-        origin = np.repeat(np.arange(len(sources)), count)
-        before = np.cumsum(count) - count
-        place = np.arange(int(count.sum())) + np.repeat(begin - before, count)
-        return origin, self.targets[place], place
+        whole = int(count.sum())
+        need(whole * (STEP_AND_EDGE if with_rows else STEP) + 4 * begin.nbytes)
+        return beside(whole, partial(self._follow, begin, count, whole, with_rows=with_rows))
+
+    def _follow(
+        self, begin: Positions, count: Positions, whole: int, *, with_rows: bool
+    ) -> tuple[Positions, Positions, Positions | None]:
+        shift = begin - (np.cumsum(count) - count)
+        if whole <= PIECE:
+            origins = np.repeat(np.arange(len(count)), count)
+            place = np.arange(whole) + np.repeat(shift, count)
+            edges = self.rows[place] if with_rows and self.rows is not None else None
+            return origins, self.targets[place], edges
+        origins, targets = (took(np.empty(whole, dtype=np.int64)) for _ in range(2))
+        rows = took(np.empty(whole, dtype=np.int64)) if with_rows else None
+        for some, made in pieces(count):
+            origins[made] = np.repeat(np.arange(some.start, some.stop), count[some])
+            place = np.arange(made.start, made.stop) + np.repeat(shift[some], count[some])
+            targets[made] = self.targets[place]
+            if rows is not None and self.rows is not None:
+                rows[made] = self.rows[place]
+        return origins, targets, rows
 
     def has(self, sources: Positions, targets: Positions) -> npt.NDArray[np.bool_]:
         """Whether each pair is connected."""
@@ -103,8 +129,10 @@ def _search(values: Positions, low: Positions, high: Positions, wanted: Position
 def adjacency(sources: Positions, targets: Positions, rows: Positions | None) -> Adjacency:
     """Compress edges, given by both ends, into rows by source."""
     order = sort_pairs(sources, targets)
+    need(3 * order.nbytes)
     starts = _starts(sources[order])
-    return Adjacency(starts, targets[order], None if rows is None else rows[order])
+    ends = took(targets[order])
+    return Adjacency(starts, ends, None if rows is None else took(rows[order]))
 
 
 def folded(sources: Positions, targets: Positions) -> Adjacency:

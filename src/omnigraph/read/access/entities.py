@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.types import Scalar
 from omnigraph.read.access.column_cache import ColumnCache
+from omnigraph.read.execute.budget import LITTLE, need, took
 from omnigraph.read.execute.grouping import value_codes
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.rows.filters import STRUCTURAL, RowFilter
@@ -46,6 +47,8 @@ MANY = 2_000_000
 # So many times rows are looked up before whole columns are read: the more the larger these are.
 PATIENCE = 3
 ROWS_PER_QUESTION = 2_500
+# Texts that are taken may be copied once more while Arrow makes room for them; mostly half of them.
+GROWTH = 1.45
 # So many ids are read sooner than a map of them is made.
 CHEAP_IDS = 200_000
 
@@ -248,7 +251,7 @@ class Entities:
             return self._some(column, positions)
         if positions is self.in_order:
             return whole
-        return whole.take(_nullable(self._slots(positions), positions))
+        return taken(whole, self._slots(positions), positions)
 
     def has(self, name: str) -> bool:
         """Whether there is anything to read of a property; an old version may not have it yet."""
@@ -297,7 +300,8 @@ class Entities:
             values = self.cache.some(self.table, column, self.row_ids.at(known))
         else:
             values = pa.array([], self.table.schema.field(column).type)
-        return values.take(_nullable(np.searchsorted(known, positions), positions))
+        need(positions.nbytes)
+        return taken(values, np.searchsorted(known, positions), positions)
 
     def _type_of(self, name: str) -> pa.DataType:
         if name in STRUCTURAL:
@@ -337,6 +341,15 @@ def _width(type_: pa.DataType) -> float | None:
     if pa.types.is_fixed_size_list(type_):
         return float(type_.list_size * type_.value_type.bit_width) / 8
     return float(type_.bit_width) / 8 if pa.types.is_primitive(type_) else None
+
+
+def taken(values: pa.Array, slots: Positions, positions: Positions) -> pa.Array:
+    """The values at slots, null where there is nobody; those of many rows are counted."""
+    if len(slots) >= LITTLE // 8:
+        width = values.nbytes / max(1, len(values))
+        room = 1.0 if pa.types.is_primitive(values.type) else GROWTH
+        need(int(room * width * len(slots)) + len(slots))
+    return took(values.take(_nullable(slots, positions)))
 
 
 def _nullable(slots: Positions, positions: Positions) -> pa.Array:

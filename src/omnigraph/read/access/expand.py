@@ -18,12 +18,11 @@ from omnigraph.read.access.csr import Adjacency, Topology, Way, adjacency
 from omnigraph.read.access.entities import Entities, Positions
 from omnigraph.read.access.topology_cache import EdgeTables
 from omnigraph.read.execute.bindings import Mask
+from omnigraph.read.execute.budget import look, need, took
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.sorting import distinct, missing_from
 from omnigraph.read.plan.physical import EdgeAccess, ExpandEdges, Strategy
 from omnigraph.storage.tables.table import ROW_ID
-
-BYTES_PER_STEP = 24
 
 # Marks of visited nodes that one round may hold: one byte per start and node.
 MAX_MARKS = 64 * 2**20
@@ -100,7 +99,6 @@ class EdgeExpansion:
         if strategy == "indexed":
             return self._looked_up(sources)
         ways = self.adjacency()
-        self.ctx.budget.check(int(ways.degrees(sources).sum()) * BYTES_PER_STEP)
         return self._along(ways, sources)
 
     def adjacency(self) -> Adjacency:
@@ -133,12 +131,11 @@ class EdgeExpansion:
         return self._along(ways, sources)
 
     def _along(self, ways: Adjacency, sources: Positions) -> ExpandedRows:
-        origins, targets, place = ways.expand(sources)
-        if ways.rows is None:
+        origins, targets, rows = ways.expand(sources, with_rows=ways.rows is not None)
+        if rows is None:
             return ExpandedRows(origins, targets)
-        return ExpandedRows(
-            origins, targets, self.wiring.edges.row_ids.positions_of(ways.rows[place])
-        )
+        need(rows.nbytes)
+        return ExpandedRows(origins, targets, took(self.wiring.edges.row_ids.positions_of(rows)))
 
     def _local(self, known: Positions) -> Topology:
         """The edges that touch some nodes on the side they are left by."""
@@ -173,7 +170,8 @@ def _positions(nodes: Entities, ids: pa.Array) -> Positions:
 
 def walk(hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int) -> ExpandedRows:
     """Every (start, node) within the bounds."""
-    known, inverse = np.unique(starts, return_inverse=True)
+    need(5 * starts.nbytes)
+    known, inverse = map(took, np.unique(starts, return_inverse=True))
     alive = known[known >= 0]
     nothing = np.empty(0, dtype=np.int64)
     if not hops.wiring.edges.count or not len(alive):
@@ -187,9 +185,13 @@ def walk(hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int) -
         some = alive[begin : begin + chunk]
         visited: _Visited = _Flags(len(some), extent) if dense else _Listed()
         found_of, found = _search(hops, some, min_hops, max_hops, visited)
-        owners.append(found_of + begin)
-        targets.append(found)
-    reached = adjacency(np.concatenate(owners), np.concatenate(targets), None)
+        owners.append(took(found_of + begin))
+        targets.append(took(found))
+    need(2 * sum(found.nbytes for found in targets))
+    pairs = took(np.concatenate(owners)), took(np.concatenate(targets))
+    del owners, targets
+    reached = adjacency(*pairs, None)
+    del pairs
     # Nobody, where it occurs, sorts first and reaches nothing.
     origins, ends, _ = reached.expand(inverse.astype(np.int64) - (len(known) - len(alive)))
     return ExpandedRows(origins, ends)
@@ -208,15 +210,22 @@ def _search(
         found.append(loops * space + starts[loops])
     frontier_of, frontier = ordinals, starts
     for depth in range(1, max_hops + 1):
-        hops.ctx.budget.check()
+        look()
         steps = hops.from_(frontier)
-        marks = visited.add(frontier_of[steps.origins] * space + steps.targets)
+        need(3 * steps.origins.nbytes)
+        marks = visited.add(took(frontier_of[steps.origins] * space + steps.targets))
+        del steps
         if not len(marks):
             break
         if depth >= min_hops:
             found.append(marks)
-        frontier_of, frontier = np.divmod(marks, space)
-    owners, nodes = np.divmod(np.concatenate(found), space)
+        need(2 * marks.nbytes)
+        frontier_of, frontier = map(took, np.divmod(marks, space))
+    del frontier_of, frontier
+    every = took(np.concatenate(found))
+    del found
+    need(2 * every.nbytes)
+    owners, nodes = np.divmod(every, space)
     return owners, nodes
 
 
@@ -234,17 +243,20 @@ class _Flags:
 
     def __init__(self, starts: int, extent: int) -> None:
         self.space = extent
-        self._flags = np.zeros(starts * extent, dtype=bool)
+        need(starts * extent)
+        self._flags = took(np.zeros(starts * extent, dtype=bool))
 
     def add(self, marks: Positions) -> Positions:
         """Count off where they are many, sort where they are few."""
-        fresh = marks[~self._flags[marks]]
+        need(marks.nbytes + 2 * len(marks))
+        fresh = took(marks[~self._flags[marks]])
         self._flags[fresh] = True
         if len(fresh) < DENSE * len(self._flags):
             return distinct(fresh)
         seen = np.zeros(len(self._flags), dtype=bool)
         seen[fresh] = True
-        return np.flatnonzero(seen)
+        need(len(seen) + fresh.nbytes)
+        return took(np.flatnonzero(seen))
 
 
 class _Listed:
@@ -258,5 +270,6 @@ class _Listed:
     def add(self, marks: Positions) -> Positions:
         """Keep them sorted."""
         fresh = missing_from(distinct(marks), self._marks)
-        self._marks = np.sort(np.concatenate([self._marks, fresh]))
+        need(2 * (self._marks.nbytes + fresh.nbytes))
+        self._marks = took(np.sort(np.concatenate([self._marks, fresh])))
         return fresh

@@ -20,6 +20,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import StorageError
 from omnigraph.read.access.csr import Adjacency, Positions, Topology
 from omnigraph.read.access.entities import NO_NODE, Entities
+from omnigraph.read.execute.budget import look, need, took
 from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
 from omnigraph.storage.tables.fragments import FragmentPart, Layout, RowIds, layout_of, stream_parts
 from omnigraph.storage.tables.handles import handles
@@ -255,7 +256,8 @@ def _ends(
         nothing = np.empty(0, dtype=np.int64)
         return nothing, nothing, nothing
     rows = sum(part.rows for part in parts)
-    ends = Topology(*(np.empty(rows, dtype=np.int64) for _ in range(3)))
+    need(3 * 8 * rows)
+    ends = Topology(*(took(np.empty(rows, dtype=np.int64)) for _ in range(3)))
 
     source_of, target_of = (_resolver(nodes, rows) for nodes in (wiring.sources, wiring.targets))
 
@@ -270,6 +272,7 @@ def _ends(
         for batch in stream_parts(table, ("src", "dst", ROW_ID), parts):
             working.append(pool.submit(resolve, batch, slice(done, done + batch.num_rows)))
             done += batch.num_rows
+            look()
             # Only so many batches wait: their texts are the larger part of what is held.
             if len(working) > 2 * WORKERS:
                 working.popleft().result()

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.query.plan import AggregateName
-from omnigraph.read.execute.bindings import Positions
+from omnigraph.read.execute.bindings import POSITION, Positions
+from omnigraph.read.execute.budget import need
 
 
 def aggregate_by(
@@ -41,6 +42,7 @@ def _counts(groups: Positions, values: pa.Array | None, count: int) -> npt.NDArr
 
 
 def _sums(groups: Positions, values: pa.Array, count: int, *, mean: bool) -> pa.Array:
+    need(3 * POSITION * len(groups))
     valid = _valid(values)
     numbers = values.filter(pa.array(valid)).cast(pa.float64(), safe=False).to_numpy()
     kept = groups[valid]
@@ -54,6 +56,7 @@ def _sums(groups: Positions, values: pa.Array, count: int, *, mean: bool) -> pa.
 
 def _extremes(groups: Positions, values: pa.Array, count: int, *, largest: bool) -> pa.Array:
     """The first value of each group, in the order of values and then of groups."""
+    need(5 * POSITION * len(groups) + int(values.get_total_buffer_size()))
     valid = _valid(values)
     kept, found = groups[valid], values.filter(pa.array(valid))
     comparable = found.cast(pa.int8()) if pa.types.is_boolean(found.type) else found

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -16,18 +17,23 @@ import pyarrow as pa
 from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.execute.aggregates import aggregate_by
-from omnigraph.read.execute.bindings import Bindings, Positions
+from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
+from omnigraph.read.execute.budget import beside, need, took
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import ids_of, operand, output
 from omnigraph.read.execute.grouping import group_rows
-from omnigraph.read.execute.operators import run_steps
+from omnigraph.read.execute.operators import run_steps, solutions
 from omnigraph.read.execute.ordering import ordered_rows, ranks
+from omnigraph.read.execute.products import FirstRows
 from omnigraph.read.execute.trace import Operator
-from omnigraph.read.plan.physical import PhysicalPlan, TailStep
+from omnigraph.read.plan.physical import PhysicalPlan, TailStep, bound_variables
 from omnigraph.read.plan.text import tail_text
 
 if TYPE_CHECKING:
     from omnigraph.read.search.ranking import RankedRead
+
+# A node that is ranked takes as long as so many rows.
+RANKED = 3
 
 
 def execute(planned: PhysicalPlan, ctx: ReadContext) -> pa.Table:
@@ -37,27 +43,54 @@ def execute(planned: PhysicalPlan, ctx: ReadContext) -> pa.Table:
     ranked = _ranked(planned, ctx)
     rows, shown = Bindings.start(), pa.table({})
     if read.rank is None:
-        rows = run_steps(planned.steps, rows, ctx)
-        ctx.budget.check(rows.size)
+        rows = _bound(planned, ctx, cut)
         if ranked is not None:
-            ranked.fuse_all(rows)
+            beside(rows.count, partial(ranked.fuse_all, rows))
     for step in planned.tail:
+        ctx.budget.operator = partial(_described, read, step)
+        ctx.budget.look()
         match step:
             case "rank" | "rank all":
                 rows = _by_rank(ranked, None if step == "rank all" else cut)
             case "order rows":
-                rows = _ordered(read, rows, ctx, cut)
+                rows = beside(rows.count, partial(_ordered, read, rows, ctx, cut))
             case "project":
-                shown = _projected(read, rows, ctx)
+                shown = beside(rows.count, partial(_projected, read, rows, ctx))
             case "aggregate":
-                shown = _grouped(read, rows, ctx)
+                shown = beside(rows.count, partial(_grouped, read, rows, ctx))
             case "distinct":
-                shown = _distinct(shown, ctx)
+                shown = beside(shown.num_rows, partial(_distinct, shown, ctx))
             case "distinct and cut":
-                shown = cut.of(_distinct(shown, ctx))
+                shown = cut.of(beside(shown.num_rows, partial(_distinct, shown, ctx)))
             case "order result":
-                shown = _ordered_result(read, shown, ctx, cut)
+                shown = beside(shown.num_rows, partial(_ordered_result, read, shown, ctx, cut))
+    # Nobody gets rows after the time that they were wanted for.
+    ctx.budget.look()
     return shown
+
+
+def _bound(planned: PhysicalPlan, ctx: ReadContext, cut: _Cut) -> Bindings:
+    """The rows that the steps bind; where only the first are wanted, of every piece the first."""
+    if cut.end is None or planned.is_ranked or planned.tail[0] != "order rows":
+        return run_steps(planned.steps, Bindings.start(), ctx)
+    read = planned.read
+
+    def choose(rows: Bindings) -> Bindings:
+        chosen = beside(rows.count, partial(_chosen, read, rows, ctx, cut.end))
+        return rows.take(chosen)
+
+    by = () if read.order else tuple(sorted(bound_variables(planned.steps)))
+    first = FirstRows(cut.end, choose, by)
+    start = Bindings.start()
+    for rows in solutions(planned.steps, start, ctx, first):
+        if not first.in_pieces:
+            return rows
+        first.add(rows)
+    return first.rows or start
+
+
+def _described(read: plan.ReadPlan, step: TailStep) -> str:
+    return " ".join(tail_text(read, step))
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,8 +123,10 @@ def _by_rank(ranked: RankedRead | None, cut: _Cut | None) -> Bindings:
     """Rows in the order of a ranking; where equal ones are folded, the cut comes after that."""
     if ranked is None or ranked.read.rank is None:
         raise AssertionError("a plan ranks rows that nothing ranks")
-    rows = ranked.rows(ranked.read.rank.ranking, None if cut is None else cut.end)
-    ranked.ctx.budget.check(rows.size)
+    ranking = ranked.read.rank.ranking
+    among = max(ranked.ctx.nodes(found.node_type).count for found in ranked.read.rank.candidates)
+    wanted = None if cut is None else cut.end
+    rows = beside(RANKED * among, partial(ranked.rows, ranking, wanted))
     if cut is None or not cut.offset:
         return rows
     return rows.take(np.arange(rows.count)[cut.offset :])
@@ -124,6 +159,7 @@ def _chosen(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, wanted: int |
         # Any order will do, but the same one however the rows were found and wherever the
         # cut is: pages must neither repeat a row nor leave one out.
         columns = [rows.columns[name] for name in sorted(rows.columns)]
+        need(3 * POSITION * rows.count)
         return (np.lexsort(columns[::-1]) if columns else np.arange(rows.count))[:wanted]
     named = {column.name: column.value for column in read.columns}
     keys = []
@@ -138,7 +174,7 @@ def _projected(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Tabl
     with _operator(read, "project", ctx) as done:
         arrays = [output(column.value, rows, ctx) for column in read.columns]
         done.rows = rows.count
-    return pa.Table.from_arrays(arrays, names=[column.name for column in read.columns])
+    return _table(read, arrays)
 
 
 def _grouped(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
@@ -159,7 +195,13 @@ def _grouped(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
             for column in read.columns
         ]
         done.rows = count
-    return pa.Table.from_arrays(arrays, names=[column.name for column in read.columns])
+    return _table(read, arrays)
+
+
+def _table(read: plan.ReadPlan, arrays: list[pa.Array]) -> pa.Table:
+    table = pa.Table.from_arrays(arrays, names=[column.name for column in read.columns])
+    arrays.clear()  # they are the columns of the table, and count once
+    return took(table)
 
 
 def _group_key(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array | Positions:
@@ -191,7 +233,8 @@ def _distinct(shown: pa.Table, ctx: ReadContext) -> pa.Table:
     with ctx.trace.operator("distinct") as done:
         columns = [column.combine_chunks() for column in shown.columns]
         groups = group_rows(columns, shown.num_rows)
-        kept = shown.take(pa.array(groups.first_rows)) if columns else shown
+        need(int(shown.get_total_buffer_size()) * groups.count // max(1, shown.num_rows))
+        kept = took(shown.take(pa.array(groups.first_rows))) if columns else shown
         done.rows = kept.num_rows
     return kept
 
@@ -205,7 +248,8 @@ def _sorted(read: plan.ReadPlan, shown: pa.Table) -> pa.Table:
         for key in read.order
     ]
     rows = ordered_rows(keys, (), shown.num_rows, None)
-    return shown.take(pa.array(rows))
+    need(int(shown.get_total_buffer_size()))
+    return took(shown.take(pa.array(rows)))
 
 
 def _column_of(key: plan.OrderKey, read: plan.ReadPlan) -> str:

@@ -15,6 +15,7 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import Bindings, Positions
+from omnigraph.read.execute.budget import need, took
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.planner import shown_properties
 from omnigraph.rows.filters import arrow_values
@@ -53,7 +54,8 @@ def repeated(value: pa.Scalar, count: int) -> pa.Array:
     # Arrow cannot repeat a list no times.
     if not value.is_valid or not count:
         return pa.nulls(count, value.type)
-    return pa.repeat(value, count)
+    need(count * 8)
+    return took(pa.repeat(value, count))
 
 
 def ids_of(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positions], pa.Array]:
@@ -70,7 +72,7 @@ def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
     match value:
         case plan.Property():
             found = operand(value, rows, ctx)
-            return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+            return took(found.combine_chunks()) if isinstance(found, pa.ChunkedArray) else found
         case plan.NodeRef(variable):
             return node_objects(variable, rows, ctx)
         case plan.ParamRef() | plan.Const() | plan.Now():
@@ -87,4 +89,6 @@ def node_objects(variable: str, rows: Bindings, ctx: ReadContext) -> pa.Array:
     positions = rows.columns[variable]
     names = shown_properties(entities.type)
     values = [entities.values(name, positions) for name in names]
-    return pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))
+    objects = pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))
+    del values  # which are the parts of the objects, and count once
+    return took(objects)

@@ -6,7 +6,8 @@ Binds positions only; what a row shows is decided afterwards.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -16,11 +17,13 @@ from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.access.expand import EdgeExpansion, ExpandedRows, walk
 from omnigraph.read.execute.aggregates import aggregate_by
-from omnigraph.read.execute.bindings import Bindings, Mask, Positions
+from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
+from omnigraph.read.execute.budget import beside, need, took
 from omnigraph.read.execute.comparisons import compare
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import operand
 from omnigraph.read.execute.predicates import mask_of, passing
+from omnigraph.read.execute.products import PIECE, FirstRows, Product
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.plan.physical import (
     AccessPath,
@@ -36,16 +39,69 @@ from omnigraph.rows.filters import row_filter
 
 def run_steps(steps: Sequence[PhysicalStep], rows: Bindings, ctx: ReadContext) -> Bindings:
     """Run steps one after the other."""
-    for step in steps:
-        ctx.budget.check(rows.size)
+    first, *others = solutions(steps, rows, ctx)
+    return first.stacked(*others) if others else first
+
+
+def solutions(
+    steps: Sequence[PhysicalStep], rows: Bindings, ctx: ReadContext, first: FirstRows | None = None
+) -> Iterator[Bindings]:
+    """The same in pieces, since a product may be too large to be made before it is filtered.
+
+    ``first`` says which rows are wanted, if not all: what cannot be among them is not made.
+    """
+    outer = ctx.budget.operator
+    for number, step in enumerate(steps, 1):
+        ctx.budget.operator = partial(_described, step)
+        ctx.budget.look()
         name, detail = step_text(step.step) if ctx.trace.is_on else ("", "")
         with ctx.trace.operator(name, detail) as done:
-            rows = _run(step, rows, ctx)
-            done.rows = rows.count
-    return rows
+            found = beside(_weight(step, rows), partial(_run, step, rows, ctx))
+            done.rows = found.count
+        if isinstance(found, Product):
+            yield from _multiplied(found, steps[number:], ctx, first)
+            break
+        rows = found
+    else:
+        yield rows
+    ctx.budget.operator = outer
 
 
-def _run(step: PhysicalStep, rows: Bindings, ctx: ReadContext) -> Bindings:
+def _multiplied(
+    product: Product, rest: Sequence[PhysicalStep], ctx: ReadContext, first: FirstRows | None
+) -> Iterator[Bindings]:
+    """The solutions of every piece of a product."""
+    if first is not None:
+        first.in_pieces = True
+    else:
+        ctx.budget.need(product.least_bytes(rest))
+        if not rest:
+            yield beside(product.count, product.whole)
+            return
+    begun = len(ctx.trace.operators)
+    for number, piece in enumerate(product.pieces(first)):
+        since = len(ctx.trace.operators)
+        yield from solutions(rest, piece, ctx, first)
+        if number:
+            ctx.trace.fold(begun, since)
+
+
+def _described(step: PhysicalStep) -> str:
+    return " ".join(step_text(step.step))
+
+
+def _weight(step: PhysicalStep, rows: Bindings) -> int:
+    """How many rows a step looks at, as far as that is known."""
+    match step:
+        case ScanNodes(_, path):
+            return path.entities if path.naming is None else 0
+        case ExpandEdges(_, path):
+            builds = not path.is_cached and path.from_(rows.count) == "csr"
+            return max(rows.count, path.edges if builds else 0)
+    return rows.count
+
+
+def _run(step: PhysicalStep, rows: Bindings, ctx: ReadContext) -> Bindings | Product:
     match step:
         case ScanNodes():
             return _scan(step, rows, ctx)
@@ -76,10 +132,12 @@ def _join(joined: plan.Step, block: Block, rows: Bindings, ctx: ReadContext) -> 
 # -- scans -------------------------------------------------------------------------
 
 
-def _scan(scan: ScanNodes, rows: Bindings, ctx: ReadContext) -> Bindings:
+def _scan(scan: ScanNodes, rows: Bindings, ctx: ReadContext) -> Bindings | Product:
     positions = select(scan, ctx)
-    ctx.budget.check(rows.count * len(positions) * 8 * (len(rows.columns) + 1))
-    return rows.cross(scan.step.variable, positions)
+    if not rows.columns:
+        return rows.cross(scan.step.variable, positions)
+    product = Product(rows, Bindings({scan.step.variable: positions}, len(positions)))
+    return product if product.count > PIECE else product.whole()
 
 
 def select(scan: ScanNodes, ctx: ReadContext) -> Positions:
@@ -131,7 +189,6 @@ def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
         steps = _kept(steps, met)
     if not step.closes:
         ctx.variables[step.target] = targets
-    ctx.budget.check(len(steps.origins) * 8 * (len(rows.columns) + 2))
     if step.where:
         steps = _kept(steps, _targets_passing(step, steps.targets, targets, ctx))
     found = rows.take(steps.origins)
@@ -155,8 +212,9 @@ def _steps(
 
 
 def _kept(steps: ExpandedRows, mask: Mask) -> ExpandedRows:
-    edges = None if steps.edges is None else steps.edges[mask]
-    return ExpandedRows(steps.origins[mask], steps.targets[mask], edges)
+    need(2 * steps.origins.nbytes + (0 if steps.edges is None else steps.edges.nbytes))
+    edges = None if steps.edges is None else took(steps.edges[mask])
+    return ExpandedRows(took(steps.origins[mask]), took(steps.targets[mask]), edges)
 
 
 def _targets_passing(
@@ -166,6 +224,7 @@ def _targets_passing(
     each = distinct(found)
     ctx.variables[step.target] = targets
     rows = Bindings({step.target: each}, len(each))
+    need(found.nbytes)
     mask: Mask = passing(step.where, rows, ctx)[np.searchsorted(each, found)]
     return mask
 
@@ -176,7 +235,8 @@ def _targets_passing(
 def _numbered(rows: Bindings) -> tuple[str, Bindings]:
     """The rows with their own number as one more column, so that solutions can be traced back."""
     name = f"@row{len(rows.columns)}"
-    return name, rows.bind(name, np.arange(rows.count))
+    need(POSITION * rows.count)
+    return name, rows.bind(name, took(np.arange(rows.count)))
 
 
 def _has_solution(block: Block, rows: Bindings, ctx: ReadContext) -> Mask:
@@ -221,9 +281,9 @@ def _counted(step: plan.CountJoin, block: Block, rows: Bindings, ctx: ReadContex
         result = pa.array(degrees)
     else:
         name, numbered = _numbered(rows)
-        solutions = run_steps(block.steps, numbered, ctx)
-        owners = solutions.columns[name]
-        values = None if step.argument is None else operand(step.argument, solutions, ctx)
+        found = run_steps(block.steps, numbered, ctx)
+        owners = found.columns[name]
+        values = None if step.argument is None else operand(step.argument, found, ctx)
         result = aggregate_by(step.function, owners, values, rows.count)
     wanted = operand(step.value, rows, ctx)
     return mask_of(compare(result, step.op, wanted), rows.count)
@@ -233,14 +293,17 @@ def _optional(
     steps: Sequence[PhysicalStep], introduces: Sequence[str], rows: Bindings, ctx: ReadContext
 ) -> Bindings:
     name, numbered = _numbered(rows)
-    solutions = run_steps(steps, numbered, ctx)
+    found = run_steps(steps, numbered, ctx)
     solved = np.zeros(rows.count, dtype=bool)
-    solved[solutions.columns[name]] = True
-    kept = {variable: solutions.columns[variable] for variable in (*numbered.columns, *introduces)}
-    found = Bindings(kept, solutions.count)
+    solved[found.columns[name]] = True
+    kept = {variable: found.columns[variable] for variable in (*numbered.columns, *introduces)}
+    found = Bindings(kept, found.count)
     alone = numbered.take(np.flatnonzero(~solved))
     for variable in introduces:
-        alone = alone.bind(variable, np.full(alone.count, NO_NODE, dtype=np.int64))
+        need(POSITION * alone.count)
+        alone = alone.bind(variable, took(np.full(alone.count, NO_NODE, dtype=np.int64)))
     every = found.stacked(alone)
+    del found, alone
+    need(2 * POSITION * every.count)
     order = np.argsort(every.columns[name], kind="stable")
     return every.take(order).without(name)

@@ -7,31 +7,77 @@ tells apart are ordered by the ids of their variables, which are read for ties o
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.read.execute.bindings import Positions
+from omnigraph.read.execute.bindings import POSITION, Positions
+from omnigraph.read.execute.budget import need, took
+from omnigraph.read.execute.grouping import encode
 from omnigraph.read.output.json_text import json_text
+
+_LEAST = np.iinfo(np.int64).min
+_LARGEST = np.iinfo(np.int64).max
 
 
 def ranks(values: pa.Array, *, descending: bool = False) -> Positions:
     """A number for each row, ascending in the order wanted; equal values have equal numbers."""
-    if pa.types.is_boolean(values.type):
-        values = values.cast(pa.int8())
-    if pa.types.is_nested(values.type):
-        values = json_text(values)
-    if pa.types.is_floating(values.type):
-        values = pc.add(values, pa.scalar(0, values.type))  # so that both zeros are one
-    encoded = values.dictionary_encode()
-    order = pc.array_sort_indices(encoded.dictionary).to_numpy().astype(np.int64)
-    place = np.empty(len(order) + 1, dtype=np.int64)
-    place[order] = np.arange(1, len(order) + 1)
-    place[len(order)] = 0  # null
-    codes = encoded.indices.cast(pa.int64()).fill_null(len(order)).to_numpy(zero_copy_only=False)
+    found = _numbers(values)
+    if found is None:
+        found = _encoded_ranks(json_text(values) if pa.types.is_nested(values.type) else values)
+    # Turned round in place: unlike the negative of the least number, that is always one.
+    return took(np.invert(found, out=found) if descending else found)
+
+
+def _numbers(values: pa.Array) -> Positions | None:
+    """Numbers as they are ordered; None for what is no number, and where none is left for null."""
+    type_ = values.type
+    need(3 * POSITION * len(values))
+    if pa.types.is_floating(type_):
+        # Adding zero makes both zeros one; no number comes after all others.
+        numbers = _filled(values).astype(np.float64) + 0.0
+        numbers[np.isnan(numbers)] = np.nan
+        bits: Positions = numbers.view(np.int64)
+        found = bits ^ ((bits >> 63) & _LARGEST)
+    elif pa.types.is_uint64(type_):
+        found = (_filled(values) ^ np.uint64(1 << 63)).view(np.int64)
+    elif pa.types.is_integer(type_) or pa.types.is_boolean(type_) or pa.types.is_temporal(type_):
+        found = _filled(values).astype(np.int64)
+    else:
+        return None
+    if values.null_count:
+        if found.min() == _LEAST:
+            return None
+        found[values.is_null().to_numpy(zero_copy_only=False)] = _LEAST
+    return found
+
+
+def _filled(values: pa.Array) -> npt.NDArray[Any]:
+    """Numbers, with any of them where there is none."""
+    if values.null_count:
+        any_ = False if pa.types.is_boolean(values.type) else 0
+        values = values.fill_null(pa.scalar(any_, values.type))
+    filled: npt.NDArray[Any] = values.to_numpy(zero_copy_only=False)
+    return filled
+
+
+def _encoded_ranks(values: pa.Array) -> Positions:
+    """By the order of the distinct values."""
+    encoded = encode(values)
+    distinct = len(encoded.dictionary)
+    need(4 * POSITION * distinct)
+    order = pc.array_sort_indices(encoded.dictionary).to_numpy()
+    place = took(np.empty(distinct + 1, dtype=np.int64))
+    place[order] = np.arange(1, distinct + 1)
+    place[distinct] = 0  # null
+    del order
+    need(2 * POSITION * len(values))
+    codes = encoded.indices.fill_null(distinct).to_numpy(zero_copy_only=False)
     found: Positions = place[codes]
-    return -found if descending else found
+    return found
 
 
 def ordered_rows(
@@ -41,11 +87,13 @@ def ordered_rows(
     wanted: int | None,
 ) -> Positions:
     """The first ``wanted`` rows by the keys, then by what ``ties`` say of the rows that tie."""
-    rows = np.arange(count)
+    need((3 + len(keys)) * POSITION * count)
+    rows = took(np.arange(count))
     if wanted is not None and keys and wanted < count:
-        rows = _candidates(keys[0], wanted)
+        rows = took(_candidates(keys[0], wanted))
     if len(keys):
-        rows = rows[np.lexsort([key[rows] for key in reversed(keys)])]
+        need((3 + len(keys)) * rows.nbytes)
+        rows = took(rows[np.lexsort([key[rows] for key in reversed(keys)])])
     rows = _untied(rows, keys, ties)
     return rows if wanted is None else rows[:wanted]
 
@@ -66,6 +114,7 @@ def _untied(
     """Rows in order, with the runs that no key tells apart put into order."""
     if not ties or not len(rows):
         return rows
+    need(4 * rows.nbytes)
     changed = np.zeros(len(rows), dtype=bool)
     changed[0] = True
     for key in keys:
@@ -77,6 +126,7 @@ def _untied(
         return rows
     subject = rows[tied]
     codes = [ranks(tie(subject)) for tie in ties]
+    need(4 * subject.nbytes)
     order = np.lexsort([*reversed(codes), run[tied]])
     result = rows.copy()
     result[tied] = subject[order]

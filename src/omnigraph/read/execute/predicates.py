@@ -7,6 +7,7 @@ variable alone have mostly been decided by its scan already.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 import pyarrow as pa
@@ -15,17 +16,25 @@ import pyarrow.compute as pc
 from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.access.entities import NO_NODE
-from omnigraph.read.execute.bindings import Bindings, Mask
+from omnigraph.read.execute.bindings import POSITION, Bindings, Mask
+from omnigraph.read.execute.budget import beside, look, need
 from omnigraph.read.execute.comparisons import Operand, compare
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import compared_type, operand, repeated
 from omnigraph.rows.filters import equal_values
+
+# A text that is searched takes as long as so many rows, and so does a letter that is searched for.
+TEXT = 3
+LETTER = 10
+# So many pairs of texts are compared between two looks.
+PAIRS_AT_ONCE = 65_536
 
 
 def passing(predicates: Sequence[plan.Predicate], bindings: Bindings, ctx: ReadContext) -> Mask:
     """The rows for which every predicate is true."""
     mask = np.ones(bindings.count, dtype=bool)
     for predicate in predicates:
+        need(POSITION * bindings.count)
         left = np.flatnonzero(mask)
         if not len(left):
             break
@@ -47,8 +56,10 @@ def _truth(predicate: plan.Predicate, rows: Bindings, ctx: ReadContext) -> Mask:
             tested = pc.is_null(operand(value, rows, ctx))
             return mask_of(pc.invert(tested) if negated else tested, rows.count)
         case plan.Comparison(left, op, right):
-            compared = compare(operand(left, rows, ctx), op, operand(right, rows, ctx))
-            return mask_of(compared, rows.count)
+            sides = operand(left, rows, ctx), operand(right, rows, ctx)
+            # Numbers of two kinds are made alike for it.
+            need((2 if sides[0].type == sides[1].type else 4 * POSITION) * rows.count)
+            return mask_of(compare(sides[0], op, sides[1]), rows.count)
         case plan.InList(value, choices):
             return _in_list(value, choices, rows, ctx)
         case plan.Contains(left, right):
@@ -77,7 +88,10 @@ def _searched(predicate: plan.TextMatch, rows: Bindings, ctx: ReadContext) -> Ma
             details={"param": name},
         )
     words = Words(ctx.nodes(predicate.node_type), predicate.subject.name)
-    return among(rows.columns[variable], words.matching(predicate.mode, query, edits))
+    weight = TEXT * words.entities.count + LETTER * len(query)
+    found = beside(weight, partial(words.matching, predicate.mode, query, edits))
+    need(2 * POSITION * rows.count)
+    return among(rows.columns[variable], found)
 
 
 def mask_of(found: Operand, count: int) -> Mask:
@@ -133,13 +147,13 @@ def _texts(
     # A pattern for each row: Arrow has no such function, so each distinct pair is tried once.
     if isinstance(texts, pa.Scalar):
         texts = repeated(texts, rows.count)
-    pairs = pa.table({"text": texts, "wanted": wanted, "row": np.arange(rows.count)}).drop_null()
-    test_one = str.startswith if starts else str.__contains__
-    hits = np.fromiter(
-        map(test_one, pairs["text"].to_pylist(), pairs["wanted"].to_pylist()),
-        dtype=bool,
-        count=pairs.num_rows,
-    )
     mask = np.zeros(rows.count, dtype=bool)
-    mask[pairs["row"].to_numpy()[hits]] = True
+    test_one = str.startswith if starts else str.__contains__
+    for start in range(0, rows.count, PAIRS_AT_ONCE):
+        look()
+        some = texts.slice(start, PAIRS_AT_ONCE), wanted.slice(start, PAIRS_AT_ONCE)
+        known = pc.and_(*map(pc.is_valid, some))
+        pairs = (each.filter(known).to_pylist() for each in some)
+        hits = np.fromiter(map(test_one, *pairs), dtype=bool)
+        mask[start + np.flatnonzero(known)[hits]] = True
     return mask

@@ -28,6 +28,19 @@ class Operator:
     requests: int | None = None
     notes: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def identity(self) -> tuple[str, str, int]:
+        """What is the same each time it is at work."""
+        return self.name, self.detail, self.depth
+
+    def add(self, again: Operator) -> None:
+        """Count in what it did when it was at work again."""
+        self.rows = (self.rows or 0) + (again.rows or 0)
+        self.seconds = (self.seconds or 0.0) + (again.seconds or 0.0)
+        self.requests = (self.requests or 0) + (again.requests or 0)
+        for name in ("cache_hits", "cache_misses"):
+            self.notes[name] = self.notes.get(name, 0) + again.notes.get(name, 0)
+
 
 @dataclass(slots=True)
 class Trace:
@@ -60,6 +73,17 @@ class Trace:
             after = self.columns.use()
             done.notes["cache_hits"] = after.hits - before.hits
             done.notes["cache_misses"] = after.misses - before.misses
+
+    def fold(self, first: int, since: int) -> None:
+        """Make operators that began after ``since`` one with their likes from ``first`` on."""
+        likes = {found.identity: found for found in self.operators[first:since]}
+        again = self.operators[since:]
+        del self.operators[since:]
+        for operator in again:
+            if operator.identity in likes:
+                likes[operator.identity].add(operator)
+            else:
+                self.operators.append(operator)
 
     def note(self, **facts: Any) -> None:
         """Something about the operator at work."""

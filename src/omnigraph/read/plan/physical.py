@@ -6,6 +6,7 @@ Printed by `explain` and executed as printed. Reads nothing.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -136,6 +137,19 @@ class JoinBlocks:
 
 
 PhysicalStep = ScanNodes | ExpandEdges | FilterRows | JoinBlocks
+
+
+def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
+    """The variables that steps bind; those of blocks are their own, unless these are optional."""
+    for planned in steps:
+        match planned.step:
+            case plan.Scan(variable):
+                yield variable
+            case plan.Expand() as step:
+                yield from {step.target, step.edge_variable} - {None}
+            case plan.Optional(_, introduces):
+                yield from introduces
+
 
 TailStep = Literal[
     "rank",

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import compress
+from itertools import compress, takewhile
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
@@ -41,10 +41,21 @@ def plan_read(read: plan.ReadPlan, ctx: ReadContext) -> PhysicalPlan:
     values = (column.value for column in read.columns)
     return PhysicalPlan(
         read,
-        _Planner(ctx, property_use(read)).steps(read.steps),
+        _Planner(ctx, property_use(read)).steps(_in_order(read)),
         tuple(_tail(read)),
         tuple(value.ranking for value in values if isinstance(value, plan.Score)),
     )
+
+
+def _in_order(read: plan.ReadPlan) -> tuple[plan.Step, ...]:
+    """The steps; scans that begin a read stand so that its first rows come first.
+
+    Without `order` rows are cut by the positions of their variables, by name.
+    """
+    if read.order or read.limit is None or read.rank is not None:
+        return read.steps
+    scans = tuple(takewhile(lambda step: isinstance(step, plan.Scan), read.steps))
+    return (*sorted(scans, key=lambda scan: scan.variable), *read.steps[len(scans) :])
 
 
 class _Planner:

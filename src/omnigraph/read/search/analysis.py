@@ -19,12 +19,17 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.read.execute.budget import look, need, took
+
 if TYPE_CHECKING:
     from Stemmer import Stemmer
 
 Codes = npt.NDArray[np.int32]
 Offsets = npt.NDArray[np.int64]
 
+# So many texts are cut into words, and so many words are spelled, between two looks.
+TEXTS_AT_ONCE = 4_096
+WORDS_AT_ONCE = 16_384
 # A word of so many bytes, or more, is no word.
 MAX_BYTES = 40
 # Stems, not words: what is left out is decided after stemming.
@@ -90,21 +95,62 @@ class Terms:
 
 def analyze(texts: pa.Array) -> Terms:
     """The terms of every text; null has none."""
+    starts = range(0, max(1, len(texts)), TEXTS_AT_ONCE)
+    pieces = [_words_of(texts.slice(start, TEXTS_AT_ONCE)) for start in starts]
+    need(sum(2 * piece.words.indices.nbytes + piece.owners.nbytes for piece in pieces))
+    every = pa.chunked_array([piece.words for piece in pieces]).unify_dictionaries()
+    numbers = _numbers(every.chunk(0).dictionary)
+    codes = [numbers.codes[words.indices.to_numpy()] for words in every.chunks]
+    kept = [some >= 0 for some in codes]
+    counts = [
+        np.bincount(piece.owners[mask], minlength=piece.texts)
+        for piece, mask in zip(pieces, kept, strict=True)
+    ]
+    return Terms(
+        numbers.terms,
+        np.concatenate([some[mask] for some, mask in zip(codes, kept, strict=True)]),
+        np.concatenate([piece.places[mask] for piece, mask in zip(pieces, kept, strict=True)]),
+        np.concatenate([[0], np.cumsum(np.concatenate(counts), dtype=np.int64)]),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Words:
+    """The words of some texts: what they are, which text they stand in, and where."""
+
+    texts: int
+    words: pa.DictionaryArray
+    owners: Offsets
+    places: Codes
+
+
+def _words_of(texts: pa.Array) -> _Words:
+    need(5 * int(texts.nbytes))
     words = pc.split_pattern_regex(texts, BETWEEN_WORDS)
     flat = pc.list_flatten(words)
     owners = pc.list_parent_indices(words).to_numpy().astype(np.int64)
     is_word = pc.greater(pc.binary_length(flat), 0)
     flat, owners = flat.filter(is_word), owners[_numpy(is_word)]
-    places = _places(owners)
-    encoded = flat.dictionary_encode()
-    spelled = terms_of(encoded.dictionary.to_pylist())
-    known = pa.array([term or None for term in spelled], pa.string()).dictionary_encode()
+    return _Words(len(texts), took(flat.dictionary_encode()), took(owners), took(_places(owners)))
+
+
+@dataclass(frozen=True, slots=True)
+class _Numbers:
+    """The distinct terms of many words, and the number of each word's term; -1 for none."""
+
+    terms: pa.Array
+    codes: Codes
+
+
+def _numbers(words: pa.Array) -> _Numbers:
+    spelled: list[str | None] = []
+    for start in range(0, len(words), WORDS_AT_ONCE):
+        look()
+        some = terms_of(words.slice(start, WORDS_AT_ONCE).to_pylist())
+        spelled.extend(term or None for term in some)
+    known = pa.array(spelled, pa.string()).dictionary_encode()
     numbers = known.indices.fill_null(-1).to_numpy(zero_copy_only=False).astype(np.int32)
-    codes: Codes = numbers[encoded.indices.to_numpy()] if len(flat) else np.empty(0, np.int32)
-    kept = codes >= 0
-    counts = np.bincount(owners[kept], minlength=len(texts))
-    offsets = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-    return Terms(known.dictionary, codes[kept], places[kept], offsets)
+    return _Numbers(known.dictionary, numbers)
 
 
 def terms_of(words: Sequence[str]) -> list[str]:

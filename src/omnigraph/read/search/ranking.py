@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from dataclasses import dataclass
 from functools import partial
 
@@ -166,7 +167,8 @@ class RankedRead:
         if self.ctx.trace.is_on or not waits:
             return [self._arm(arm, wanted, fusion.variable) for arm in each]
         with ThreadPoolExecutor(1) as other:
-            second = other.submit(self._arm, fusion.secondary, wanted, fusion.variable)
+            run = copy_context().run
+            second = other.submit(run, self._arm, fusion.secondary, wanted, fusion.variable)
             return [self._arm(fusion.primary, wanted, fusion.variable), second.result()]
 
     def fuse(self, fusion: plan.Fusion, arms: Sequence[Bindings]) -> Scores:

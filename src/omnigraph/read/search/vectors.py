@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 from typing import Literal
 
 import numpy as np
@@ -17,6 +18,7 @@ import pyarrow as pa
 
 from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.execute.bindings import Positions
+from omnigraph.read.execute.budget import HEAVY, beside, look
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.search.candidates import Numbers, Scores, among
 from omnigraph.storage.indexes.search import has_vector_index, nearest_hits
@@ -117,6 +119,7 @@ class Vectors:
         positions: list[Positions] = []
         distances: list[Numbers] = []
         for batch in self.entities.table.batches([self.name], with_row_id=True):
+            look()
             found = _distances(*_matrix(batch.column(self.name), self.dimension), query)
             known = ~np.isnan(found)
             row_ids = batch.column(ROW_ID).to_numpy().astype(np.int64)[known]
@@ -169,7 +172,8 @@ class Vectors:
     def _hits(
         self, query: Vector, count: int, depth: int | None = None
     ) -> tuple[Positions, Numbers]:
-        found, distances = nearest_hits(self.entities.table, self.name, query, count, depth=depth)
+        ask = partial(nearest_hits, self.entities.table, self.name, query, count, depth=depth)
+        found, distances = beside(HEAVY, ask)
         return self.entities.row_ids.positions_of(found), distances
 
     def _best_of(self, every: Positions, query: Vector, count: int) -> tuple[Scores, bool]:
@@ -207,6 +211,7 @@ class Vectors:
         return distances
 
     def _rows(self, positions: Positions) -> tuple[Rows, pa.Array]:
+        look()
         values = self.entities.values(self.name, positions)
         return _matrix(values, self.dimension)
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.lang.query.plan import TextMode
 from omnigraph.read.access.entities import Entities
 from omnigraph.read.execute.bindings import Positions
+from omnigraph.read.execute.budget import HEAVY, beside, look, need, took
 from omnigraph.read.search.analysis import Terms, analyze, query_terms
 from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among
 from omnigraph.storage.indexes.search import has_text_index, text_hits
@@ -130,9 +132,11 @@ class Words:
         """What storage finds, by position; ``among`` are the nodes it may choose from."""
         row_ids = self.entities.row_ids
         within = row_ids.at(among) if isinstance(among, np.ndarray) else among
-        found, scores = text_hits(
-            self.entities.table, self.name, query, is_phrase=is_phrase, limit=limit, among=within
+        table = self.entities.table
+        ask = partial(
+            text_hits, table, self.name, query, is_phrase=is_phrase, limit=limit, among=within
         )
+        found, scores = beside(HEAVY, ask)
         return row_ids.positions_of(found), scores
 
     # -- terms -----------------------------------------------------------------------
@@ -168,27 +172,71 @@ def _codes(known: Terms, words: list[str]) -> Positions:
 
 
 def _near(known: Terms, words: list[str], edits: int) -> Positions:
-    each = [near_terms(known.vocabulary, word, edits) for word in words]
+    each = [near_terms(known.vocabulary, word, edits) for word in dict.fromkeys(words)]
     return np.unique(np.concatenate(each))
 
 
 def _owners(known: Terms, mask: np.ndarray[tuple[int], np.dtype[np.bool_]]) -> Positions:
+    need(2 * 8 * len(mask))
     return np.unique(known.owners()[mask])
 
 
 def _phrase(known: Terms, terms: list[tuple[str, int]]) -> Positions:
     """The texts in which the terms stand as far apart as in the phrase."""
+    words = list(dict.fromkeys(term for term, _ in terms))
+    codes = _codes(known, words)
+    nothing = np.empty(0, dtype=np.int64)
+    if len(codes) < len(words):
+        return nothing
     width = int(known.places.max(initial=0)) + 1
+    found = _occurrences(known, codes)
+    # Where each word stands, in one number with its text: the places of all words of a text
+    # follow each other.
+    stands = {
+        word: found[code].owners * width + found[code].places
+        for word, code in zip(words, codes.tolist(), strict=True)
+    }
     first = terms[0][1]
-    starts: Positions | None = None
-    owners = known.owners()
-    for term, place in terms:
-        at = np.flatnonzero(np.isin(known.codes, _codes(known, [term])))
-        begin = known.places[at].astype(np.int64) - (place - first)
-        at, begin = at[begin >= 0], begin[begin >= 0]
-        keys = owners[at] * width + begin
-        starts = keys if starts is None else np.intersect1d(starts, keys)
-    return np.unique((starts if starts is not None else np.empty(0, np.int64)) // width)
+    # From the rarest word on, there are fewest places to look at.
+    rarest, *others = sorted(terms, key=lambda term: len(stands[term[0]]))
+    ahead = rarest[1] - first
+    starts = stands[rarest[0]]
+    starts = starts[starts % width >= ahead] - ahead
+    for word, place in others:
+        look()
+        ahead = place - first
+        starts = starts[starts % width + ahead < width]
+        starts = starts[among(starts + ahead, stands[word])]
+        if not len(starts):
+            return nothing
+    return np.unique(starts // width)
+
+
+@dataclass(frozen=True, slots=True)
+class _Occurrences:
+    """The texts that a term stands in, ascending, and its places in them."""
+
+    owners: Positions
+    places: Positions
+
+
+def _occurrences(known: Terms, codes: Positions) -> dict[int, _Occurrences]:
+    """Where each of some terms stands, found in one walk through all texts."""
+    need(known.codes.nbytes + len(known.codes))
+    is_wanted = np.zeros(len(known.vocabulary), dtype=bool)
+    is_wanted[codes] = True
+    at = took(np.flatnonzero(is_wanted[known.codes]))
+    need(6 * at.nbytes)
+    at = at[np.argsort(known.codes[at], kind="stable")]
+    owners = np.searchsorted(known.offsets, at, side="right") - 1
+    places = known.places[at].astype(np.int64)
+    ordered = known.codes[at]
+    each = np.unique(codes)
+    starts, ends = (np.searchsorted(ordered, each, side=side) for side in ("left", "right"))
+    return {
+        code: _Occurrences(owners[start:end], places[start:end])
+        for code, start, end in zip(each.tolist(), starts.tolist(), ends.tolist(), strict=True)
+    }
 
 
 def _bm25(known: Terms, words: list[str]) -> Numbers:
@@ -200,12 +248,13 @@ def _bm25(known: Terms, words: list[str]) -> Numbers:
     if not texts:
         return scores
     weight = K1 * (1 - B + B * lengths / (lengths.sum() / texts))
-    owners = known.owners()
-    for code in _codes(known, words).tolist():
-        counts = np.bincount(owners[known.codes == code], minlength=len(lengths))
-        holders = int((counts > 0).sum())
-        rarity = np.log(1 + (texts - holders + 0.5) / (holders + 0.5))
-        scores += np.where(counts > 0, rarity * counts * (K1 + 1) / (counts + weight), 0.0)
+    codes = _codes(known, words)
+    found = _occurrences(known, codes)
+    for code in codes.tolist():
+        look()
+        owners, counts = np.unique(found[code].owners, return_counts=True)
+        rarity = np.log(1 + (texts - len(owners) + 0.5) / (len(owners) + 0.5))
+        scores[owners] += rarity * counts * (K1 + 1) / (counts + weight[owners])
     return np.round(scores, _DECIMALS)
 
 
@@ -233,6 +282,7 @@ def _distances(
     count, width = terms.shape
     above = np.tile(np.arange(width + 1), (count, 1))
     for row, character in enumerate(word, 1):
+        look()
         here = np.empty_like(above)
         here[:, 0] = row
         replaced = above[:, :-1] + (terms != ord(character))

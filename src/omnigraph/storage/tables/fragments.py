@@ -8,7 +8,7 @@ does it. An address holds for one version. Keeps layouts and runs of row ids, ne
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -130,12 +130,27 @@ def fragment_part(metadata: FragmentMetadata) -> FragmentPart:
     return FragmentPart(metadata.id, str(metadata.files[0].path), metadata.num_rows, deletions)
 
 
-def read_parts(table: Table, column: str, parts: Sequence[FragmentPart]) -> list[pa.Array]:
-    """One column of some fragments, fragment by fragment; `_rowid` counts as a column."""
+def read_parts(
+    table: Table,
+    column: str,
+    parts: Sequence[FragmentPart],
+    each: Callable[[int], None] = lambda _: None,
+) -> list[pa.Array]:
+    """One column of some fragments, fragment by fragment; `_rowid` counts as a column.
+
+    ``each`` is told, as they come, how many bytes are there.
+    """
     if not parts:
         return []
-    with storage_errors(f"reading the column {column} of {table.location}"):
-        read = _scanner(table, [column], parts).to_table().column(column).combine_chunks()
+    batches: list[pa.Array] = []
+    size = 0
+    for batch in stream_parts(table, (column,), parts):
+        batches.append(batch.column(column))
+        size += batches[-1].nbytes
+        each(size)
+    # At the end there are two of them, the batches and the whole.
+    each(2 * size)
+    read = pa.concat_arrays(batches) if len(batches) != 1 else batches[0]
     bounds = Layout(tuple(parts)).bounds()
     return [read.slice(start, part.rows) for start, part in zip(bounds, parts, strict=False)]
 

@@ -32,6 +32,7 @@ def command(
     branch: str | None,
     snapshot: str | None,
     timeout: float | None,
+    max_bytes: int | None,
     analyze: bool,
     as_json: bool,
 ) -> None:
@@ -42,7 +43,12 @@ def command(
     branch, snapshot = view_of(branch, snapshot)
     with store_of(scope).read() as graph:
         shown = graph.explain(
-            *asked, branch=branch, snapshot=snapshot, analyze=analyze, timeout=timeout
+            *asked,
+            branch=branch,
+            snapshot=snapshot,
+            analyze=analyze,
+            timeout=timeout,
+            max_bytes=max_bytes,
         )
     if as_json:
         from omnigraph.wire.results import ExplanationBody

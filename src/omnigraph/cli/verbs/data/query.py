@@ -40,6 +40,7 @@ def command(
     branch: str | None,
     snapshot: str | None,
     timeout: float | None,
+    max_bytes: int | None,
     format_: Format,
     as_json: bool,
 ) -> None:
@@ -49,7 +50,9 @@ def command(
     """
     branch, snapshot = view_of(branch, snapshot)
     with store_of(scope).read() as graph:
-        result = graph.query(*asked, branch=branch, snapshot=snapshot, timeout=timeout)
+        result = graph.query(
+            *asked, branch=branch, snapshot=snapshot, timeout=timeout, max_bytes=max_bytes
+        )
     wanted: Format = "json" if as_json else format_
     write = write_text if wanted in ("table", "kv") else write_data
     for piece in render(ReadOutput.of(result), wanted):
