@@ -114,8 +114,8 @@ class Session(Reading):
     ) -> LoadResult:
         """Load rows as one commit, or none of them.
 
-        ``data`` is a path, glob or directory or a list of those, NDJSON text, an iterable of
-        envelopes, or frames or paths by type name. A missing branch is forked from
+        ``data`` is a path, glob or directory or a list of those, NDJSON text or a stream of it, an
+        iterable of envelopes, or frames or paths by type name. A missing branch is forked from
         ``from_branch`` if that is given. The ``engine`` is chosen by size: large input runs on
         Spark, on a session of yours, a master's URL or what ``spark`` says.
         """

@@ -21,6 +21,7 @@ from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.load.records import encode_records
 from omnigraph.write.load.rejects import Reject, rejects_of_lines, rejects_of_rows
 from omnigraph.write.load.sifting import CheckedRows, sift_frames, sift_lines
+from omnigraph.write.load.streams import bounded, encoded, pieces_of, read_file, whole_lines
 from omnigraph.write.recovery.intent_scope import REQUEST_BYTES
 from omnigraph.write.rules.violations import Violation
 
@@ -31,16 +32,22 @@ SUFFIXES = (".jsonl", ".ndjson")
 
 @dataclass(frozen=True, slots=True)
 class TextInput:
-    """NDJSON that has no name, piece by piece."""
+    """NDJSON that has no name, piece by piece; ``is_endless`` if it may have any size."""
 
     pieces: Iterable[bytes]
+    is_endless: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RecordInput:
-    """Envelopes that are Python's own values."""
+    """Envelopes that are Python's own values; ``is_endless`` if there may be any number."""
 
     records: Iterator[Any]
+    is_endless: bool = False
+
+    def lines(self, catalog: Catalog) -> TextInput:
+        """The same as NDJSON."""
+        return TextInput(encode_records(self.records, catalog), self.is_endless)
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,15 +65,17 @@ class TypedInput:
 
 
 def classify(data: object) -> TextInput | RecordInput | PathInput | TypedInput:
-    """Paths, NDJSON text, envelope records, or frames by type name."""
+    """Paths, NDJSON text or a stream of it, envelope records, or frames by type name."""
     if isinstance(data, Mapping):
         return TypedInput(data)
     if isinstance(data, (bytes, bytearray, memoryview)):
         return TextInput([bytes(data)])
     if isinstance(data, str) and _is_text(data):
-        return TextInput([_encoded(data)])
+        return TextInput([encoded(data)])
     if isinstance(data, (str, PathLike)):
         return PathInput([data])
+    if hasattr(data, "read"):
+        return TextInput(pieces_of(data), is_endless=True)
     if not isinstance(data, Iterable) or hasattr(data, "__arrow_c_stream__"):
         raise BadRequest(
             f"cannot load {type(data).__name__}: give a path, NDJSON text, envelope records, or"
@@ -77,19 +86,12 @@ def classify(data: object) -> TextInput | RecordInput | PathInput | TypedInput:
     every = chain(first, items)
     if first and isinstance(first[0], (str, PathLike)):
         return PathInput(every)
-    return RecordInput(every)
+    return RecordInput(every, is_endless=isinstance(data, Iterator))
 
 
 def _is_text(data: str) -> bool:
     """Whether a text is NDJSON itself and not the path of some."""
     return not data or "{" in data or "\n" in data
-
-
-def _encoded(data: str) -> bytes:
-    try:
-        return data.encode()
-    except UnicodeEncodeError as error:
-        raise BadRequest(f"the text is not Unicode: {error.reason} at {error.start}") from None
 
 
 def is_frame(value: object) -> bool:
@@ -231,16 +233,22 @@ def _source_of(violation: Violation) -> str | None:
 def read_sources(data: object, catalog: Catalog) -> Sources:
     """Read what was handed over: files as a whole, for they have to fit into memory."""
     match classify(data):
-        case TextInput(pieces):
-            return LineSources([NdjsonSource(None, b"".join(pieces))])
-        case RecordInput(records):
-            lines = encode_records(records, catalog)
-            return LineSources([NdjsonSource(None, b"".join(lines))])
+        case TextInput() as text:
+            return _text_source(text)
+        case RecordInput() as records:
+            return _text_source(records.lines(catalog))
         case PathInput(paths):
             return LineSources([source for path in paths for source in _files(path)])
         case found:
             require_names(found.by_type, found.by_type)
             return FrameSources(found.by_type)
+
+
+def _text_source(text: TextInput) -> LineSources:
+    pieces = whole_lines(text.pieces)
+    return LineSources(
+        [NdjsonSource(None, b"".join(bounded(pieces) if text.is_endless else pieces))]
+    )
 
 
 def _files(path: Any) -> Iterator[NdjsonSource]:
@@ -259,11 +267,4 @@ def _files(path: Any) -> Iterator[NdjsonSource]:
         if not found:
             raise BadRequest(f"no file matches {place}")
     for one in found:
-        yield NdjsonSource(str(one), _content(one))
-
-
-def _content(path: Path) -> bytes:
-    try:
-        return path.read_bytes()
-    except OSError as error:
-        raise BadRequest(f"cannot read {path}: {error.strerror or error}") from None
+        yield NdjsonSource(str(one), read_file(one))

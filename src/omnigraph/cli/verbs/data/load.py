@@ -124,7 +124,7 @@ def _content(data: Sequence[str]) -> object:
     if _STDIN in data:
         if len(data) > 1:
             raise click.UsageError("--data - is all there is to load: name no other files")
-        return sys.stdin.buffer.read()
+        return sys.stdin.buffer
     paths = [one if "://" in one else Path(one) for one in data]
     return paths[0] if len(paths) == 1 else paths
 

@@ -33,7 +33,7 @@ from omnigraph.write.load.input import (
     names_files,
     require_names,
 )
-from omnigraph.write.load.records import encode_records
+from omnigraph.write.load.streams import whole_lines
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -180,9 +180,9 @@ def given(data: object, catalog: Catalog) -> LoadInput:
     names = [*catalog.nodes, *catalog.edges]
     match classify(data):
         case TextInput(pieces):
-            return LoadInput(unwritten=(GivenLines(pieces),))
-        case RecordInput(records):
-            return LoadInput(unwritten=(GivenLines(encode_records(records, catalog)),))
+            return LoadInput(unwritten=(GivenLines(whole_lines(pieces)),))
+        case RecordInput() as records:
+            return LoadInput(unwritten=(GivenLines(records.lines(catalog).pieces),))
         case PathInput(paths):
             return LoadInput(tuple(find_inputs(list(paths), names)))
         case found:
