@@ -81,6 +81,18 @@ def in_time(work: Callable[[], object], error: type[BaseException]) -> None:
     assert time.monotonic() - start < SOON
 
 
+def when(begun: threading.Event, act: Callable[[], None]) -> threading.Thread:
+    """A thread that acts when something has begun."""
+
+    def wait() -> None:
+        begun.wait()
+        act()
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    return waiting
+
+
 @pytest.mark.usefixtures("endless")
 def test_a_timeout_does_not_wait_for_what_cannot_look(graph: og.Graph) -> None:
     in_time(lambda: graph.query(COUNT, timeout=0.2), ResourceLimit)
@@ -90,8 +102,7 @@ def test_a_switch_does_not_wait_for_what_cannot_look(
     graph: og.Graph, endless: threading.Event
 ) -> None:
     switch = Cancellation()
-    turning = threading.Thread(target=lambda: (endless.wait(), switch.cancel()))
-    turning.start()
+    turning = when(endless, switch.cancel)
     in_time(lambda: graph.query(COUNT, cancellation=switch), QueryCancelled)
     turning.join()
 
@@ -100,10 +111,7 @@ def test_an_interrupt_does_not_wait_for_what_cannot_look(
     graph: og.Graph, endless: threading.Event
 ) -> None:
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    interrupting = threading.Thread(
-        target=lambda: (endless.wait(), os.kill(os.getpid(), signal.SIGINT))
-    )
-    interrupting.start()
+    interrupting = when(endless, lambda: os.kill(os.getpid(), signal.SIGINT))
     try:
         in_time(lambda: graph.query(COUNT), KeyboardInterrupt)
     finally:

@@ -19,7 +19,7 @@ QUERIES = [
     "$a: N $b: M } return { $a.name as a, $b.name as b }",
     "$b: M $a: N } return { $a.name as a, $b.name as b } limit 40 offset 15",
     "$b: M $a: N } return { $a.name as a, $b.name as b } order { $b.w desc } limit 30",
-    "$b: M $a: N $a.v < 3 } return { $a.v as a, $b.w as b } order { b asc, a desc } limit 9 offset 4",
+    "$b: M $a: N $a.v < 3 } return { $a.v as a, $b.w as b } order { b asc, a desc } limit 9",
     "$c: N $a: N $a e $b } return { $a.name as a, $b.name as b, $c.name as c } limit 25",
     "$c: M $b: N $b e $a } return { $a.name as a, $b.name as b, $c.name as c } limit 25 offset 7",
     "$a: N $b: M not { $a e $b } } return { $a.name as a, $b.name as b } limit 25",

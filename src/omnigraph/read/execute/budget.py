@@ -14,7 +14,7 @@ from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -198,12 +198,12 @@ class Budget:
             _at_work.reset(before)
 
 
-class _Work:
+class _Work(Generic[_Made]):
     """Something that a thread does for another one."""
 
-    def __init__(self, work: Callable[[], Any]) -> None:
+    def __init__(self, work: Callable[[], _Made]) -> None:
         self._work = work
-        self._made: Any = None
+        self._made: _Made
         self._failure: BaseException | None = None
         self.done = threading.Event()
 
@@ -216,7 +216,7 @@ class _Work:
             del self._work
             self.done.set()
 
-    def result(self) -> Any:
+    def result(self) -> _Made:
         if self._failure is not None:
             raise self._failure
         return self._made

@@ -79,7 +79,7 @@ def _bound(planned: PhysicalPlan, ctx: ReadContext, cut: _Cut) -> Bindings:
         chosen = beside(rows.count, partial(_chosen, read, rows, ctx, cut.end))
         return rows.take(chosen)
 
-    by = () if read.order else tuple(sorted(bound_variables(planned.steps)))
+    by = () if read.order else tuple(sorted({*bound_variables(planned.steps)}))
     first = FirstRows(cut.end, choose, by)
     start = Bindings.start()
     for rows in solutions(planned.steps, start, ctx, first):

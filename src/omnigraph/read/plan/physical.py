@@ -146,7 +146,9 @@ def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
             case plan.Scan(variable):
                 yield variable
             case plan.Expand() as step:
-                yield from {step.target, step.edge_variable} - {None}
+                yield step.target
+                if step.edge_variable is not None:
+                    yield step.edge_variable
             case plan.Optional(_, introduces):
                 yield from introduces
 

@@ -54,7 +54,8 @@ def _in_order(read: plan.ReadPlan) -> tuple[plan.Step, ...]:
     """
     if read.order or read.limit is None or read.rank is not None:
         return read.steps
-    scans = tuple(takewhile(lambda step: isinstance(step, plan.Scan), read.steps))
+    leading = takewhile(lambda step: isinstance(step, plan.Scan), read.steps)
+    scans = [step for step in leading if isinstance(step, plan.Scan)]
     return (*sorted(scans, key=lambda scan: scan.variable), *read.steps[len(scans) :])
 
 
