@@ -21,10 +21,11 @@ from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects import faults
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.tables import handles
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.storage.tables.write_rows import insert, overwrite
-from omnigraph.write.recovery.intents import microseconds, microseconds_now
+from omnigraph.write.recovery.intents import microseconds
 from tests.write.writing import Action, Rows, image, mutate, table_of
 
 SCHEMA = """\

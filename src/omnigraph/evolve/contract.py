@@ -6,12 +6,11 @@ files are copies for people and tools, rewritten when they lag.
 
 from __future__ import annotations
 
-from ulid import ULID
-
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
 from omnigraph.manifest.snapshot import SOURCE_NAME, state_of
+from omnigraph.storage.objects.clock import new_id
 from omnigraph.storage.objects.control_objects import ControlObjects
 
 IR_NAME = "_schema.ir.json"
@@ -21,7 +20,7 @@ COPY_NAMES = (SOURCE_NAME, IR_NAME, STATE_NAME)
 
 def first_schema(source: Source) -> CompiledSchema:
     """A schema for a new graph, in an identity domain of its own."""
-    return compile_schema(source, domain=str(ULID()))
+    return compile_schema(source, domain=new_id())
 
 
 def contract_of(schema: CompiledSchema) -> SchemaContract:

@@ -10,6 +10,7 @@ from pathlib import Path
 from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.evolve.contract import lagging_copies, write_copies
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
+from omnigraph.graph.guard import guarded
 from omnigraph.graph.session import Graph
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
@@ -21,6 +22,7 @@ from omnigraph.storage.objects.location import Location
 from omnigraph.write.recovery.sweep import sweep
 
 
+@guarded
 def init(
     location: str | Path, schema: str | Path, *, force: bool = False, actor: str | None = None
 ) -> Graph:
@@ -30,6 +32,7 @@ def init(
     return open(location, actor=actor)
 
 
+@guarded
 def open(  # noqa: A001 - the word everybody expects: `omnigraph.open`
     location: str | Path, *, read_only: bool = False, actor: str | None = None
 ) -> Graph:

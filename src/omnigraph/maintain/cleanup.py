@@ -46,10 +46,10 @@ from omnigraph.manifest.branches import BranchRefs, begin_epoch, begin_epoch_of_
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.reserve import give_back_reserve, is_out_of_space, keep_reserve
 from omnigraph.write.publish.failpoints import reach
-from omnigraph.write.recovery.intents import microseconds_now
 from omnigraph.write.recovery.sweep import sweep
 
 GRACE = timedelta(hours=1)

@@ -7,12 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from time import time_ns
 from typing import Any
 
-from ulid import ULID
-
 from omnigraph.manifest.entries import Commit, Registration, SchemaContract, TableIdentity
+from omnigraph.storage.objects.clock import microseconds_now, new_id
 from omnigraph.storage.tables.table import TablePin
 
 
@@ -71,7 +69,7 @@ class PendingCommit:
         metadata: Mapping[str, Any] | None = None,
     ) -> PendingCommit:
         """A new commit, now."""
-        return cls(str(ULID()), time_ns() // 1000, actor, merged_parent_id, dict(metadata or {}))
+        return cls(new_id(), microseconds_now(), actor, merged_parent_id, dict(metadata or {}))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+import resource
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
@@ -36,6 +38,12 @@ def parse_size(text: str) -> int | None:
 def memory_limit(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:
     """The bytes this process may use: those of the machine, or fewer if its group has fewer."""
     return min([_physical(), *_group_limits(proc, groups)])
+
+
+def memory_peak() -> int:
+    """The most bytes this process has held so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _physical() -> int:

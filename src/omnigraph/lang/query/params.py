@@ -117,8 +117,16 @@ class _Coercion:
         if scalar in (Scalar.DATE, Scalar.DATETIME):
             return self._temporal(value, scalar)
         if isinstance(value, str):
-            return value
+            return self._text(value)
         self.fail(f"expected a string for {scalar}, found {_json_name(value)}")
+
+    def _text(self, value: str) -> str:
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                self.fail(f"the text is not Unicode: {error.reason} at {error.start}")
+        return value
 
     def _integer(self, value: object, scalar: Scalar) -> int:
         number = self._whole_number(value, scalar)
@@ -173,7 +181,9 @@ class _Coercion:
 
     def infer(self, value: Any) -> ParamValue:
         """The value of an undeclared parameter, by what it holds."""
-        if value is None or isinstance(value, str | bool | int | float | date):
+        if isinstance(value, str):
+            return self._text(value)
+        if value is None or isinstance(value, bool | int | float | date):
             return value
         if isinstance(value, list | tuple):
             items = tuple(self.infer(item) for item in value)

@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from omnigraph.errors import BadRequest
 from omnigraph.pipeline.declared.document import Document, read_document
 from omnigraph.pipeline.declared.plans import plans
 from omnigraph.pipeline.declared.sources import open_sources
@@ -34,7 +35,12 @@ class Pipeline:
     @classmethod
     def of(cls, pipeline: str | Path | Pipeline) -> Pipeline:
         """Read a document; what is no YAML at all is refused here, everything else later."""
-        return pipeline if isinstance(pipeline, cls) else cls(*read_document(str(pipeline)))
+        if isinstance(pipeline, cls):
+            return pipeline
+        if not isinstance(pipeline, str | Path):
+            found = type(pipeline).__name__
+            raise BadRequest(f"a pipeline is the path of its document, not a {found}")
+        return cls(*read_document(str(pipeline)))
 
     def run(
         self,

@@ -11,8 +11,6 @@ import time
 from dataclasses import dataclass
 from typing import TypeVar
 
-from ulid import ULID
-
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError, StorageError
 from omnigraph.manifest.branch_state import BranchState, find_commit
 from omnigraph.manifest.branches import BranchRefs, EpochMoved
@@ -20,6 +18,7 @@ from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.publish_request import ExactHead, PendingCommit
 from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import new_id
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.change.protocol import AlreadyDone, Change, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
@@ -66,7 +65,7 @@ def run(change: Change[_R], target: Target, *, dry_run: bool = False) -> _R:
     strict: WriteTxn | None = None
     branch, created = target.branch, False
     files = IntentScope(
-        target.root, branch, str(ULID()), change.commit, change.kind, change.operation_class
+        target.root, branch, new_id(), change.commit, change.kind, change.operation_class
     )
     with files, WriterTicket(target.manifest.objects) as turn:
         for _ in range(PREPARATIONS):

@@ -39,6 +39,7 @@ from omnigraph.manifest.branch_state import BranchState, find_commit
 from omnigraph.manifest.branches import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.reachable_files import files_of
@@ -52,7 +53,6 @@ from omnigraph.write.recovery.intents import (
     Intent,
     IntentTable,
     microseconds,
-    microseconds_now,
     parse_intent,
 )
 
