@@ -53,8 +53,11 @@ def failure_of(error: BaseException, action: str) -> OmniGraphError | None:
             f"{action}: what was given is nested too deeply",
             details={"resource": "nesting", "limit": depth, "actual": depth},
         )
-    if isinstance(error, UnicodeError):
-        return BadRequest(f"{action}: some text that was given is not Unicode: {_reason(error)}")
+    if isinstance(error, UnicodeEncodeError) and error.encoding.startswith("utf"):
+        return BadRequest(f"{action}: some text that was given is not Unicode: {error.reason}")
+    if isinstance(error, UnicodeEncodeError):
+        letter = ascii(error.object[error.start : error.start + 1])
+        return BadRequest(f"{action}: {error.encoding} has no letter {letter}: set PYTHONUTF8=1")
     if isinstance(error, ValueError) and str(error).startswith("embedded null"):
         return BadRequest(f"{action}: a path cannot hold the character NUL")
     if isinstance(error, OSError) or is_panic(error):
@@ -66,8 +69,3 @@ def failure_of(error: BaseException, action: str) -> OmniGraphError | None:
             details={"cause": type(error).__name__},
         )
     return None
-
-
-def _reason(error: UnicodeError) -> str:
-    # Not the error itself: it quotes what cannot be printed.
-    return getattr(error, "reason", None) or type(error).__name__

@@ -28,6 +28,8 @@ Part = tuple[object, int]
 # Without a word from outside: so large a part of the memory, and no more than so many bytes.
 DEFAULT_PART = 4
 DEFAULT_MOST = 8 * 2**30
+# More than any machine has.
+MOST_BYTES = 2**60
 # What Lance may keep of the whole: opened indexes, and versions with the footers of files.
 INDEX_SHARE = 3 / 8
 METADATA_SHARE = 1 / 8
@@ -55,9 +57,10 @@ def configured_bytes() -> int:
     if not text:
         return min(memory_limit() // DEFAULT_PART, DEFAULT_MOST)
     found = parse_size(text)
-    if found is None:
+    if found is None or found > MOST_BYTES:
         raise StorageError(
-            f"OMNIGRAPH_CACHE_BYTES is {text!r}: set it to a size such as 512MB, 2GiB or 900000000",
+            f"OMNIGRAPH_CACHE_BYTES is {text!r:.60}: set it to a size such as 512MB, 2GiB or "
+            "900000000",
             kind="configuration",
         )
     return found

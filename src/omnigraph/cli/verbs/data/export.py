@@ -14,7 +14,7 @@ from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.spark_options import spark_options, spark_settings
 from omnigraph.cli.options.target import target_of, uri_argument
-from omnigraph.cli.render.output import diagnose, write_json, write_text
+from omnigraph.cli.render.output import diagnose, is_terminal, write_json, write_piece, write_text
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -84,7 +84,7 @@ def command(
             format=format_,
             engine="spark" if names_spark else engine,
             spark=spark_settings(master, remote, conf),
-            progress=sys.stderr.isatty() and not as_json,
+            progress=is_terminal(sys.stderr) and not as_json,
         )
     if as_json:
         from omnigraph.wire.results import ExportBody
@@ -96,8 +96,7 @@ def command(
 
 def _stream(graph: Graph, branch: str, types: tuple[str, ...]) -> None:
     for chunk in graph.export(branch=branch, types=types).chunks():
-        # A reader that went away raises here, and click ends the program quietly.
-        click.echo(chunk.data, nl=False)
+        write_piece(chunk.data)
 
 
 def _line(uri: str, branch: str, report: ExportReport) -> str:
