@@ -19,6 +19,7 @@ from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.s3_client import require_reachable
 from omnigraph.write.recovery.sweep import sweep
 
 
@@ -28,6 +29,7 @@ def init(
 ) -> Graph:
     """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text."""
     root = Location.parse(str(location))
+    require_reachable(root)
     create_graph(root, _schema_source(schema), force=force, actor=actor)
     return open(location, actor=actor)
 
@@ -38,6 +40,7 @@ def open(  # noqa: A001 - the word everybody expects: `omnigraph.open`
 ) -> Graph:
     """Open a graph; read-only writes nothing and repairs nothing."""
     root = Location.parse(str(location))
+    require_reachable(root)
     manifest = Manifest(root)
     try:
         contract = manifest.view().state.schema
