@@ -24,7 +24,8 @@ from demo.telling import HERE, check, run, say
 from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.migration.planner import plan_migration
-from omnigraph.write.recovery.intents import LIFETIME, microseconds, microseconds_now
+from omnigraph.storage.objects.clock import microseconds_now
+from omnigraph.write.recovery.intents import LIFETIME, microseconds
 from omnigraph.write.recovery.sweep import MARGIN, sweep
 
 POPULAR = (

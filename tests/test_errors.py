@@ -43,6 +43,7 @@ CODES = {
     "EngineError": "engine_error",
     "EmbeddingError": "embedding_error",
     "StorageError": "storage_error",
+    "InternalError": "internal_error",
 }
 ROW = re.compile(r"^ {4}(?P<bars>[│ ]*)[├└]── (?P<name>\w+)(?: {2,}(?P<code>.+))?$", re.MULTILINE)
 

@@ -28,7 +28,8 @@
     ├── ChangeDiffRefused           change_diff_refused
     ├── EngineError                 engine_error
     ├── EmbeddingError              embedding_error
-    └── StorageError                storage_error
+    ├── StorageError                storage_error
+    └── InternalError               internal_error
 
 Owns the classes, their stable codes and how much of a value a message quotes. Imports
 nothing of the project, so that every layer may raise from here.
@@ -86,6 +87,7 @@ class OmniGraphError(Exception):
     def __init__(
         self, message: str, *, code: str | None = None, details: Mapping[str, Any] | None = None
     ) -> None:
+        message = _printable(message)
         super().__init__(message)
         self.message = message
         self.code = code if code is not None else self.default_code
@@ -97,6 +99,11 @@ class OmniGraphError(Exception):
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors cross processes: rebuilt as they are, whatever their constructor asks for."""
         return _restored, (type(self), self.args, self.__dict__)
+
+
+def _printable(text: str) -> str:
+    """A text that can be written: what a message quotes may hold half of a surrogate pair."""
+    return text if text.isascii() else text.encode(errors="backslashreplace").decode()
 
 
 def _restored(
@@ -127,7 +134,7 @@ class LanguageError(OmniGraphError):
         details: Mapping[str, Any] | None = None,
     ) -> None:
         super().__init__(message, code=code, details=details)
-        self.report = report if report is not None else message
+        self.report = self.message if report is None else _printable(report)
 
     def __str__(self) -> str:
         return self.report
@@ -357,3 +364,9 @@ class StorageError(OmniGraphError):
     ) -> None:
         super().__init__(message, details={**(details or {}), "kind": kind})
         self.kind: StorageKind = kind
+
+
+class InternalError(OmniGraphError):
+    """Something happened that nobody had thought of: a defect of OmniGraph."""
+
+    default_code = "internal_error"

@@ -9,8 +9,8 @@ from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
 from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.read.output.export import open_export
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.tables import handles
-from omnigraph.write.recovery.intents import microseconds_now
 from tests.write.writing import mutate
 
 SCHEMA = """\

@@ -14,8 +14,8 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.manifest.publish_request import DropTable, PendingCommit, PublishRequest
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.write.recovery.intents import microseconds_now
 from tests import faults
 from tests.maintain.cleaning import (
     HOUR,

@@ -19,10 +19,11 @@ from omnigraph.manifest.branches import Oldest, begin_epoch
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.head_log import CompareAndSwapLost
 from omnigraph.storage.tables.write_rows import write_rows
-from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent, microseconds_now
+from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
 from omnigraph.write.recovery.sweep import sweep
 from tests import faults
 from tests.maintain.cleaning import (

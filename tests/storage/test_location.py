@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from omnigraph.errors import BadRequest
-from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.location import Location, s3_options
 
 
 @pytest.fixture(autouse=True)
@@ -92,7 +92,7 @@ def test_a_local_disk_has_no_options(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_without_variables_the_usual_chain_decides() -> None:
-    assert Location.parse("s3://b/g").storage_options == {}
+    assert s3_options() == {}
 
 
 def test_all_variables(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -109,7 +109,7 @@ def test_all_variables(monkeypatch: pytest.MonkeyPatch) -> None:
     }.items():
         monkeypatch.setenv(name, value)
     location = Location.parse("s3://b/g")
-    assert location.storage_options == {
+    assert s3_options() == {
         "aws_endpoint": "https://s3.example",
         "aws_region": "eu-central-1",
         "aws_access_key_id": "key",
@@ -123,7 +123,7 @@ def test_all_variables(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_an_http_endpoint_allows_http(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    assert Location.parse("s3://b/g").storage_options == {
+    assert s3_options() == {
         "aws_endpoint": "http://127.0.0.1:1",
         "aws_region": "us-east-1",
         "allow_http": "true",
@@ -134,4 +134,4 @@ def test_an_http_endpoint_allows_http(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_flags_that_are_off(off: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_ALLOW_HTTP", off)
     monkeypatch.setenv("AWS_S3_FORCE_PATH_STYLE", off)
-    assert Location.parse("s3://b/g").storage_options == {}
+    assert s3_options() == {}

@@ -20,9 +20,10 @@ from omnigraph.maintain.cleanup import cleanup
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.tables import handles
 from omnigraph.storage.tables.table import Table, TablePin
-from omnigraph.write.recovery.intents import microseconds, microseconds_now
+from omnigraph.write.recovery.intents import microseconds
 from tests import faults
 from tests.table_writes import insert, overwrite
 from tests.write.writing import Action, Rows, image, mutate, table_of

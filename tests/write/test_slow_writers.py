@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.write.recovery import intents
 from tests import faults
@@ -26,7 +27,7 @@ def graph(tmp_path: Path) -> og.Graph:
 
 def sleep(monkeypatch: pytest.MonkeyPatch, slept: timedelta) -> None:
     """Let the writer's clock be so much later than it was."""
-    later = intents.microseconds_now() + intents.microseconds(slept)
+    later = microseconds_now() + intents.microseconds(slept)
     monkeypatch.setattr(intents, "microseconds_now", lambda: later)
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from omnigraph.graph import Policy
 
 THREADS = 8
+MOST_THREADS = 1_000
 PULL_SECONDS = 0.005
 """How long a thread collects items of a stream before it hands them over."""
 
@@ -35,8 +36,11 @@ class Threads:
     """The threads of one graph; a call that finds none free waits for one."""
 
     def __init__(self, count: int) -> None:
-        if count < 1:
-            raise BadRequest(f"a graph needs at least one thread, not {count}")
+        if type(count) is not int or not 1 <= count <= MOST_THREADS:
+            raise BadRequest(
+                f"a graph needs at least one thread, and {MOST_THREADS:,} at the most: "
+                f"not {count!r:.60}"
+            )
         self._pool = ThreadPoolExecutor(count, thread_name_prefix="omnigraph")
         self._is_closed = False
 
@@ -58,6 +62,8 @@ class LinkedCancellation(Cancellation):
 
     def __init__(self, other: Cancellation | None) -> None:
         super().__init__()
+        if not isinstance(other, Cancellation | None):
+            raise BadRequest(f"a cancellation is a Cancellation, not a {type(other).__name__}")
         self._other = other
 
     @property

@@ -13,7 +13,9 @@ from contextlib import suppress
 import click
 
 from omnigraph.cli.command import LazyGroup, rewrite
+from omnigraph.cli.options.readable import readable
 from omnigraph.cli.render.output import OutputLost, abandon_stdout, diagnose, write_note, write_text
+from omnigraph.cli.render.unforeseen import unforeseen
 from omnigraph.cli.verbs import VERBS
 from omnigraph.errors import LanguageError, OmniGraphError, PreconditionFailed
 
@@ -57,11 +59,37 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
-    args, warning = rewrite(sys.argv[1:] if argv is None else argv)
-    if warning is not None:
-        diagnose("warning", warning)
     try:
+        code = _run(sys.argv[1:] if argv is None else argv)
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read has seen enough, such as `head`.
+        abandon_stdout()
+        return 0
+    except BaseException as error:
+        if isinstance(error, SystemExit):
+            raise
+        with suppress(OSError):  # stderr may be gone as well; the code says it
+            diagnose("error", unforeseen(error))
+        abandon_stdout()
+        return EXIT_ERROR
+    return code
+
+
+def _run(argv: Sequence[str]) -> int:
+    streams = sys.stdout, sys.stderr
+    try:
+        args, warning = rewrite(readable(argv))
+        if warning is not None:
+            diagnose("warning", warning)
         code = cli.main(args=args, prog_name="omnigraph", standalone_mode=False)
+    except SystemExit:
+        if (sys.stdout, sys.stderr) == streams:
+            raise
+        # click mutes both and ends the process when a pipe is closed.
+        sys.stdout, sys.stderr = streams
+        raise BrokenPipeError from None
     except click.exceptions.NoArgsIsHelpError as error:
         write_note(error.format_message())
         return EXIT_USAGE
@@ -78,6 +106,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         # A language error brings its own headings, one for every mistake.
         write_note(error.report)
         return EXIT_ERROR
+    except BrokenPipeError:
+        raise
     except (OmniGraphError, OSError) as error:
         diagnose("error", str(error))
         return EXIT_ERROR

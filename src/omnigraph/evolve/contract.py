@@ -6,8 +6,6 @@ files are copies for people and tools, rewritten when they lag.
 
 from __future__ import annotations
 
-from ulid import ULID
-
 from omnigraph.errors import quoted
 from omnigraph.lang.diagnostics import Phase, Reporter
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
@@ -16,6 +14,7 @@ from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
 from omnigraph.manifest.snapshot import SOURCE_NAME, state_of
 from omnigraph.rows.patterns import refusal
+from omnigraph.storage.objects.clock import new_id
 from omnigraph.storage.objects.control_objects import ControlObjects
 
 IR_NAME = "_schema.ir.json"
@@ -25,7 +24,7 @@ COPY_NAMES = (SOURCE_NAME, IR_NAME, STATE_NAME)
 
 def first_schema(source: Source) -> CompiledSchema:
     """A schema for a new graph, in an identity domain of its own."""
-    schema = compile_schema(source, domain=str(ULID()))
+    schema = compile_schema(source, domain=new_id())
     _judge_patterns(schema)
     return schema
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import msgspec
-from ulid import ULID
 
 from omnigraph.errors import AlreadyInitialized, Conflict, StorageError
 from omnigraph.evolve.contract import COPY_NAMES, contract_of, copies_of, first_schema
@@ -32,6 +31,7 @@ from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.snapshot import MANIFEST_NAME
 from omnigraph.manifest.state import fold
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import new_id
 from omnigraph.storage.objects.control_objects import ControlObjects, keep_reserve
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.columns import table_columns
@@ -162,7 +162,7 @@ def _clear_remains(objects: ControlObjects, claim: bytes) -> None:
 
 def _claim(objects: ControlObjects, *, force: bool) -> bytes:
     claim = msgspec.json.encode(
-        {"claim_id": str(ULID()), "created_at": datetime.now(UTC).isoformat(timespec="seconds")}
+        {"claim_id": new_id(), "created_at": datetime.now(UTC).isoformat(timespec="seconds")}
     )
     if force:
         # Whoever has claimed it looks again before the manifest is made, and gives way.

@@ -11,9 +11,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, Literal, Protocol, TypeVar, cast
+from typing import Any, Literal, NoReturn, Protocol, TypeVar, cast
 
-from omnigraph.errors import PolicyDenied, StorageError
+from omnigraph.errors import BadRequest, PolicyDenied, StorageError
+from omnigraph.graph.guard import guarded
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing, normalise_branch
 from omnigraph.manifest.entries import MAIN
@@ -144,6 +145,32 @@ class Surface:
     def __init__(self, access: Access) -> None:
         self._access = access
 
+    def __reduce__(self) -> NoReturn:
+        raise BadRequest(
+            "an opened graph cannot be copied or sent to another process: open it there"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Need:
+    """One thing that a method needs, and which calls need it, if not all."""
+
+    name: Action
+    branch: Where
+    target: Where
+    when: Callable[[Access, Arguments], bool] | None
+    dry_run_looks: bool
+
+    def ask(self, access: Access, given: Arguments) -> None:
+        """Whether a call may go on."""
+        if access.policy is not None and (self.when is None or self.when(access, given)):
+            _require_own_name(access, self.name, given)
+            access.authorize(
+                self.name, _branch(self.branch, access, given), _branch(self.target, access, given)
+            )
+        if self.name not in LOOKING and not (self.dry_run_looks and given["dry_run"]):
+            access.handle.require_writable()
+
 
 def action(
     name: Action,
@@ -156,32 +183,32 @@ def action(
     """What a method of a `Surface` needs; several of these are asked from top to bottom.
 
     ``when`` says which calls need it, if not all. What does more than look is refused by a graph
-    that is open read-only; with ``dry_run_looks`` its dry run is not.
+    that is open read-only; with ``dry_run_looks`` its dry run is not. The method is guarded:
+    what it is given is what it declares, and what it raises is an error of the product.
     """
+    need = Need(name, branch, target, when, dry_run_looks)
 
     def declare(method: Method) -> Method:
-        parameters = signature(method)
+        declared: list[Need] | None = getattr(method, "needs", None)
+        if declared is not None:
+            declared.insert(0, need)
+            return method
+        needs, parameters = [need], signature(method)
 
         @wraps(method)
         def asked(self: Surface, *args: Any, **named: Any) -> Any:
             access = self._access
-            is_refused = access.handle.read_only and name not in LOOKING
-            if access.policy is None and not is_refused:
+            if access.policy is None and not access.handle.read_only:
                 return method(self, *args, **named)
             bound = parameters.bind(self, *args, **named)
             bound.apply_defaults()
-            given = bound.arguments
-            if access.policy is not None and (when is None or when(access, given)):
-                _require_own_name(access, name, given)
-                access.authorize(
-                    name, _branch(branch, access, given), _branch(target, access, given)
-                )
-            if is_refused and not (dry_run_looks and given["dry_run"]):
-                access.handle.require_writable()
+            for one in needs:
+                one.ask(access, bound.arguments)
             return method(*bound.args, **bound.kwargs)
 
-        asked.needs = (name, *getattr(method, "needs", ()))  # type: ignore[attr-defined]
-        return cast("Method", asked)
+        found = guarded(asked)
+        found.needs = needs  # type: ignore[attr-defined]
+        return cast("Method", found)
 
     return declare
 

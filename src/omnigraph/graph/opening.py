@@ -10,6 +10,7 @@ from pathlib import Path
 from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.evolve.contract import lagging_copies, write_copies
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
+from omnigraph.graph.guard import guarded
 from omnigraph.graph.session import Graph
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
@@ -17,23 +18,28 @@ from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.manifest.store import GraphHandle, Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.s3_client import require_reachable
 from omnigraph.write.recovery.sweep import sweep
 
 
+@guarded
 def init(
     location: str | Path, schema: str | Path, *, force: bool = False, actor: str | None = None
 ) -> Graph:
     """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text."""
     root = Location.parse(str(location))
+    require_reachable(root)
     create_graph(root, _schema_source(schema), force=force, actor=actor)
     return open(location, actor=actor)
 
 
+@guarded
 def open(  # noqa: A001 - the word everybody expects: `omnigraph.open`
     location: str | Path, *, read_only: bool = False, actor: str | None = None
 ) -> Graph:
     """Open a graph; read-only writes nothing and repairs nothing."""
     root = Location.parse(str(location))
+    require_reachable(root)
     manifest = Manifest(root)
     try:
         contract = manifest.view().state.schema

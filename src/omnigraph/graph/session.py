@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from omnigraph.errors import BadRequest
 from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
+from omnigraph.graph.guard import guarded
 from omnigraph.graph.namespaces import Branches, Changes, Commits
 from omnigraph.graph.reading import Reading
 from omnigraph.lang.source import Source
@@ -287,6 +288,7 @@ class Graph(Session):
         self.notices: list[str] = []
         """What opening found and mended."""
 
+    @guarded
     def as_actor(self, actor: str, policy: Policy | None = None) -> Session:
         """The graph as somebody uses it, who may do what a policy allows, or everything."""
         if not actor.strip():

@@ -45,6 +45,7 @@ from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.snapshot import MANIFEST_NAME, BranchState
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.control_objects import (
     give_back_reserve,
     is_out_of_space,
@@ -52,7 +53,6 @@ from omnigraph.storage.objects.control_objects import (
 )
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.publish.failpoints import reach
-from omnigraph.write.recovery.intents import microseconds_now
 from omnigraph.write.recovery.sweep import sweep
 
 GRACE = timedelta(hours=1)

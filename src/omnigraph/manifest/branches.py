@@ -13,15 +13,13 @@ import unicodedata
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from time import time_ns
-
-from ulid import ULID
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, StorageError
 from omnigraph.manifest.entries import MAIN, Head
 from omnigraph.manifest.refs import Ref, Refs
 from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import microseconds_now, new_id
 from omnigraph.storage.objects.faults import reach
 
 ATTEMPTS = 32
@@ -79,7 +77,7 @@ class BranchRefs:
         view = self.manifest.view(source)
         self._check_free(name, refs)
         self.manifest.refs.objects.require_create_only()
-        branch_id = str(ULID())
+        branch_id = new_id()
         try:
             self.manifest.fork(view, name, branch_id, refs.epoch)
         except StorageError as error:
@@ -88,7 +86,7 @@ class BranchRefs:
                 raise
             raise EpochMoved from error
         reach("branch_creating", name)
-        ref = Ref(branch_id, view.branch_id, view.state.branch, actor, time_ns() // 1_000)
+        ref = Ref(branch_id, view.branch_id, view.state.branch, actor, microseconds_now())
 
         is_tried = False
 

@@ -9,10 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from time import time_ns
 from typing import Any
-
-from ulid import ULID
 
 from omnigraph.errors import BranchNotFound, Conflict, ReadSetChanged, VersionMismatch
 from omnigraph.manifest.entries import (
@@ -27,6 +24,7 @@ from omnigraph.manifest.entries import (
 )
 from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.state import ManifestState, fold
+from omnigraph.storage.objects.clock import microseconds_now, new_id
 from omnigraph.storage.tables.table import TablePin
 
 
@@ -85,7 +83,7 @@ class PendingCommit:
         metadata: Mapping[str, Any] | None = None,
     ) -> PendingCommit:
         """A new commit, now."""
-        return cls(str(ULID()), time_ns() // 1000, actor, merged_parent_id, dict(metadata or {}))
+        return cls(new_id(), microseconds_now(), actor, merged_parent_id, dict(metadata or {}))
 
 
 @dataclass(frozen=True, slots=True)

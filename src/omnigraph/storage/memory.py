@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import re
+import resource
+import sys
 from collections.abc import Iterator
 from decimal import Decimal
 from pathlib import Path, PurePosixPath
@@ -15,6 +17,9 @@ from omnigraph.errors import StorageError
 
 # What a machine is taken to have that does not tell.
 UNKNOWN = 4 * 2**30
+# More than this no machine has; larger numbers overflow where they are used.
+MOST_BYTES = 2**60
+MOST_BYTES = 2**60
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)(b?)", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
@@ -41,9 +46,9 @@ def size_in_environment(variable: str) -> int | None:
     if not text:
         return None
     found = parse_size(text)
-    if found is None:
+    if found is None or found > MOST_BYTES:
         raise StorageError(
-            f"{variable} is {text!r}: set it to a size such as 512MB, 2GiB or 900000000",
+            f"{variable} is {text!r:.60}: set it to a size such as 512MB, 2GiB or 900000000",
             kind="configuration",
         )
     return found
@@ -52,6 +57,12 @@ def size_in_environment(variable: str) -> int | None:
 def memory_limit(proc: Path = Path("/proc"), groups: Path = Path("/sys/fs/cgroup")) -> int:
     """The bytes this process may use: those of the machine, or fewer if its group has fewer."""
     return min([_physical(), *_group_limits(proc, groups)])
+
+
+def memory_peak() -> int:
+    """The most bytes this process has held so far."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024
 
 
 def _physical() -> int:

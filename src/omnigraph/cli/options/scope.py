@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal, get_args
 
 import click
 
-from omnigraph.cli.render.output import diagnose, write_note
+from omnigraph.cli.render.output import diagnose, is_terminal, write_note
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class Target:
         """Ask before something is destroyed that is not on this machine."""
         if self.is_local or scope.yes:
             return
-        if as_json or not sys.stdin.isatty():
+        if as_json or not is_terminal(sys.stdin):
             raise BadRequest(f"{deed} on {self.uri} cannot be undone: agree to it with --yes")
         if not click.confirm(f"{deed} on {self.uri}: are you sure?", err=True):
             raise BadRequest("not confirmed, nothing was changed")

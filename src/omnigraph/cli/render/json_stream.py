@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-import click
-
+from omnigraph.cli.render.output import write_piece
 from omnigraph.wire.body import INDENT, LazyObject, encode, pretty
 
 _INDENT = " " * INDENT
@@ -24,9 +23,9 @@ def write_json_stream(value: LazyObject) -> None:
         held.append(piece)
         size += len(piece)
         if size > _WRITTEN:
-            click.echo("".join(held), nl=False, color=False)
+            write_piece("".join(held))
             held, size = [], 0
-    click.echo("".join(held), color=False)
+    write_piece("".join([*held, "\n"]))
 
 
 def json_pieces(value: Any, indent: str = "") -> Iterator[str]:

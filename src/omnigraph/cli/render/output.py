@@ -70,6 +70,12 @@ def write_data(text: str) -> None:
     click.echo(text.encode())
 
 
+def write_piece(piece: str | bytes) -> None:
+    """Print a part of a result as it is."""
+    _require_stdout()
+    click.echo(piece, nl=False, color=False)
+
+
 def write_json(body: Body) -> None:
     """Print a result for programs: two-space indented JSON."""
     from omnigraph.wire.body import pretty
@@ -91,7 +97,12 @@ def write_note(text: str) -> None:
 
 def use_colour(stream: TextIO | None) -> bool:
     """Colour is for terminals, unless NO_COLOR is set to anything."""
-    return stream is not None and stream.isatty() and not os.environ.get("NO_COLOR")
+    return is_terminal(stream) and not os.environ.get("NO_COLOR")
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """Whether somebody looks; a process may have been started without a stream."""
+    return stream is not None and stream.isatty()
 
 
 def abandon_stdout() -> None:

@@ -147,10 +147,11 @@ class _Coercion:
         self.fail(f"expected a string for {scalar}, found {_json_name(value)}")
 
     def _text(self, value: str) -> str:
-        try:
-            value.encode()
-        except UnicodeEncodeError as error:
-            self.fail(f"character {error.start} is half of a surrogate pair and no text")
+        if not value.isascii():
+            try:
+                value.encode()
+            except UnicodeEncodeError as error:
+                self.fail(f"character {error.start} is half of a surrogate pair and no text")
         return value
 
     def _integer(self, value: object, scalar: Scalar) -> int:

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from omnigraph.errors import BadRequest
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.types import Scalar, ValueType
@@ -297,7 +298,12 @@ class Pipeline:
     @classmethod
     def of(cls, pipeline: str | Path | Pipeline) -> Pipeline:
         """Read a document; what is no YAML at all is refused here, everything else later."""
-        return pipeline if isinstance(pipeline, cls) else cls(*read_document(str(pipeline)))
+        if isinstance(pipeline, cls):
+            return pipeline
+        if not isinstance(pipeline, str | Path):
+            found = type(pipeline).__name__
+            raise BadRequest(f"a pipeline is the path of its document, not a {found}")
+        return cls(*read_document(str(pipeline)))
 
     def run(
         self,

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from omnigraph.embed.configuration import EmbedderConfig
+from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.snapshot import catalog_of
@@ -47,6 +48,11 @@ class SparkTarget:
             return cls(spark, progress=progress)
         if isinstance(spark, str):
             return cls(SparkSettings(master=spark), progress=progress)
+        if not any(base.__module__.startswith("pyspark.") for base in type(spark).__mro__):
+            raise BadRequest(
+                f"a {type(spark).__name__} is no Spark: pass a session, SparkSettings, or the URL "
+                "of a master"
+            )
         return cls(session=spark, progress=progress)
 
 

@@ -139,7 +139,7 @@ class Stages:
 @contextmanager
 def stages(engine: SparkEngine, *, show: bool) -> Iterator[Stages]:
     """Bars for the stages of the block, if they are wanted and somebody can see them."""
-    if not show or not sys.stderr.isatty():
+    if not show or sys.stderr is None or not sys.stderr.isatty():
         yield Stages(engine, None)
         return
     from rich.console import Console

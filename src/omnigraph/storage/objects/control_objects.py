@@ -15,16 +15,17 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects import faults, meter
 from omnigraph.storage.objects.errors import classify, storage_errors
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.processes import require_usable
+from omnigraph.storage.objects.s3_client import s3_store
 
 if TYPE_CHECKING:
-    from obstore.store import ObjectStore, S3Config
+    from obstore.store import ObjectStore
 
 PROBE = "__probe"
 # What one request may delete at most.
@@ -55,16 +56,12 @@ class ControlObjects:
 
     @cached_property
     def _store(self) -> ObjectStore:
-        from obstore.store import LocalStore, S3Store
+        from obstore.store import LocalStore
 
         with storage_errors(f"opening {self.location}"):
             if self.location.is_local:
                 return LocalStore(self.location.path, mkdir=True)
-            return S3Store(
-                self.location.bucket,
-                prefix=self.location.prefix or None,
-                config=cast("S3Config", self.location.storage_options),
-            )
+            return s3_store(self.location.bucket, self.location.prefix)
 
     def _is_absent(self) -> bool:
         """Whether there is no directory yet: a reader must find nothing, and not make one."""

@@ -88,7 +88,9 @@ def translate(error: BaseException, action: str = "storage") -> StorageError:
     if isinstance(error, StorageError):
         return error
     reason = _one_line(error)
-    kind = classify(error)
+    kind: StorageKind = "permanent" if is_panic(error) else classify(error)
+    if is_panic(error):
+        reason = f"the storage library broke down ({reason}): a file may be damaged"
     details: dict[str, object] = {"action": action, "cause": type(error).__name__}
     retryable = getattr(error, "retryable", None)
     if isinstance(retryable, bool):
@@ -137,6 +139,15 @@ def storage_errors(action: str) -> Iterator[None]:
         raise
     except (OSError, ValueError, RuntimeError, ObstoreError) as error:
         raise (interrupt_of(error) or translate(error, action)) from error
+    except BaseException as error:
+        if is_panic(error):
+            raise translate(error, action) from error
+        raise
+
+
+def is_panic(error: BaseException) -> bool:
+    """Whether a library below gave up in its own language, which is no `Exception` in Python."""
+    return type(error).__name__ == "PanicException" and not isinstance(error, Exception)
 
 
 def interrupt_of(error: BaseException) -> KeyboardInterrupt | SystemExit | None:

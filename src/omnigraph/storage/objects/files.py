@@ -17,9 +17,10 @@ from uuid import uuid4
 from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.objects.s3_client import s3_store
 
 if TYPE_CHECKING:
-    from obstore.store import S3Config, S3Store
+    from obstore.store import S3Store
 
 _UPLOAD_BYTES = 16 << 20
 
@@ -68,9 +69,7 @@ def new_object(location: Location) -> Iterator[BinaryIO]:
 
 def bucket_store(location: Location) -> S3Store:
     """The store of a location's bucket."""
-    from obstore.store import S3Store
-
-    return S3Store(location.bucket, config=cast("S3Config", location.storage_options))
+    return s3_store(location.bucket)
 
 
 class _Upload(io.RawIOBase):

@@ -12,7 +12,8 @@ from pathlib import Path
 from typing import Literal, Self
 from urllib.parse import unquote, urlsplit
 
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, StorageError
+from omnigraph.storage.objects.s3_limits import S3Limits
 
 Scheme = Literal["file", "s3"]
 
@@ -69,8 +70,10 @@ class Location:
 
     @property
     def storage_options(self) -> dict[str, str]:
-        """Options for Lance and obstore from the environment of now; empty for a local disk."""
-        return {} if self.is_local else s3_options()
+        """Options for Lance from the environment of now; empty for a local disk."""
+        if self.is_local:
+            return {}
+        return {**s3_options(), **S3Limits.of_environment().lance_options}
 
     def join(self, *names: str) -> Self:
         """The location below this one; names may contain ``/`` but never climb out."""
@@ -93,7 +96,7 @@ def s3_options() -> dict[str, str]:
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if endpoint:
-        options["aws_endpoint"] = endpoint
+        options["aws_endpoint"] = _server(endpoint)
         # A server of one's own has no regions; the signature needs one all the same.
         region = region or "us-east-1"
     if region:
@@ -109,6 +112,23 @@ def s3_options() -> dict[str, str]:
     if _is_on(os.environ.get("AWS_S3_FORCE_PATH_STYLE")):
         options["aws_virtual_hosted_style_request"] = "false"
     return options
+
+
+def _server(endpoint: str) -> str:
+    """The address of a server; the libraries break down over what is none."""
+    try:
+        parts = urlsplit(endpoint)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname)
+        is_address = is_address and (parts.port is None or parts.port > 0) and endpoint.isascii()
+    except ValueError:
+        is_address = False
+    if not is_address or not endpoint.isprintable() or " " in endpoint:
+        raise StorageError(
+            f"AWS_ENDPOINT_URL_S3 is {endpoint!r:.80}: write the address of a server, "
+            "http://host:port or https://host",
+            kind="configuration",
+        )
+    return endpoint
 
 
 def _is_on(value: str | None) -> bool:

@@ -14,7 +14,7 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, Protocol, get_args
 
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, OmniGraphError
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.write.load.columns.frames import as_table
 from omnigraph.write.load.ndjson.lines import NdjsonSource
@@ -81,12 +81,24 @@ def classify(data: object) -> TextInput | RecordInput | PathInput | TypedInput:
             f"cannot load {type(data).__name__}: give a path, NDJSON text, envelope records, or"
             ' frames by type name, like {"Person": frame}'
         )
-    items = iter(data)
+    items = _handed_over(data)
     first = list(islice(items, 1))
     every = chain(first, items)
     if first and isinstance(first[0], (str, PathLike)):
         return PathInput(every)
     return RecordInput(every, is_endless=isinstance(data, Iterator))
+
+
+def _handed_over(data: Iterable[Any]) -> Iterator[Any]:
+    """What the caller's own iterator gives; what goes wrong in it is told as that."""
+    try:
+        yield from data
+    except (OmniGraphError, MemoryError):
+        raise
+    except Exception as error:
+        raise BadRequest(
+            f"the data that was handed over failed: {type(error).__name__}: {error}"
+        ) from error
 
 
 def _is_text(data: str) -> bool:

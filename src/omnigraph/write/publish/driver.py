@@ -13,8 +13,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
-from ulid import ULID
-
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError, StorageError
 from omnigraph.manifest.branches import BranchRefs, EpochMoved
 from omnigraph.manifest.entries import MAIN, Commit
@@ -22,6 +20,7 @@ from omnigraph.manifest.publish_request import ExactHead, PendingCommit
 from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.snapshot import BranchState, commits_of, find_commit
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import new_id
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.change.protocol import AlreadyDone, Change, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
@@ -110,7 +109,7 @@ def run(change: Change[_R], target: Target, *, dry_run: bool = False) -> _R:
     strict: WriteTxn | None = None
     branch, created = target.branch, False
     files = IntentScope(
-        target.root, branch, str(ULID()), change.commit, change.kind, change.operation_class
+        target.root, branch, new_id(), change.commit, change.kind, change.operation_class
     )
     with files, WriterTicket(target.manifest.objects) as turn:
         for _ in range(PREPARATIONS):

@@ -13,17 +13,16 @@ import threading
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from time import time_ns
 from typing import Literal, Self
 
 import msgspec
-from ulid import ULID
 
 from omnigraph.errors import BadRequest, Conflict, StorageError, UnsupportedFormat
 from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN, Registration, TableIdentity
 from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.storage.objects.clock import microseconds_now, new_id
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.write.publish.failpoints import reach
 
@@ -40,11 +39,6 @@ Clock = Callable[[], int]
 
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _NAME = re.compile(rf"{DIRECTORY}/({_ULID.pattern})\.json")
-
-
-def microseconds_now() -> int:
-    """The time, in microseconds since the epoch."""
-    return time_ns() // 1000
 
 
 def microseconds(duration: timedelta) -> int:
@@ -160,7 +154,7 @@ class Intent:
         )
         return cls(
             SCHEMA_VERSION,
-            str(ULID()),
+            new_id(),
             "0",
             0,
             stored,

@@ -43,6 +43,7 @@ from omnigraph.manifest.branches import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.snapshot import BranchState, find_commit
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.head_log import Journal
@@ -57,7 +58,6 @@ from omnigraph.write.recovery.intents import (
     Intent,
     IntentTable,
     microseconds,
-    microseconds_now,
     parse_intent,
 )
 

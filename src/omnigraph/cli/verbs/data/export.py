@@ -13,7 +13,7 @@ import click
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.options.shared import branch_option, spark_options, spark_settings
-from omnigraph.cli.render.output import diagnose, write_json, write_text
+from omnigraph.cli.render.output import diagnose, is_terminal, write_json, write_piece, write_text
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -83,7 +83,7 @@ def command(
             format=format_,
             engine="spark" if names_spark else engine,
             spark=spark_settings(master, remote, conf),
-            progress=sys.stderr.isatty() and not as_json,
+            progress=is_terminal(sys.stderr) and not as_json,
         )
     if as_json:
         from omnigraph.wire.results import ExportBody
@@ -95,8 +95,7 @@ def command(
 
 def _stream(graph: Graph, branch: str, types: tuple[str, ...]) -> None:
     for chunk in graph.export(branch=branch, types=types).chunks():
-        # A reader that went away raises here, and click ends the program quietly.
-        click.echo(chunk.data, nl=False)
+        write_piece(chunk.data)
 
 
 def _line(uri: str, branch: str, report: ExportReport) -> str:

@@ -16,7 +16,7 @@ import click
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.options.shared import branch_option, spark_options, spark_settings
-from omnigraph.cli.render.output import result_of, write_json, write_note, write_text
+from omnigraph.cli.render.output import is_terminal, result_of, write_json, write_note, write_text
 
 if TYPE_CHECKING:
     from omnigraph.write.change.results import LoadResult
@@ -107,7 +107,7 @@ def command(
             run_id=run_id,
             dry_run=dry_run,
             spark=spark_settings(master, remote, conf),
-            progress=sys.stderr.isatty() and not as_json,
+            progress=is_terminal(sys.stderr) and not as_json,
         )
     with result_of(None if result.published is None else result.published.id):
         if as_json:

@@ -13,7 +13,7 @@ import click
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.scope import CommandScope, Target, target_of
 from omnigraph.cli.options.shared import spark_options, spark_settings
-from omnigraph.cli.render.output import result_of, write_json, write_note, write_text
+from omnigraph.cli.render.output import is_terminal, result_of, write_json, write_note, write_text
 from omnigraph.cli.verbs.data.load import load_line, load_notes
 from omnigraph.errors import BadRequest
 
@@ -62,7 +62,7 @@ def run(
             pipeline,
             dry_run=dry_run,
             spark=spark_settings(master, remote, conf),
-            progress=sys.stderr.isatty() and not as_json,
+            progress=is_terminal(sys.stderr) and not as_json,
         )
     with result_of(None if result.published is None else result.published.id):
         if as_json:
