@@ -19,7 +19,6 @@ from omnigraph.errors import StorageError
 UNKNOWN = 4 * 2**30
 # More than this no machine has; larger numbers overflow where they are used.
 MOST_BYTES = 2**60
-MOST_BYTES = 2**60
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)(b?)", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
