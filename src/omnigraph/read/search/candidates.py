@@ -63,6 +63,13 @@ class Scores:
         kept = among(self.positions, pool)
         return Scores(self.positions[kept], self.numbers[kept])
 
+    def lowest(self, count: int) -> tuple[Scores, bool]:
+        """So many with the lowest scores and those as low as the last; whether others are left."""
+        if len(self.numbers) <= count:
+            return self, False
+        kept = self.numbers <= np.partition(self.numbers, count - 1)[count - 1]
+        return Scores(self.positions[kept], self.numbers[kept]), not bool(kept.all())
+
     def at(self, wanted: Positions) -> Numbers:
         """The score of each, NaN for those that have none."""
         places = np.searchsorted(self.positions, wanted)

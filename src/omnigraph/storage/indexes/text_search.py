@@ -32,6 +32,16 @@ def has_text_index(table: Table, column: str) -> bool:
     return found is not None and found.with_position
 
 
+@lru_cache(maxsize=1024)
+def covers_every_row(table: Table, column: str) -> bool:
+    """Whether no row was written since the index of a column's words was built.
+
+    A row that was is scored by what the rows beside it say: other scores among other rows.
+    """
+    found = text_index(table, column)
+    return found is not None and not found.uncovered
+
+
 def text_hits(
     table: Table,
     column: str,

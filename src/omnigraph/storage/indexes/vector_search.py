@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.storage.indexes.table_indexes import vector_index
-from omnigraph.storage.indexes.vector_index import search_parameters
+from omnigraph.storage.indexes.vector_index import REFINE, probes
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ID, Table
 
@@ -32,18 +32,26 @@ def has_vector_index(table: Table, column: str) -> bool:
     return found is not None and found.metric == METRIC
 
 
+@lru_cache(maxsize=1024)
+def is_rough(table: Table, column: str) -> bool:
+    """Whether the index of a column's vectors keeps a few bits per number of them."""
+    found = vector_index(table, column)
+    return found is not None and found.kind != "IVF_FLAT"
+
+
 def nearest_hits(
     table: Table,
     column: str,
     query: npt.NDArray[np.float32],
     count: int,
     *,
-    depth: int | None = None,
+    depth: int,
+    refined: bool = True,
 ) -> Hits:
     """The row ids of so many rows, the nearest first, with their distances.
 
-    With ``depth`` hardly one of so many of the nearest is missed, but of a large table the
-    distances are rough.
+    Hardly one of ``depth`` of the nearest is missed. What a rough index says about distances
+    is compared with the vectors themselves unless it need not be ``refined``.
     """
     asked: dict[str, Any] = {
         "column": column,
@@ -52,10 +60,9 @@ def nearest_hits(
         "metric": METRIC,
     }
     if has_vector_index(table, column):
-        parameters = search_parameters(table.pin.row_count, depth or count)
-        asked["nprobes"] = parameters.nprobes
-        if parameters.refine_factor is not None and depth is None:
-            asked["refine_factor"] = parameters.refine_factor
+        asked["nprobes"] = probes(table.pin.row_count, depth)
+        if refined and is_rough(table, column):
+            asked["refine_factor"] = REFINE
     with storage_errors(f"searching {column!r} of {table.location}"):
         found: pa.Table = (
             table.dataset()
