@@ -46,7 +46,10 @@ MATCHES = (
     "$d: Text $d next $e",
     "$e: Text $e.n < 6 $e next $d",
 )
-VOCABULARY = "ant bee cat dog elk fly gnu hen ibis jay kite lark mole newt owl".split()
+VOCABULARY = (
+    *("ant", "bee", "cat", "dog", "elk", "fly", "gnu", "hen"),
+    *("ibis", "jay", "kite", "lark", "mole", "newt", "owl"),
+)
 
 
 @pytest.fixture(autouse=True)
@@ -74,9 +77,12 @@ def _lines(random: np.random.Generator, numbers: range) -> Iterator[dict[str, An
         yield {
             "type": "Text",
             "data": {
-                **{"name": f"t{n * 7919 % 10_007:05}", "n": int(n % 8)},
-                **{"words": texts[0], "more": texts[1]},
-                **{"v": drawn[0].tolist(), "w": drawn[1].tolist()},
+                "name": f"t{n * 7919 % 10_007:05}",
+                "n": int(n % 8),
+                "words": texts[0],
+                "more": texts[1],
+                "v": drawn[0].tolist(),
+                "w": drawn[1].tolist(),
             },
         }
 

@@ -16,7 +16,7 @@ from omnigraph.read.search.candidates import Numbers, Scores, among
 from omnigraph.read.search.vectors import Vector, Vectors
 
 # So many nodes are in the first tier.
-FIRST = 256
+FIRST = 128
 # And so many if the index is rough, so that each of them costs looking at some vectors.
 FIRST_ROUGH = 16
 # Every tier is so many times as large as the one before.

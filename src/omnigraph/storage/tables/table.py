@@ -54,7 +54,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         """The columns."""
-        return self.dataset().schema
+        return _schema(self)
 
     def at(self, pin: TablePin) -> Table:
         """The same table as of another pin."""
@@ -151,6 +151,12 @@ class Table:
             blob_handling="all_binary" if with_blobs else None,
             limit=limit,
         )
+
+
+@lru_cache(maxsize=256)
+def _schema(table: Table) -> pa.Schema:
+    """Lance makes it anew each time, column by column."""
+    return table.dataset().schema
 
 
 @lru_cache(maxsize=4096)
