@@ -167,7 +167,7 @@ class Entities:
             columns = {name: self.cache.get(self.table, name) for name in wanted.columns}
             found = wanted.select(pa.table({**columns, _POSITION: self.in_order}))
             return np.sort(found.column(_POSITION).to_numpy())
-        read = self.table.scan(list(wanted.kept_columns), wanted.expression, with_row_id=True)
+        read = self.table.scan(list(wanted.kept_columns), wanted.condition, with_row_id=True)
         return np.sort(self.positions_of(wanted.narrow(read)))
 
     def are_at_hand(self, names: Sequence[str]) -> bool:

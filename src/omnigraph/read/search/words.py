@@ -18,6 +18,7 @@ from omnigraph.read.access.entities import Entities
 from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.search.analysis import Terms, analyze, query_terms
 from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among
+from omnigraph.rows.sql_conditions import Condition
 from omnigraph.storage.indexes.text_search import covers_every_row, has_text_index, text_hits
 from omnigraph.storage.tables.table import column_names
 
@@ -133,7 +134,7 @@ class Words:
         *,
         is_phrase: bool = False,
         limit: int | None = None,
-        among: Positions | pc.Expression | None = None,
+        among: Positions | Condition | None = None,
     ) -> tuple[Positions, Numbers]:
         """What storage finds, by position; ``among`` are the nodes it may choose from."""
         row_ids = self.entities.row_ids
@@ -157,7 +158,7 @@ class Words:
         return np.sort(self.entities.in_order[rows])
 
 
-def _named(pool: CandidateSet, count: int, rows: int) -> Positions | pc.Expression | None:
+def _named(pool: CandidateSet, count: int, rows: int) -> Positions | Condition | None:
     """How storage is told about a pool; None where it better chooses from all nodes."""
     size = len(pool.positions)
     if pool.condition is not None and size <= SELECTIVE * rows:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.rows.sql_conditions import Condition, SqlCondition
 from omnigraph.storage.indexes.table_indexes import text_index
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ID, Table
@@ -49,7 +50,7 @@ def text_hits(
     *,
     is_phrase: bool = False,
     limit: int | None = None,
-    among: npt.NDArray[np.int64] | pc.Expression | None = None,
+    among: npt.NDArray[np.int64] | Condition | None = None,
 ) -> Hits:
     """The row ids of the rows that have any of the words, or all of them as a phrase.
 
@@ -63,6 +64,8 @@ def text_hits(
     if isinstance(among, np.ndarray):
         # Numbers of our own.
         where = f"{ROW_ID} in ({', '.join(map(str, among.tolist()))})"
+    elif isinstance(among, SqlCondition):
+        where = among.text
     else:
         where = among
     with storage_errors(f"searching {column!r} of {table.location}"):
