@@ -11,6 +11,8 @@ from typing import Any
 Rows = list[list[Any]]
 
 SMOOTHING = 60
+WINDOW = 128
+"""So many documents of a ranking have a place that counts."""
 
 
 def fused(arms: Iterable[Rows], wanted: int) -> Rows:
@@ -21,7 +23,12 @@ def fused(arms: Iterable[Rows], wanted: int) -> Rows:
     scores: dict[str, float] = {}
     rows: list[list[Any]] = []
     for arm in arms:
-        rows += [row[:-1] for row in arm if row[0] not in scores]
-        for place, slug in enumerate(dict.fromkeys(row[0] for row in arm), 1):
+        places = {slug: place for place, slug in enumerate(_slugs(arm)[:WINDOW], 1)}
+        rows += [row[:-1] for row in arm if row[0] in places and row[0] not in scores]
+        for slug, place in places.items():
             scores[slug] = scores.get(slug, 0.0) + 1.0 / (SMOOTHING + place)
     return sorted(([*row, scores[row[0]]] for row in rows), key=lambda row: -row[-1])[:wanted]
+
+
+def _slugs(rows: Rows) -> list[str]:
+    return list(dict.fromkeys(row[0] for row in rows))

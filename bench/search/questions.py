@@ -19,6 +19,8 @@ Ranking = Literal["nearest", "bm25", "rrf"]
 Shape = Literal["plain", "filter", "traversal"]
 
 WANTED = 10
+# So many rows have as many documents as count when two rankings are fused.
+DEEP = 1_024
 PLAIN_LIMIT = 1.3
 TRAVERSAL_LIMIT = 1.0
 
@@ -57,11 +59,13 @@ class Question:
 
     ranking: Ranking
     shape: Shape
+    rows: int = WANTED
 
     @property
     def name(self) -> str:
         """What the line is called."""
-        return self.ranking + _NAMES[self.shape]
+        deep = "" if self.rows == WANTED else f", {self.rows} rows"
+        return self.ranking + _NAMES[self.shape] + deep
 
     @property
     def limit(self) -> float:
@@ -88,7 +92,7 @@ class Question:
         return (
             f"query q({params}) {{ match {{ {_MATCHES[self.shape]} }} "
             f"return {{ {_COLUMNS[self.shape]}, {ranking} as score }} "
-            f"order {{ {ranking} }} limit {WANTED} }}"
+            f"order {{ {ranking} }} limit {self.rows} }}"
         )
 
     def params(self, asked: Asked) -> Params:
@@ -110,6 +114,8 @@ _SHAPES: tuple[Shape, ...] = ("plain", "filter", "traversal")
 QUESTIONS = tuple(
     Question(ranking, shape) for shape in _SHAPES for ranking in ("nearest", "bm25", "rrf")
 )
+
+ARMS = tuple(Question(ranking, shape, DEEP) for shape in _SHAPES for ranking in ("nearest", "bm25"))
 
 
 def nearest_of(library: Library, question: Question, asked: Asked) -> Numbers:

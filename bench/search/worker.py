@@ -12,10 +12,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from bench.search.questions import QUESTIONS
+from bench.search.questions import ARMS, QUESTIONS
 from bench.search.systems import System, system
 
-_BY_NAME = {question.name: question for question in QUESTIONS}
+_BY_NAME = {question.name: question for question in (*QUESTIONS, *ARMS)}
 
 
 def answer(message: dict[str, Any], asked: System) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from omnigraph.errors import BadRequest, BranchNotFound
 from omnigraph.maintain import index_choice
 from omnigraph.maintain.index_choice import choose, intents_of
 from omnigraph.storage.indexes import build
-from omnigraph.storage.indexes.build import index_name, search_parameters
+from omnigraph.storage.indexes.build import REFINE, index_name, probes
 from omnigraph.storage.indexes.table_indexes import is_indexed, text_index
 from omnigraph.storage.indexes.table_indexes import vector_index as vector_index_of
 from omnigraph.write.publish.staging import is_maintenance
@@ -325,12 +325,11 @@ def many_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> og.Graph:
 
 def recall(graph: og.Graph) -> float:
     table = table_of(graph, "node:Note")
-    asked = search_parameters(table.pin.row_count)
+    asked = probes(table.pin.row_count)
     rows = table.scan(["id", "like"])
     hits = 0
     for query in clustered(20, 99).astype(np.float32):
-        refine = asked.refine_factor or 1
-        found = nearest(table, "like", query, nprobes=asked.nprobes, refine_factor=refine)
+        found = nearest(table, "like", query, nprobes=asked, refine_factor=REFINE)
         hits += len(set(found) & set(truly_nearest(rows, "like", query)))
     return hits / 200
 
@@ -389,18 +388,17 @@ def test_quantised_vectors(many_vectors: og.Graph, monkeypatch: pytest.MonkeyPat
 
 
 @pytest.mark.parametrize(
-    ("rows", "parts", "probes", "refine"),
+    ("rows", "parts", "looked_at"),
     [
-        (100, 1, 20, None),
-        (20_000, 40, 20, None),
-        (900_000, 1_800, 120, None),
-        (4_000_000, 4_000, 267, 4),
+        (100, 1, 20),
+        (20_000, 40, 20),
+        (900_000, 1_800, 120),
+        (4_000_000, 4_000, 267),
     ],
 )
-def test_search_parameters(rows: int, parts: int, probes: int, refine: int | None) -> None:
+def test_how_many_partitions_are_looked_at(rows: int, parts: int, looked_at: int) -> None:
     assert build.partitions(rows) == parts
-    asked = search_parameters(rows)
-    assert (asked.nprobes, asked.refine_factor) == (probes, refine)
-    deeper = [search_parameters(rows, depth).nprobes for depth in (10, 100, 1_000, rows)]
+    assert probes(rows) == looked_at
+    deeper = [probes(rows, depth) for depth in (10, 100, 1_000, rows)]
     assert deeper == sorted(deeper)
     assert deeper[-1] == max(parts, 20)

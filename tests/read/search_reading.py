@@ -117,12 +117,12 @@ class _Ranked(_Run):
         if ranking is None:
             for column in self.reading.scores.values():
                 if isinstance(column, Fusion):
-                    self.fuse(column, self.arms(column, solutions, None))
+                    self.fuse(column, self.arms(column, solutions))
             solutions = self.by(solutions, [])
         elif isinstance(ranking, Arm):
             solutions = self.arm(ranking, solutions)
         else:
-            solutions = self.fused(ranking, solutions, None if query.distinct else stop)
+            solutions = self.fused(ranking, solutions)
         rows = [
             {column.name: self.column(column, env) for column in query.columns} for env in solutions
         ]
@@ -203,17 +203,17 @@ class _Ranked(_Run):
             places = _sorted(places, values.__getitem__, descending=descending)
         return places
 
-    def arms(self, fusion: Fusion, rows: list[Env], stop: int | None) -> list[list[Env]]:
+    def arms(self, fusion: Fusion, rows: list[Env]) -> list[list[Env]]:
         known = [env for env in rows if env[fusion.primary.var] is not None]
-        return [self.arm(arm, known)[:stop] for arm in (fusion.primary, fusion.secondary)]
+        return [self.arm(arm, known) for arm in (fusion.primary, fusion.secondary)]
 
     def fuse(self, fusion: Fusion, arms: list[list[Env]]) -> None:
         listed = [[env[fusion.primary.var] for env in arm] for arm in arms]
         self.told[fusion] = dict(model.fused(listed, fusion.k))
 
-    def fused(self, fusion: Fusion, rows: list[Env], stop: int | None) -> list[Env]:
+    def fused(self, fusion: Fusion, rows: list[Env]) -> list[Env]:
         var = fusion.primary.var
-        primary, secondary = arms = self.arms(fusion, rows, stop)
+        primary, secondary = arms = self.arms(fusion, rows)
         self.fuse(fusion, arms)
         listed = [env[var] for env in primary]
         every = primary + [env for env in secondary if env[var] not in listed]

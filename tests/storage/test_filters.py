@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
+import re
 from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
@@ -15,9 +17,11 @@ from hypothesis import strategies as st
 from omnigraph.lang.query import plan
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
 from omnigraph.rows.filters import RowFilter, among, arrow_scalar, arrow_values, row_filter
+from omnigraph.rows.sql_conditions import SqlColumn, SqlCondition
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.columns import table_columns
-from omnigraph.storage.tables.table import Table, create_table
+from omnigraph.storage.tables.table import Stamp, Table, create_table
+from tests.table_indexing import create_index
 from tests.table_writes import insert
 
 COLUMNS: dict[str, ValueType] = {
@@ -77,6 +81,7 @@ def stored_rows() -> list[Row]:
 
 
 ROWS = stored_rows()
+INDEXED = ("small", "usmall", "ularge", "moment", "text")
 
 
 def arrow_rows() -> pa.Table:
@@ -175,7 +180,13 @@ def ids(rows: pa.Table) -> set[str]:
 
 def through_a_scan(table: Table, filter_: RowFilter) -> set[str]:
     columns = list(dict.fromkeys(["id", *filter_.kept_columns]))
-    return ids(filter_.narrow(table.scan(columns, filter_.expression)))
+    return ids(filter_.narrow(table.scan(columns, filter_.condition)))
+
+
+def beside_a_number(predicate: plan.Predicate) -> list[plan.Predicate]:
+    """The predicate and one that always holds, of which storage has to be told in SQL."""
+    either = [(plan.IsNull(column("ularge"), negated=negated),) for negated in (False, True)]
+    return [predicate, plan.Either(tuple(either))]
 
 
 @pytest.mark.slow
@@ -202,6 +213,83 @@ def test_every_operator_of_every_column(table: Table, name: str) -> None:
             expected = {row["id"] for row in ROWS if plainly(predicate, row)}
             assert ids(filter_.select(arrow_rows())) == expected, (op, value)
             assert through_a_scan(table, filter_) == expected, (op, value)
+            in_sql = row_filter(beside_a_number(predicate), value_of)
+            assert in_sql.sql is not None
+            assert through_a_scan(table, in_sql) == expected, (op, value)
+
+
+def test_text_and_lists_beside_an_unsigned_number(table: Table) -> None:
+    texts = POOL[Scalar.STRING]
+    predicates: list[plan.Predicate] = [
+        *(plan.Contains(column("text"), const(text)) for text in texts),
+        *(plan.StartsWith(column("text"), const(text)) for text in texts),
+        plan.InList(column("text"), const(tuple(texts[:5]))),
+        plan.InList(column("ularge"), const((0, 2**63, 2**64 - 1, -1, 2**64))),
+        plan.InList(column("usmall"), const(())),
+        plan.InList(column("usmall"), const(None)),
+        plan.InList(column("half"), const((0.0, 0.25))),
+        plan.InList(column("moment"), const(tuple(POOL[Scalar.DATETIME][:2]))),
+        plan.Comparison(column("ularge"), "=", const(None)),
+        *(plan.Comparison(column("ularge"), op, const(2**64)) for op in OPERATORS),
+        *(plan.Comparison(column("usmall"), op, const(-1)) for op in OPERATORS),
+    ]
+    for predicate in predicates:
+        expected = {row["id"] for row in ROWS if plainly(predicate, row)}
+        in_sql = row_filter(beside_a_number(predicate), value_of)
+        assert not in_sql.kept
+        assert through_a_scan(table, in_sql) == expected, predicate
+
+
+def test_a_table_with_lists_of_unsigned_numbers(tmp_path: Path) -> None:
+    many = pa.array([[2**64 - 1]] * len(ROWS), pa.list_(pa.uint64()))
+    rows = arrow_rows().append_column("many", many)
+    location = Location.parse(str(tmp_path / "table"))
+    table = Table(location, create_table(location, rows.schema))
+    table = table.at(insert(table, rows))
+    predicate = plan.Comparison(column("ularge"), ">=", const(2**63))
+    expected = {row["id"] for row in ROWS if plainly(predicate, row)}
+    assert through_a_scan(table, row_filter([predicate], value_of)) == expected
+
+
+@pytest.fixture(scope="module")
+def indexed(table: Table) -> Table:
+    pin = table.pin
+    for name in INDEXED:
+        pin = create_index(table.at(pin), name, "BTREE", stamp=Stamp())
+    return table.at(pin)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "used"),
+    [
+        ([plan.Comparison(column("usmall"), "=", const(2**32 - 1))], ["usmall"]),
+        ([plan.Comparison(column("ularge"), ">=", const(2**63))], ["ularge"]),
+        ([plan.Comparison(column("ularge"), "!=", const(2**64 - 1))], ["ularge"]),
+        ([plan.InList(column("ularge"), const((0, 2**63, 2**64 - 1)))], ["ularge"]),
+        ([plan.IsNull(column("usmall"))], ["usmall"]),
+        ([plan.Comparison(column("moment"), ">", const(ZERO))], ["moment"]),
+        ([plan.InList(column("moment"), const((ZERO,)))], ["moment"]),
+        (
+            [
+                plan.Comparison(column("usmall"), "<", const(7)),
+                plan.Comparison(column("text"), "=", const("it's `odd`")),
+                plan.Comparison(column("moment"), "<=", const(ZERO)),
+                plan.Comparison(column("small"), ">", const(-(2**31))),
+            ],
+            ["moment", "small", "text", "usmall"],
+        ),
+    ],
+)
+def test_an_index_serves_it(indexed: Table, chosen: list[plan.Predicate], used: list[str]) -> None:
+    filter_ = row_filter(chosen, value_of)
+    assert not filter_.kept
+    condition = filter_.condition
+    where = condition.text if isinstance(condition, SqlCondition) else condition
+    planned = indexed.dataset().scanner(columns=["id"], filter=where).explain_plan()
+    asked = next(line for line in planned.splitlines() if "ScalarIndexQuery" in line)
+    assert sorted(set(re.findall(r"\[(\w+) ", asked))) == used, planned
+    expected = {row["id"] for row in ROWS if all(plainly(one, row) for one in chosen)}
+    assert through_a_scan(indexed, filter_) == expected
 
 
 def test_no_predicate_is_no_filter(table: Table) -> None:
@@ -221,7 +309,7 @@ def test_a_filter_names_its_columns() -> None:
         value_of,
     )
     assert filter_.columns == ("id", "ularge", "words")
-    assert set(filter_.kept_columns) == {"ularge", "words"}
+    assert set(filter_.kept_columns) == {"words"}
 
 
 def test_text_never_becomes_sql(table: Table) -> None:
@@ -232,6 +320,15 @@ def test_text_never_becomes_sql(table: Table) -> None:
             plan.Contains(column("text"), const(nasty)),
         ):
             assert through_a_scan(table, row_filter([predicate], value_of)) == set()
+            in_sql = row_filter(beside_a_number(predicate), value_of)
+            assert nasty not in str(in_sql.sql)
+            assert through_a_scan(table, in_sql) == set()
+
+
+def test_a_name_that_is_none_is_not_spelled() -> None:
+    for name in ("a`b", "a.b", "", "a b"):
+        with pytest.raises(AssertionError):
+            SqlColumn(name).is_null()
 
 
 def test_among(table: Table) -> None:

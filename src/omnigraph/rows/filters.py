@@ -1,8 +1,8 @@
 """Filters: typed predicates about one row as something a scan can evaluate.
 
 Owns which part storage evaluates and which is left for rows in memory, with the
-same verdict either way. Values travel as typed scalars, so no text of a user
-ever becomes part of a filter's text.
+same verdict either way. Values travel as typed scalars, or as digits where a filter has
+to be text, so no text of a user ever becomes part of it.
 """
 
 from __future__ import annotations
@@ -34,13 +34,24 @@ from omnigraph.lang.predicates import (
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
 from omnigraph.rows.numbers import floats_equal_to, place
+from omnigraph.rows.sql_conditions import (
+    NEVER,
+    Condition,
+    SqlColumn,
+    SqlCondition,
+    SqlText,
+    all_of,
+    any_of,
+)
 
 ValueOf = Callable[[Scalarish], Constant]
 """Gives the value of a literal, a parameter or the present moment."""
+FieldOf = Callable[[str], Any]
+"""Gives what stands for a column: a field of an expression, or a `SqlColumn`, alike to it."""
 
 STRUCTURAL = {"@id": "id", "@src": "src", "@dst": "dst"}
-# Lance cannot evaluate an Arrow expression about a column of these types, nor about a vector.
-_UNPUSHABLE = frozenset({Scalar.U32, Scalar.U64})
+# Lance cannot evaluate an Arrow expression about a column of these types, but SQL.
+_ONLY_IN_SQL = frozenset({Scalar.U32, Scalar.U64})
 MOST_TERMS = 64
 """So many terms become one expression: the cost of more grows with their square, or worse."""
 _NEVER = pc.scalar(False)  # noqa: FBT003 - pyarrow's own signature
@@ -73,11 +84,21 @@ class RowFilter:
     """The columns that the part left for memory looks at."""
     columns: tuple[str, ...] = ()
     """All columns it looks at."""
+    sql: str | None = None
+    """The part for the scan as text, where Arrow has no expression that storage understands."""
 
     @property
     def expression(self) -> pc.Expression | None:
-        """The part for the scan."""
+        """The part for the scan, as memory evaluates it."""
         return together(and_, self.pushed) if self.pushed else None
+
+    @property
+    def condition(self) -> Condition | None:
+        """The part for the scan, as storage evaluates it."""
+        expression = self.expression
+        if expression is None or self.sql is None:
+            return expression
+        return SqlCondition(self.sql, expression)
 
     def narrow(self, rows: pa.Table) -> pa.Table:
         """Of rows that the scan returned, those that pass the rest."""
@@ -114,15 +135,10 @@ def is_pushable(predicate: Predicate) -> bool:
     """Whether storage itself can decide a predicate about one column."""
     match predicate:
         case IsNull(Property() as left, _):
-            opaque = left.type.is_vector or left.type.is_blob
-            return not opaque and left.type.scalar not in _UNPUSHABLE
+            return not (left.type.is_vector or left.type.is_blob)
         case Contains(left, _) if left.type.is_list:
             return False
-        case Comparison(left, _, _) | InList(left, _):
-            return left.type.scalar not in _UNPUSHABLE
-        case Contains() | StartsWith():
-            return True
-        case Either():
+        case Comparison() | InList() | Contains() | StartsWith() | Either():
             return True
     return False
 
@@ -144,6 +160,7 @@ def row_filter(predicates: Sequence[Predicate], value_of: ValueOf) -> RowFilter:
     memberships: list[Membership] = []
     kept_columns: list[str] = []
     columns: list[str] = []
+    in_storage: list[Predicate] = []
     for predicate, is_pushed in zip(predicates, pushes(predicates), strict=True):
         condition = _condition(predicate, value_of)
         columns.extend(_columns(predicate))
@@ -152,6 +169,7 @@ def row_filter(predicates: Sequence[Predicate], value_of: ValueOf) -> RowFilter:
             kept_columns.append(condition.column)
         elif is_pushed:
             pushed.append(condition)
+            in_storage.append(predicate)
         else:
             kept.append(condition)
             kept_columns.extend(_columns(predicate))
@@ -161,6 +179,7 @@ def row_filter(predicates: Sequence[Predicate], value_of: ValueOf) -> RowFilter:
         tuple(memberships),
         tuple(dict.fromkeys(kept_columns)),
         tuple(dict.fromkeys(columns)),
+        _sql(in_storage, value_of) if any(map(_needs_sql, in_storage)) else None,
     )
 
 
@@ -174,6 +193,30 @@ def together(
         pairs = [joined(*level[at : at + 2]) for at in range(0, len(level) - 1, 2)]
         level = [*pairs, *level[2 * len(pairs) :]]
     return level[0]
+
+
+def _needs_sql(predicate: Predicate) -> bool:
+    match predicate:
+        case Either(groups):
+            return any(_needs_sql(member) for group in groups for member in group)
+        case IsNull(Property() as left, _) | InList(Property() as left, _):
+            return left.type.scalar in _ONLY_IN_SQL
+        case Comparison(Property() as left, _, _):
+            return left.type.scalar in _ONLY_IN_SQL
+    return False
+
+
+def _sql(predicates: Iterable[Predicate], value_of: ValueOf) -> str:
+    return all_of(_spelled(predicate, value_of) for predicate in predicates).text
+
+
+def _spelled(predicate: Predicate, value_of: ValueOf) -> SqlText:
+    if isinstance(predicate, Either):
+        return any_of(
+            all_of(_spelled(member, value_of) for member in group) for group in predicate.groups
+        )
+    found: Any = _condition(predicate, value_of, SqlColumn)
+    return NEVER if found is _NEVER else found
 
 
 def column_name(property_: Property) -> str:
@@ -208,21 +251,21 @@ def _columns(predicate: Predicate) -> list[str]:
     raise AssertionError(f"no filter for {predicate}")
 
 
-def _condition(predicate: Predicate, value_of: ValueOf) -> pc.Expression | Membership:
+def _condition(
+    predicate: Predicate, value_of: ValueOf, field_of: FieldOf = pc.field
+) -> pc.Expression | Membership:
     match predicate:
         case IsNull(Property() as column, negated):
-            tested = pc.field(column_name(column)).is_null()
+            tested = field_of(column_name(column)).is_null()
             return ~tested if negated else tested
         case InList(Property() as column, choices):
-            return _in_list(column, value_of(choices))
+            return _in_list(column, field_of(column_name(column)), value_of(choices))
         case Comparison(Property() as column, op, value):
-            return _comparison(column, op, value_of(value))
+            return _comparison(column, field_of(column_name(column)), op, value_of(value))
         case Contains(Property() as column, value):
-            return _contains(column, value_of(value))
+            return _contains(column, field_of(column_name(column)), value_of(value))
         case StartsWith(Property() as column, value):
-            prefix = value_of(value)
-            field = pc.field(column_name(column))
-            return _NEVER if prefix is None else pc.starts_with(field, prefix)
+            return _starts_with(field_of(column_name(column)), value_of(value))
         case Either(groups):
             alternatives = [
                 together(and_, [_condition(member, value_of) for member in group])
@@ -232,20 +275,30 @@ def _condition(predicate: Predicate, value_of: ValueOf) -> pc.Expression | Membe
     raise AssertionError(f"no filter for {predicate}")
 
 
-def _contains(column: Property, value: Constant) -> pc.Expression | Membership:
+def _starts_with(field: Any, prefix: Constant) -> pc.Expression:
+    if prefix is None:
+        return _NEVER
+    if isinstance(field, SqlColumn):
+        return field.starts_with(str(prefix))
+    return pc.starts_with(field, prefix)
+
+
+def _contains(column: Property, field: Any, value: Constant) -> pc.Expression | Membership:
     if value is None:
         return _NEVER
     if column.type.is_list:
         equal = equal_values((value,), column.type.scalar)
         return Membership(column_name(column), equal[0]) if len(equal) else _NEVER
-    return pc.match_substring(pc.field(column_name(column)), value)
+    if isinstance(field, SqlColumn):
+        return field.has_substring(str(value))
+    return pc.match_substring(field, value)
 
 
-def _in_list(column: Property, choices: Constant) -> pc.Expression:
+def _in_list(column: Property, field: Any, choices: Constant) -> pc.Expression:
     if not isinstance(choices, tuple):
         return _NEVER  # a null list
     equal = equal_values(choices, column.type.scalar)
-    return pc.field(column_name(column)).isin(equal) if len(equal) else _NEVER
+    return field.isin(equal) if len(equal) else _NEVER
 
 
 def equal_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
@@ -258,8 +311,7 @@ def equal_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
     return arrow_values(values, scalar)
 
 
-def _comparison(column: Property, op: CompareOp, value: Any) -> pc.Expression:
-    field = pc.field(column_name(column))
+def _comparison(column: Property, field: Any, op: CompareOp, value: Any) -> pc.Expression:
     scalar = column.type.scalar
     if value is None:
         return _NEVER

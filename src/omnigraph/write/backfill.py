@@ -168,7 +168,7 @@ class Backfill(Change[EmbedResult]):
         if with_blobs:
             sources = [embedding.source for embedding in embedded_properties(node).values()]
             columns = list(dict.fromkeys(["id", *names, *sources, *wanted.columns]))
-        pushed = wanted.expression if is_filterable(table) else None
+        pushed = wanted.condition if wanted.sql or is_filterable(table) else None
         for batch in table.batches(columns, pushed, with_row_id=True, with_row_address=True):
             rows = wanted.select(pa.Table.from_batches([batch]))
             marks = self._marks(rows, node, names).values()

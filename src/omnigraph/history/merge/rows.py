@@ -284,9 +284,10 @@ def _padded(rows: pa.Table, known: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with every column; nothing is known of those that they do not have."""
+    given = set(rows.column_names)
     columns = [
         rows.column(field.name).cast(field.type)
-        if field.name in rows.column_names
+        if field.name in given
         else pa.nulls(rows.num_rows, field.type)
         for field in schema
     ]

@@ -8,7 +8,7 @@ that is too large to be kept, the values of the rows asked for are kept instead.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol, TypeVar, cast
@@ -20,7 +20,13 @@ import pyarrow as pa
 from omnigraph.read.execute.budget import HEAVY, beside, keep, need
 from omnigraph.read.execute.sorting import missing_from
 from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
-from omnigraph.storage.tables.fragments import Layout, layout_of, read_parts, read_rows
+from omnigraph.storage.tables.fragments import (
+    FragmentPart,
+    Layout,
+    layout_of,
+    read_parts,
+    read_rows,
+)
 from omnigraph.storage.tables.handles import handles
 from omnigraph.storage.tables.table import Table
 
@@ -32,6 +38,9 @@ PARTS = 64
 ROWS_AT_ONCE = 5_000
 # What a fragment takes in a layout.
 FRAGMENT_BYTES = 300
+# Columns are read together as long as they are about so large, when a value is so long.
+READ_AT_ONCE = 64 * 1024 * 1024
+VALUE_BYTES = 32
 
 Key = tuple[str, int, str]
 Positions = npt.NDArray[np.int64]
@@ -75,6 +84,45 @@ class PartialColumn:
         return PartialColumn(row_ids[order], values)
 
 
+@dataclass(frozen=True, slots=True)
+class _Assembly:
+    """How a column is put together: from fragments that a known layout shares, and others.
+
+    ``places`` has for each fragment where its rows begin in the known column, and how many
+    they are; None for the next one of those that are read.
+    """
+
+    places: tuple[tuple[int, int] | None, ...]
+    missing: tuple[FragmentPart, ...]
+    shares_any: bool
+
+    @classmethod
+    def of(cls, layout: Layout, known: Layout | None) -> _Assembly:
+        """The way from a known layout, if there is one."""
+        starts: dict[FragmentPart, int] = {}
+        if known is not None:
+            starts = dict(zip(known.parts, known.bounds(), strict=False))
+        places = tuple(
+            (starts[part], part.rows) if part in starts else None for part in layout.parts
+        )
+        missing = tuple(part for part in layout.parts if part not in starts)
+        return cls(places, missing, known is None or len(missing) < len(layout.parts))
+
+    def joined(self, known: pa.Array | None, read: Sequence[pa.Array]) -> pa.Array | None:
+        """One column; None if it has no fragment."""
+        others = iter(read)
+        pieces = [
+            next(others) if place is None or known is None else known.slice(*place)
+            for place in self.places
+        ]
+        if not pieces:
+            return None
+        if len(pieces) == 1:
+            return pieces[0]
+        need(2 * sum(piece.nbytes for piece in pieces))
+        return pa.concat_arrays(pieces)
+
+
 class CacheEntry(Protocol):
     """Whatever a cache keeps."""
 
@@ -111,29 +159,24 @@ class ColumnCache:
 
     def some(self, table: Table, column: str, row_ids: Positions) -> pa.Array:
         """The values of some rows, which must be distinct and ascending, in their order."""
-        key = _partial(table, column)
         held = self.partly(table, column)
         missing = row_ids if held is None else missing_from(row_ids, held.row_ids)
         if len(missing) or held is None:
-            read = PartialColumn(missing, self._read_rows(table, column, missing))
-            held = read if held is None else held.joined(read)
-            self._entries.missed()
-            # Joining copies: what became too much is begun anew with what was read last.
-            self._entries.keep(key, held if held.size <= self.max_bytes // PARTS else read)
+            (values,) = _read_rows(table, [column], missing)
+            held = self._joined(table, column, PartialColumn(missing, values))
         else:
-            self._entries.get(key)
+            self._entries.get(_partial(table, column))
         return held.values.take(pa.array(np.searchsorted(held.row_ids, row_ids)))
 
-    def _read_rows(self, table: Table, column: str, row_ids: Positions) -> pa.Array:
-        if len(row_ids) <= ROWS_AT_ONCE:
-            found = read_rows(table, column, row_ids)
-        else:
-            starts = range(0, len(row_ids), ROWS_AT_ONCE)
-            some = (row_ids[start : start + ROWS_AT_ONCE] for start in starts)
-            read = [beside(HEAVY, partial(read_rows, table, column, each)) for each in some]
-            found = pa.concat_arrays(read)
-        keep(int(found.get_total_buffer_size()))
-        return found
+    def _joined(self, table: Table, column: str, read: PartialColumn) -> PartialColumn:
+        """Keep the values of rows that were just read, with those that were known before."""
+        known = self.partly(table, column)
+        held = read if known is None else known.joined(read)
+        self._entries.missed()
+        # Joining copies: what became too much is begun anew with what was read last.
+        kept = held if held.size <= self.max_bytes // PARTS else read
+        self._entries.keep(_partial(table, column), kept)
+        return held
 
     def partly(self, table: Table, column: str) -> PartialColumn | None:
         """What was read so far of a column that is not at hand."""
@@ -153,21 +196,59 @@ class ColumnCache:
     def get(self, table: Table, column: str) -> pa.Array:
         """A whole column, in the order of the table's layout."""
         known = self.peek(table, column)
-        if known is not None:
-            return known
-        self._entries.missed()
+        return known if known is not None else self._load(table, [column])[column]
+
+    def bring(self, table: Table, names: Iterable[str]) -> None:
+        """Have whole columns at hand, those that are not yet by few requests."""
+        missing = [name for name in names if not self.holds(table, name)]
+        for some in _several(missing, table.pin.row_count):
+            self._load(table, some)
+
+    def bring_some(self, table: Table, names: Iterable[str], row_ids: Positions) -> None:
+        """Have the values of some rows at hand, those that are not yet by few requests."""
+        wanted: dict[bytes, list[str]] = {}
+        for name in names:
+            held = self.partly(table, name)
+            missing = row_ids if held is None else missing_from(row_ids, held.row_ids)
+            if len(missing):
+                wanted.setdefault(missing.tobytes(), []).append(name)
+        for listed, together in wanted.items():
+            missing = np.frombuffer(listed, dtype=np.int64)
+            for some in _several(together, len(missing)):
+                for name, values in zip(some, _read_rows(table, some, missing), strict=True):
+                    self._joined(table, name, PartialColumn(missing, values))
+
+    def _load(self, table: Table, names: Sequence[str]) -> dict[str, pa.Array]:
+        """Whole columns, read together where they are missing the same fragments."""
         layout = layout_of(table)
-        base = self._nearest(table, column)
-        rows = table.pin.row_count
-        values = beside(rows, partial(_assembled, table, column, layout, base))
-        keep(int(values.get_total_buffer_size()))
-        key = (table.location.uri, table.pin.version, column)
-        self._entries.keep(key, CachedColumn(layout, values))
-        self._entries.forget(_partial(table, column))
-        self._replaced.missed(key[:2])
-        if base is not None and not base.layout.shares(layout):
+        bases = self._nearest(table, frozenset(names))
+        # Mostly, all columns of a version that is known have one layout.
+        groups: dict[int, tuple[_Assembly, list[str]]] = {}
+        for name in names:
+            base = bases.get(name)
+            known = None if base is None else base.layout
+            if id(known) not in groups:
+                groups[id(known)] = (_Assembly.of(layout, known), [])
+            groups[id(known)][1].append(name)
+        loaded: dict[str, pa.Array] = {}
+        version = (table.location.uri, table.pin.version)
+        for assembly, together in groups.values():
+            weight = table.pin.row_count * len(together)
+            read = beside(weight, partial(read_parts, table, together, assembly.missing, need))
+            for name in together:
+                base = bases.get(name)
+                known_values = None if base is None else base.values
+                join = partial(assembly.joined, known_values, read.pop(name))
+                values = beside(table.pin.row_count, join)
+                loaded[name] = _empty(table, name) if values is None else values
+                keep(int(loaded[name].get_total_buffer_size()))
+                self._entries.missed()
+                self._entries.keep((*version, name), CachedColumn(layout, loaded[name]))
+                self._entries.forget(_partial(table, name))
+                self._replaced.missed(version)
+        if any(not assembly.shares_any for assembly, _ in groups.values()):
             self._give_up_others(table, layout)
-        return values
+        return loaded
 
     def found(
         self,
@@ -213,13 +294,14 @@ class ColumnCache:
         self._found.forget_all(lambda key: key[:2] in gone)
         handles.forget(table.location, {given_up for _, given_up in gone})
 
-    def _nearest(self, table: Table, column: str) -> CachedColumn | None:
-        """The same column of another version, the one used last."""
+    def _nearest(self, table: Table, names: frozenset[str]) -> dict[str, CachedColumn]:
+        """The same columns of other versions, those used last."""
         uri = table.location.uri
-        for _, found in self._entries.newest(lambda key: (key[0], key[2]) == (uri, column)):
+        nearest: dict[str, CachedColumn] = {}
+        for key, found in self._entries.newest(lambda key: key[0] == uri and key[2] in names):
             if isinstance(found, CachedColumn):
-                return found
-        return None
+                nearest.setdefault(key[2], found)
+        return nearest
 
 
 def _partial(table: Table, column: str) -> Key:
@@ -238,24 +320,24 @@ def _answer(rows: pa.Table) -> list[Part]:
     return [(rows, LOOKUP_BYTES + int(rows.get_total_buffer_size()))]
 
 
-def _assembled(table: Table, column: str, layout: Layout, base: CachedColumn | None) -> pa.Array:
-    """A column from the fragments that a known version shares, and the others read."""
-    shared: dict[object, pa.Array] = {}
-    if base is not None:
-        bounds = base.layout.bounds()
-        shared = {
-            part: base.values.slice(start, part.rows)
-            for part, start in zip(base.layout.parts, bounds, strict=False)
-        }
-    missing = [part for part in layout.parts if part not in shared]
-    read = dict(zip(missing, read_parts(table, column, missing, need), strict=True))
-    pieces = [shared[part] if part in shared else read[part] for part in layout.parts]
-    if not pieces:
-        return _empty(table, column)
-    if len(pieces) == 1:
-        return pieces[0]
-    need(2 * sum(piece.nbytes for piece in pieces))
-    return pa.concat_arrays(pieces)
+def _read_rows(table: Table, names: Sequence[str], row_ids: Positions) -> list[pa.Array]:
+    """Columns of some rows, looked up in pieces; what was read is counted."""
+    if len(row_ids) <= ROWS_AT_ONCE:
+        found = read_rows(table, names, row_ids)
+    else:
+        starts = range(0, len(row_ids), ROWS_AT_ONCE)
+        some = (row_ids[start : start + ROWS_AT_ONCE] for start in starts)
+        read = [beside(HEAVY, partial(read_rows, table, names, each)) for each in some]
+        found = [pa.concat_arrays(list(pieces)) for pieces in zip(*read, strict=True)]
+    keep(sum(int(column.get_total_buffer_size()) for column in found))
+    return found
+
+
+def _several(names: Sequence[str], rows: int) -> Iterator[Sequence[str]]:
+    """Columns in groups that are read at once."""
+    count = max(1, READ_AT_ONCE // (VALUE_BYTES * max(1, rows)))
+    for start in range(0, len(names), count):
+        yield names[start : start + count]
 
 
 def _empty(table: Table, column: str) -> pa.Array:

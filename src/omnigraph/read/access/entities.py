@@ -8,9 +8,10 @@ are null.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import compress
 
 import numpy as np
 import numpy.typing as npt
@@ -165,10 +166,11 @@ class Entities:
     def matching(self, wanted: RowFilter, *, in_memory: bool) -> Positions:
         """The positions of those that pass a filter, ascending: by whole columns, or in storage."""
         if in_memory:
+            self.cache.bring(self.table, wanted.columns)
             columns = {name: self.cache.get(self.table, name) for name in wanted.columns}
             found = wanted.select(pa.table({**columns, _POSITION: self.in_order}))
             return np.sort(found.column(_POSITION).to_numpy())
-        read = self.table.scan(list(wanted.kept_columns), wanted.expression, with_row_id=True)
+        read = self.table.scan(list(wanted.kept_columns), wanted.condition, with_row_id=True)
         return np.sort(self.positions_of(wanted.narrow(read)))
 
     def are_at_hand(self, names: Sequence[str]) -> bool:
@@ -233,6 +235,7 @@ class Entities:
     def _compared(self, ids: pa.Array, names: Sequence[str]) -> pa.Table:
         """The same from all ids in memory: a walk from here needs them as well."""
         hit = pc.indices_nonzero(pc.is_in(self.ids, value_set=ids))
+        self.cache.bring(self.table, (*names, ROW_ID))
         return pa.table(
             {name: self.cache.get(self.table, name).take(hit) for name in (*names, ROW_ID)}
         )
@@ -252,6 +255,20 @@ class Entities:
         if positions is self.in_order:
             return whole
         return taken(whole, self._slots(positions), positions)
+
+    def bring(self, names: Iterable[str], positions: Positions) -> None:
+        """Have several properties of these positions at hand, by few requests."""
+        stored = dict.fromkeys(self.column(name) for name in names if self.has(name))
+        missing = [column for column in stored if not self.cache.holds(self.table, column)]
+        if len(missing) < 2:
+            return
+        is_whole = [self._is_worthwhile(column, positions) for column in missing]
+        self.cache.bring(self.table, compress(missing, is_whole))
+        some = [column for column, whole in zip(missing, is_whole, strict=True) if not whole]
+        known = distinct(positions)
+        known = known[known != NO_NODE]
+        if some and len(known):
+            self.cache.bring_some(self.table, some, self.row_ids.at(known))
 
     def has(self, name: str) -> bool:
         """Whether there is anything to read of a property; an old version may not have it yet."""
@@ -327,10 +344,13 @@ class FoundRows:
     def values(self, name: str, positions: Positions) -> pa.Array:
         """A property that was fetched with them; null for nobody."""
         stored = self.entities.column(name)
-        if stored not in self.rows.column_names and not self.entities.has(name):
+        if self.rows.schema.get_field_index(stored) < 0 and not self.entities.has(name):
             return self.entities.values(name, positions)
         column = self.rows.column(stored).combine_chunks()
         return column if positions is self.every else column.take(_nullable(positions, positions))
+
+    def bring(self, names: Iterable[str], positions: Positions) -> None:
+        """Nothing to do: all that is needed was fetched with them."""
 
     def codes(self, name: str, positions: Positions) -> Positions | None:
         """None: no column is at hand."""

@@ -20,7 +20,7 @@ from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
 from omnigraph.read.execute.budget import beside, need, took
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import ids_of, operand, output
+from omnigraph.read.execute.expressions import bring, ids_of, operand, output
 from omnigraph.read.execute.grouping import group_rows
 from omnigraph.read.execute.operators import run_steps, solutions
 from omnigraph.read.execute.ordering import ordered_rows, ranks
@@ -172,6 +172,7 @@ def _chosen(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, wanted: int |
 
 def _projected(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
     with _operator(read, "project", ctx) as done:
+        bring((column.value for column in read.columns), rows, ctx)
         arrays = [output(column.value, rows, ctx) for column in read.columns]
         done.rows = rows.count
     return _table(read, arrays)

@@ -5,7 +5,7 @@ Owns the result columns of a query, from the rows it bound. Reads a property onl
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -67,6 +67,16 @@ def ids_of(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positio
     return ids
 
 
+def bring(values: Iterable[plan.Output], rows: Bindings, ctx: ReadContext) -> None:
+    """Have the properties at hand that some columns show, by few requests."""
+    names: dict[str, list[str]] = {}
+    for value in values:
+        if isinstance(value, plan.Property):
+            names.setdefault(value.variable, []).append(value.name)
+    for variable, wanted in names.items():
+        ctx.variables[variable].bring(wanted, rows.columns[variable])
+
+
 def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
     """One column."""
     match value:
@@ -88,6 +98,7 @@ def node_objects(variable: str, rows: Bindings, ctx: ReadContext) -> pa.Array:
     entities = ctx.variables[variable]
     positions = rows.columns[variable]
     names = shown_properties(entities.type)
+    entities.bring(names, positions)
     values = [entities.values(name, positions) for name in names]
     objects = pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))
     del values  # which are the parts of the objects, and count once

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow.compute as pc
 
 from omnigraph.lang.query import plan
 from omnigraph.read.access.entities import Entities
 from omnigraph.read.execute.bindings import Mask, Positions
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.rows.filters import can_filter, row_filter
+from omnigraph.rows.sql_conditions import Condition
 from omnigraph.storage.indexes.table_indexes import is_indexed
 from omnigraph.storage.tables.table import is_filterable
 
@@ -28,21 +28,23 @@ class CandidateSet:
     """Some nodes, ascending, and the condition that storage knows them by, if any."""
 
     positions: Positions
-    condition: pc.Expression | None = None
+    condition: Condition | None = None
 
 
 def condition_of(
     entities: Entities, where: Sequence[plan.Predicate], ctx: ReadContext
-) -> pc.Expression | None:
+) -> Condition | None:
     """The predicates as one condition, if storage decides all of them through indexes."""
     if not entities.count or not all(can_filter(predicate) for predicate in where):
         return None
     wanted = row_filter(where, ctx.value_of)
-    if wanted.kept or wanted.memberships or not is_filterable(entities.table):
+    if wanted.kept or wanted.memberships:
+        return None
+    if wanted.sql is None and not is_filterable(entities.table):
         return None
     if not all(is_indexed(entities.table, name) for name in wanted.columns):
         return None
-    return wanted.expression
+    return wanted.condition
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,6 +64,13 @@ class Scores:
         """Those of a pool, which ascends."""
         kept = among(self.positions, pool)
         return Scores(self.positions[kept], self.numbers[kept])
+
+    def lowest(self, count: int) -> tuple[Scores, bool]:
+        """So many with the lowest scores and those as low as the last; whether others are left."""
+        if len(self.numbers) <= count:
+            return self, False
+        kept = self.numbers <= np.partition(self.numbers, count - 1)[count - 1]
+        return Scores(self.positions[kept], self.numbers[kept]), not bool(kept.all())
 
     def at(self, wanted: Positions) -> Numbers:
         """The score of each, NaN for those that have none."""

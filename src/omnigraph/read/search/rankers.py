@@ -18,6 +18,7 @@ from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among
+from omnigraph.read.search.tiers import Tiers, tiers
 from omnigraph.read.search.vectors import Vector, Vectors
 from omnigraph.read.search.words import Words
 
@@ -52,32 +53,45 @@ class NearestRanker:
 
     vectors: Vectors
     query: Vector
+    at_least: int = 1
+    """So many are wanted of it, whatever is wanted of the query."""
     way: str = "vectors in memory"
     _known: Scores | None = None
+    _tiers: Tiers | None = None
 
     @property
     def asks_storage(self) -> bool:
         """Whether there are so many vectors that they are not kept in memory."""
-        return self.vectors.way(None, 1) != "vectors in memory"
+        return self.vectors.way(None) != "vectors in memory"
 
     def keys(self, positions: Positions) -> Numbers:
+        """The distances; where storage finds them, those of nodes it finds later are larger."""
+        if self._tiers is not None:
+            found = self._tiers.keys.at(positions)
+            if not np.isnan(found).any():
+                return found
+        return self.shown(positions)
+
+    def best(self, pool: CandidateSet | None, count: int) -> tuple[Positions, bool]:
+        """The nearest."""
+        positions = None if pool is None else pool.positions
+        self.way = self.vectors.way(positions)
+        if self.way == "vectors in memory":
+            self._known, complete = self.vectors.best(positions, self.query, count)
+            return self._known.positions, complete
+        if self._tiers is None or self._tiers.pool is not positions:
+            self._tiers = tiers(self.vectors, self.query, positions, at_least=self.at_least)
+        best, complete = self._tiers.first(count)
+        self._known = self._tiers.distances
+        return best, complete
+
+    def shown(self, positions: Positions) -> Numbers:
         """The distances."""
         if self._known is not None:
             found = self._known.at(positions)
             if not np.isnan(found).any():
                 return found
         return self.vectors.scored(positions, self.query).at(positions)
-
-    def best(self, pool: CandidateSet | None, count: int) -> tuple[Positions, bool]:
-        """The nearest."""
-        positions = None if pool is None else pool.positions
-        self.way = self.vectors.way(positions, count)
-        self._known, complete = self.vectors.best(positions, self.query, count)
-        return self._known.positions, complete
-
-    def shown(self, positions: Positions) -> Numbers:
-        """The distances."""
-        return self.keys(positions)
 
 
 @dataclass(slots=True)
@@ -144,6 +158,8 @@ class Rankers:
     """The rankers of one query, and what its fusions came to."""
 
     ctx: ReadContext
+    at_least: int = 1
+    """So many nodes are wanted of each, whatever is wanted of the query."""
     fused: dict[plan.Fusion, Scores] = field(default_factory=dict)
     _made: dict[plan.Nearest | plan.Bm25, Ranker] = field(default_factory=dict)
 
@@ -160,7 +176,7 @@ class Rankers:
             words = Words(entities, ranking.property_name)
             return WordsRanker(words, text_of(ranking.query, self.ctx))
         vectors = Vectors(entities, ranking.property_name, ranking.dimension)
-        return NearestRanker(vectors, self._query(ranking))
+        return NearestRanker(vectors, self._query(ranking), self.at_least)
 
     def _query(self, ranking: plan.Nearest) -> Vector:
         if ranking.query_is_text:

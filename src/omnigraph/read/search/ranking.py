@@ -27,7 +27,15 @@ from omnigraph.read.execute.ordering import ordered_rows, ranks
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.plan.physical import PhysicalPlan, ScanNodes
 from omnigraph.read.plan.text import tail_text
-from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among, condition_of
+from omnigraph.read.search.candidates import CandidateSet, Numbers, among, condition_of
+from omnigraph.read.search.fusion import (
+    GROWTH,
+    WINDOW,
+    FusedNodes,
+    fused,
+    most_beyond,
+    ranked_nodes,
+)
 from omnigraph.read.search.rankers import Rankers
 
 # So many nodes are tried for each row that is wanted, at first and at least.
@@ -36,6 +44,20 @@ FEWEST = 64
 WIDER = 8
 
 Arm = plan.Nearest | plan.Bm25
+
+
+@dataclass(frozen=True, slots=True)
+class _Goal:
+    """How many rows are wanted, or rows of how many nodes."""
+
+    count: int
+    nodes: str | None = None
+
+    def is_reached(self, rows: Bindings) -> bool:
+        """Whether there are enough."""
+        if self.nodes is None:
+            return rows.count >= self.count
+        return len(_known(rows.columns[self.nodes])) >= self.count
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +79,8 @@ class RankedRead:
             if isinstance(ranking, plan.Fusion):
                 rows = self._fused(ranking, wanted)
             else:
-                rows = self._arm(ranking, wanted)
+                goal = None if wanted is None else _Goal(wanted)
+                rows = self._ordered(self._candidates(ranking, goal)[0], ranking, wanted)
             done.rows = rows.count
             if self.ctx.trace.is_on:
                 self._explain(ranking)
@@ -74,38 +97,36 @@ class RankedRead:
 
     # -- one ranking -----------------------------------------------------------------
 
-    def _arm(self, arm: Arm, wanted: int | None, nodes: str | None = None) -> Bindings:
-        """The rows that an arm ranks; ``nodes`` is a variable that has to be somebody as well."""
+    def _candidates(self, arm: Arm, goal: _Goal | None) -> tuple[Bindings, bool]:
+        """The rows of the best nodes that it takes to reach a goal; whether they are all."""
         ranker = self.rankers.of(arm)
         first, *others = self.planned.steps
         starts_here = isinstance(first, ScanNodes) and first.step.variable == arm.variable
-        if wanted is None or not starts_here or not isinstance(first, ScanNodes):
-            every = _somebody(run_steps(self.planned.steps, Bindings.start(), self.ctx), nodes)
-            return self._ordered(self._promising(every, arm, wanted), arm, wanted)
+        if goal is None or not starts_here or not isinstance(first, ScanNodes):
+            every = run_steps(self.planned.steps, Bindings.start(), self.ctx)
+            return self._promising(every, arm, goal)
         pool = self._pool(first)
         # Where no step follows, every node that is tried is a row.
-        tried = max(TRIED * wanted, FEWEST) if others else max(wanted, 1)
+        tried = max(TRIED * goal.count, FEWEST) if others else max(goal.count, 1)
         while True:
             best, complete = ranker.best(pool, tried)
             rows = run_steps(others, Bindings.start().cross(arm.variable, np.sort(best)), self.ctx)
-            rows = _somebody(rows, nodes)
-            if rows.count >= wanted or complete:
+            if complete or goal.is_reached(rows):
                 self.ctx.trace.note(tried=len(best))
-                return self._ordered(rows, arm, wanted)
+                return rows, complete
             tried *= WIDER
 
-    def _promising(self, rows: Bindings, arm: Arm, wanted: int | None) -> Bindings:
-        """The rows of the best nodes, as many as it takes for what is wanted."""
-        if not wanted or rows.count <= FEWEST:
-            return rows
-        pool = distinct(rows.columns[arm.variable])
-        pool = pool[pool != NO_NODE]
-        tried = wanted
+    def _promising(self, rows: Bindings, arm: Arm, goal: _Goal | None) -> tuple[Bindings, bool]:
+        """The rows of the best nodes, as many as it takes; whether they are all."""
+        if goal is None or not goal.count or rows.count <= FEWEST:
+            return rows, True
+        pool = CandidateSet(_known(rows.columns[arm.variable]))
+        tried = goal.count
         while True:
-            best, complete = self.rankers.of(arm).best(CandidateSet(pool), tried)
+            best, complete = self.rankers.of(arm).best(pool, tried)
             kept = rows.keep(among(rows.columns[arm.variable], np.sort(best)))
-            if kept.count >= wanted or complete:
-                return kept
+            if complete or goal.is_reached(kept):
+                return kept, complete
             tried *= WIDER
 
     def _pool(self, scan: ScanNodes) -> CandidateSet | None:
@@ -145,49 +166,70 @@ class RankedRead:
 
     def _fused(self, fusion: plan.Fusion, wanted: int | None) -> Bindings:
         """The rows of the best nodes of both, each as the first ranking that knows it has it."""
-        nodes = fusion.variable
-        arms = self._arms(fusion, wanted)
-        scores = self.fuse(fusion, arms)
-        primary, secondary = arms
-        only = ~np.isin(secondary.columns[nodes], primary.columns[nodes])
-        rows = primary.stacked(secondary.keep(only))
-        order = np.arange(rows.count)
-        fused = scores.at(rows.columns[nodes])
-        # Where nothing else tells them apart, the rows of one node stay together, and as their
-        # ranking has them.
-        first = _first_places(rows.columns[nodes])
-        chosen = np.lexsort([order, first, *reversed(self._further(rows)), -fused])
-        return rows.take(chosen if wanted is None else chosen[:wanted])
+        window, smoothing = WINDOW, self._smoothing(fusion)
+        while True:
+            arms = self._arms(fusion, None if wanted is None else window)
+            rows, sums, order = self._joined(fusion, [found for found, _ in arms])
+            open_arms = sum(not complete for _, complete in arms)
+            sure = np.count_nonzero(sums > most_beyond(window, smoothing, open_arms))
+            if not open_arms or (wanted is not None and sure >= wanted):
+                # Where nothing else tells them apart, the rows of one node stay together, and
+                # as their ranking has them.
+                keys = [np.arange(rows.count), order, *reversed(self._further(rows)), -sums]
+                chosen = np.lexsort(keys)
+                return rows.take(chosen if wanted is None else chosen[:wanted])
+            window *= GROWTH
 
-    def _arms(self, fusion: plan.Fusion, wanted: int | None) -> list[Bindings]:
+    def _arms(self, fusion: plan.Fusion, window: int | None) -> list[tuple[Bindings, bool]]:
         """The rows of both rankings; found side by side where both wait for storage."""
-        each = (fusion.primary, fusion.secondary)
-        waits = all(self.rankers.of(arm).asks_storage for arm in each)
+        primary, secondary = fusion.primary, fusion.secondary
+        waits = all(self.rankers.of(arm).asks_storage for arm in (primary, secondary))
         # A trace has one operator at work at a time.
         if self.ctx.trace.is_on or not waits:
-            return [self._arm(arm, wanted, fusion.variable) for arm in each]
+            return [self._first_nodes(arm, fusion, window) for arm in (primary, secondary)]
         with ThreadPoolExecutor(1) as other:
             run = copy_context().run
-            second = other.submit(run, self._arm, fusion.secondary, wanted, fusion.variable)
-            return [self._arm(fusion.primary, wanted, fusion.variable), second.result()]
+            second = other.submit(run, self._first_nodes, secondary, fusion, window)
+            return [self._first_nodes(primary, fusion, window), second.result()]
 
-    def fuse(self, fusion: plan.Fusion, arms: Sequence[Bindings]) -> Scores:
+    def _first_nodes(
+        self, arm: Arm, fusion: plan.Fusion, window: int | None
+    ) -> tuple[Bindings, bool]:
+        """All rows of the first nodes by a ranking, in its order; whether there are no others.
+
+        A ranking of other nodes says something about each row of a node: all are looked at.
+        """
+        nodes = fusion.variable
+        goal = None if window is None or arm.variable != nodes else _Goal(window, nodes)
+        rows, complete = self._candidates(arm, goal)
+        rows = self._ordered(_somebody(rows, nodes), arm, None)
+        ranked = ranked_nodes(rows.columns[nodes])
+        if window is None or len(ranked) <= window:
+            return rows, complete
+        return rows.keep(np.isin(rows.columns[nodes], ranked[:window])), False
+
+    def _joined(
+        self, fusion: plan.Fusion, arms: Sequence[Bindings]
+    ) -> tuple[Bindings, Numbers, Positions]:
+        """The rows of two rankings: the sums of their nodes, and what decides between equal ones.
+
+        The rows of a node are those of the first ranking that has a place for it.
+        """
+        nodes = fusion.variable
+        known = self._fuse(fusion, arms)
+        primary, secondary = arms
+        rows = primary.keep(known.are_in_first(primary.columns[nodes])).stacked(
+            secondary.keep(~known.are_in_first(secondary.columns[nodes]))
+        )
+        found = rows.columns[nodes]
+        return rows, known.scores.at(found), known.order_of(found)
+
+    def _fuse(self, fusion: plan.Fusion, arms: Sequence[Bindings]) -> FusedNodes:
         """The fused score of every node that either ranking knows."""
-        smoothing = self._smoothing(fusion)
-        nodes: list[Positions] = []
-        shares: list[Numbers] = []
-        for arm in arms:
-            seen = arm.columns[fusion.variable]
-            each, at = np.unique(seen, return_index=True)
-            rank = np.empty(len(each), dtype=np.int64)
-            rank[np.argsort(at)] = np.arange(len(each))
-            nodes.append(each)
-            shares.append(1.0 / (smoothing + rank + 1))
-        every, place = np.unique(np.concatenate(nodes), return_inverse=True)
-        fused: Numbers = np.bincount(place, np.concatenate(shares), len(every)).astype(np.float64)
-        found = Scores(every, fused)
-        self.rankers.fused[fusion] = found
-        return found
+        ranked = [ranked_nodes(arm.columns[fusion.variable]) for arm in arms]
+        known = fused(ranked, self._smoothing(fusion))
+        self.rankers.fused[fusion] = known.scores
+        return known
 
     def fuse_all(self, rows: Bindings) -> None:
         """Fuse over all rows for a score that is returned and orders nothing."""
@@ -195,7 +237,7 @@ class RankedRead:
             if isinstance(ranking, plan.Fusion):
                 known = _somebody(rows, ranking.variable)
                 arms = (ranking.primary, ranking.secondary)
-                self.fuse(ranking, [self._ordered(known, arm, None) for arm in arms])
+                self._fuse(ranking, [self._ordered(known, arm, None) for arm in arms])
 
     def _smoothing(self, fusion: plan.Fusion) -> int:
         value = self.ctx.value_of(fusion.k)
@@ -210,7 +252,9 @@ class RankedRead:
 
 def ranked_read(planned: PhysicalPlan, ctx: ReadContext) -> RankedRead:
     """What ranks the rows of a read, and tells the scores that it returns."""
-    ranked = RankedRead(planned, ctx, Rankers(ctx))
+    rank = planned.read.rank
+    is_fused = rank is not None and isinstance(rank.ranking, plan.Fusion)
+    ranked = RankedRead(planned, ctx, Rankers(ctx, WINDOW if is_fused else 1))
     for ranking in planned.scores:
         ctx.scores[ranking] = partial(shown_scores, ranking, rankers=ranked.rankers)
     return ranked
@@ -228,14 +272,14 @@ def _somebody(rows: Bindings, variable: str | None) -> Bindings:
     return rows if variable is None else rows.keep(rows.columns[variable] != NO_NODE)
 
 
+def _known(nodes: Positions) -> Positions:
+    """The nodes that are somebody, ascending, each once."""
+    each = distinct(nodes)
+    known: Positions = each[each != NO_NODE]
+    return known
+
+
 def _numbered(keys: Numbers) -> Positions:
     """A number for each key, ascending with it; equal keys have equal numbers."""
     numbers: Positions = np.unique(keys, return_inverse=True)[1].astype(np.int64)
     return numbers
-
-
-def _first_places(nodes: Positions) -> Positions:
-    """Where each row's node stands first."""
-    _, first, place = np.unique(nodes, return_index=True, return_inverse=True)
-    places: Positions = first[place]
-    return places

@@ -21,7 +21,7 @@ from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.execute.budget import HEAVY, beside, look
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.search.candidates import Numbers, Scores, among
-from omnigraph.storage.indexes.search import has_vector_index, nearest_hits
+from omnigraph.storage.indexes.search import has_vector_index, is_rough, nearest_hits
 from omnigraph.storage.tables.table import ROW_ID, column_names
 
 # So many nodes are compared here even if there is an index.
@@ -44,6 +44,8 @@ _MORE = 6
 _WIDER = 4
 # Of so many for each that is wanted, what an index roughly says is made exact.
 _LOOKED = 4
+# Of so many that are found, hardly one is missed of the nearest one.
+_SURE = 4
 
 Vector = npt.NDArray[np.float32]
 Rows = npt.NDArray[np.float32]
@@ -88,34 +90,57 @@ class Vectors:
         known = ~np.isnan(distances)
         return Scores(each[known], distances[known])
 
-    def best(self, pool: Positions | None, query: Vector, count: int) -> tuple[Scores, bool]:
-        """So many of the nearest, and those as near as the last; whether they are all there are.
-
-        ``pool`` are the nodes to choose from, ascending, None for all.
-        """
-        if self._is_missing:
-            return Scores(np.empty(0, dtype=np.int64), np.empty(0)), True
-        if self.way(pool, count) == "vectors in memory":
-            every = self.entities.positions() if pool is None else pool
-            return self._best_of(every, query, count)
-        if count >= self.entities.count:
-            return self._scanned(pool, query), True
-        # An index may miss some; only looking at every vector finds all.
-        if pool is None:
-            return Scores.of(*self._stored(query, count)), False
-        return self._stored_among(pool, query, count), False
-
-    def way(self, pool: Positions | None, count: int) -> Way:
-        """How so many of the nearest are found."""
+    def way(self, pool: Positions | None) -> Way:
+        """How the nearest of a pool are found, None for all nodes; however many are wanted."""
         size = self.entities.count if pool is None else len(pool)
-        if size <= (DIRECT if self._fits else SCATTERED):
+        if self._is_missing or size <= (DIRECT if self._fits else SCATTERED):
             return "vectors in memory"
-        if self.is_indexed and count < self.entities.count:
+        if self.is_indexed:
             return "vector index"
         return "vectors in memory" if self._fits else "scan"
 
-    def _scanned(self, pool: Positions | None, query: Vector) -> Scores:
-        """The distances of all nodes that have a vector, found by looking at each."""
+    @property
+    def is_rough(self) -> bool:
+        """Whether there is an index, and it has to look at vectors again to tell distances."""
+        return self.is_indexed and is_rough(self.entities.table, self.name)
+
+    def best(self, pool: Positions | None, query: Vector, count: int) -> tuple[Scores, bool]:
+        """So many of the nearest, and those as near as the last; whether they are all there are.
+
+        All are compared here. ``pool`` are the nodes to choose from, ascending, None for all.
+        """
+        if self._is_missing:
+            return Scores(np.empty(0, dtype=np.int64), np.empty(0)), True
+        return self._best_of(self.entities.positions() if pool is None else pool, query, count)
+
+    def stored(self, pool: Positions | None, query: Vector, count: int) -> Scores:
+        """So many of the nearest, as storage finds them, and those as near as the last.
+
+        An index may miss some: hardly one of the first quarter, and more of the last.
+        """
+        rows = self.entities.count
+        share = 1.0 if pool is None else len(pool) / rows
+        depth = math.ceil(count / _SURE / share)
+        # The vectors of a pool are looked at here, without those of all other nodes.
+        rough = pool is not None and self.is_rough
+        asked = math.ceil(((_LOOKED if rough else 1) * count + _MORE) / share)
+        while True:
+            found, distances = self._hits(query, min(asked, rows), depth, refined=not rough)
+            # Storage finds no distance to a vector without a direction, and says so at the end.
+            known = ~np.isnan(distances)
+            is_all = len(found) < asked or not known.all()
+            if pool is not None:
+                known &= among(found, pool)
+            if rough:
+                best, is_cut = self._made_exact(found[known], query, count)
+            else:
+                best, is_cut = Scores.of(found[known], distances[known]).lowest(count)
+            if is_cut or is_all:
+                return best
+            asked *= _WIDER
+
+    def every(self, pool: Positions | None, query: Vector) -> Scores:
+        """The distances of all nodes of a pool that have a vector, found by looking at each."""
         positions: list[Positions] = []
         distances: list[Numbers] = []
         for batch in self.entities.table.batches([self.name], with_row_id=True):
@@ -128,19 +153,6 @@ class Vectors:
         every = Scores.of(np.concatenate(positions), np.concatenate(distances))
         return every if pool is None else every.among(pool)
 
-    def _stored_among(self, pool: Positions, query: Vector, count: int) -> Scores:
-        """So many of the nearest of a pool, which are met among so many more of the nearest."""
-        rows = self.entities.count
-        depth = math.ceil(count * rows / len(pool))
-        asked = math.ceil((_LOOKED * count + _MORE) * rows / len(pool))
-        while True:
-            found, distances = self._hits(query, min(asked, rows), depth)
-            near = found[~np.isnan(distances)]
-            best, is_cut = self._made_exact(near[among(near, pool)], query, count)
-            if is_cut or asked >= rows:
-                return best
-            asked *= _WIDER
-
     def _made_exact(self, near: Positions, query: Vector, count: int) -> tuple[Scores, bool]:
         """So many of the nearest, of nodes that are roughly in order, and those as near.
 
@@ -148,32 +160,16 @@ class Vectors:
         """
         looked = _LOOKED * count + _MORE
         while True:
-            exact = self.scored(near[:looked], query)
-            kept = exact.numbers <= _last(exact.numbers, count)
-            if not kept.all() or looked >= len(near):
-                return Scores(exact.positions[kept], exact.numbers[kept]), not kept.all()
+            exact, is_cut = self.scored(near[:looked], query).lowest(count)
+            if is_cut or looked >= len(near):
+                return exact, is_cut
             looked *= _WIDER
 
-    def _stored(self, query: Vector, count: int) -> tuple[Positions, Numbers]:
-        """So many of the nearest, as storage finds them, and those as near as the last."""
-        asked = count + _MORE
-        while True:
-            found, distances = self._hits(query, asked)
-            # Storage finds no distance to a vector without a direction.
-            known = ~np.isnan(distances)
-            found, distances = found[known], distances[known]
-            if len(found) <= count:
-                return found, distances
-            kept = distances <= distances[count - 1]
-            if len(found) < asked or not kept.all():
-                return found[kept], distances[kept]
-            asked *= _WIDER
-
     def _hits(
-        self, query: Vector, count: int, depth: int | None = None
+        self, query: Vector, count: int, depth: int, *, refined: bool
     ) -> tuple[Positions, Numbers]:
-        ask = partial(nearest_hits, self.entities.table, self.name, query, count, depth=depth)
-        found, distances = beside(HEAVY, ask)
+        ask = partial(nearest_hits, self.entities.table, self.name, query, count)
+        found, distances = beside(HEAVY, partial(ask, depth=depth, refined=refined))
         return self.entities.row_ids.positions_of(found), distances
 
     def _best_of(self, every: Positions, query: Vector, count: int) -> tuple[Scores, bool]:
@@ -190,10 +186,8 @@ class Vectors:
         if len(sure) > count:
             bound = np.partition(sure, count - 1)[count - 1] + _SLACK
         near = self.scored(every[rough <= bound], query)
-        if len(near.positions) <= count:
-            return near, bound == np.inf
-        kept = near.numbers <= _last(near.numbers, count)
-        return Scores(near.positions[kept], near.numbers[kept]), False
+        best, is_cut = near.lowest(count)
+        return best, not is_cut and bound == np.inf
 
     def _rough(self, positions: Positions, query: Vector) -> Numbers:
         """Fast, to tell which ones are worth a second look; -inf for those that always are."""
@@ -231,13 +225,6 @@ def _distances(rows: Rows, valid: npt.NDArray[np.bool_], query: Vector) -> Numbe
     products = np.einsum("ij,j->i", wide, asked)
     lengths = np.sqrt(np.einsum("ij,ij->i", wide, wide)) * np.sqrt(asked @ asked)
     return _cosine(products, lengths, valid)
-
-
-def _last(distances: Numbers, count: int) -> float:
-    """The distance that so many have or are below."""
-    if len(distances) <= count:
-        return math.inf
-    return float(np.partition(distances, count - 1)[count - 1])
 
 
 def _cosine(products: Numbers, lengths: Numbers, valid: npt.NDArray[np.bool_]) -> Numbers:

@@ -20,7 +20,8 @@ from omnigraph.read.execute.bindings import Positions
 from omnigraph.read.execute.budget import HEAVY, beside, look, need, took
 from omnigraph.read.search.analysis import Terms, analyze, query_terms
 from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among
-from omnigraph.storage.indexes.search import has_text_index, text_hits
+from omnigraph.rows.sql_conditions import Condition
+from omnigraph.storage.indexes.search import covers_every_row, has_text_index, text_hits
 from omnigraph.storage.tables.table import column_names
 
 # Up to so many texts are analyzed here even if there is an index: they stay in memory.
@@ -53,6 +54,11 @@ class Words:
         return self.entities.count > ANALYZED and has_text_index(self.entities.table, self.name)
 
     @property
+    def _may_name(self) -> bool:
+        """Whether storage finds the same scores when it is told which nodes matter."""
+        return covers_every_row(self.entities.table, self.name)
+
+    @property
     def _is_missing(self) -> bool:
         """An old snapshot may not have the property yet."""
         return not self.entities.count or self.name not in column_names(self.entities.table)
@@ -82,8 +88,11 @@ class Words:
         terms = query_terms(query)
         if self._is_missing or not terms or (pool is not None and not len(pool)):
             return Scores(np.empty(0, dtype=np.int64), np.empty(0))
-        if self.is_indexed:
+        if self.is_indexed and self._may_name:
             return Scores.of(*self._hits(query, among=pool))
+        if self.is_indexed:
+            every = Scores.of(*self._hits(query))
+            return every if pool is None else every.among(pool)
         known = self._terms()
         numbers = _bm25(known, [term for term, _ in terms])
         rows = np.flatnonzero(numbers)
@@ -103,7 +112,7 @@ class Words:
         ):
             return self.scored(query, positions)
         rows = self.entities.count
-        named = None if pool is None else _named(pool, count, rows)
+        named = _named(pool, count, rows) if pool is not None and self._may_name else None
         # Where storage chooses from all nodes, so many are asked for that enough are in the pool.
         chance = 1.0 if positions is None or named is not None else len(positions) / rows
         asked = math.ceil((count + _MORE) / chance)
@@ -127,7 +136,7 @@ class Words:
         *,
         is_phrase: bool = False,
         limit: int | None = None,
-        among: Positions | pc.Expression | None = None,
+        among: Positions | Condition | None = None,
     ) -> tuple[Positions, Numbers]:
         """What storage finds, by position; ``among`` are the nodes it may choose from."""
         row_ids = self.entities.row_ids
@@ -153,7 +162,7 @@ class Words:
         return np.sort(self.entities.in_order[rows])
 
 
-def _named(pool: CandidateSet, count: int, rows: int) -> Positions | pc.Expression | None:
+def _named(pool: CandidateSet, count: int, rows: int) -> Positions | Condition | None:
     """How storage is told about a pool; None where it better chooses from all nodes."""
     size = len(pool.positions)
     if pool.condition is not None and size <= SELECTIVE * rows:

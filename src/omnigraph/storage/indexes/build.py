@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isqrt
 from typing import TYPE_CHECKING, Any, Literal, get_args
 
@@ -32,10 +31,12 @@ EXACT_BELOW = 20_000
 QUANTISED_FROM = 1_000_000
 """From so many on, an index keeps a few bits per number; the best are compared again exactly."""
 
+REFINE = 4
+"""So many times the wanted number are compared again, where an index keeps a few bits."""
+
 _ROWS_PER_PARTITION = 500
 _FEWEST_PROBES = 20
 _PARTITIONS_PER_PROBE = 15
-_REFINE = 4
 _BITS = 3
 _DEEPER = 0.7
 """How fast more partitions are looked at, the more than ten of the nearest are wanted."""
@@ -58,18 +59,6 @@ ANALYZER: Mapping[str, Any] = {
 what a search finds."""
 
 
-@dataclass(frozen=True, slots=True)
-class SearchParameters:
-    """How an index is asked so that of the ten nearest hardly one is missed.
-
-    ``nprobes`` partitions are looked at. With ``refine_factor``, so many times the wanted
-    number are compared again with the vectors themselves.
-    """
-
-    nprobes: int
-    refine_factor: int | None = None
-
-
 def vector_kind(count: int, dimension: int) -> VectorKind | None:
     """The index that so many vectors want; None where an exact search does."""
     if count < EXACT_BELOW:
@@ -90,15 +79,14 @@ def partitions(count: int) -> int:
     return max(1, min(count // _ROWS_PER_PARTITION, 2 * isqrt(count)))
 
 
-def search_parameters(row_count: int, depth: int = 10) -> SearchParameters:
-    """How to search the vector index of a table with so many rows, at its default quality.
+def probes(row_count: int, depth: int = 10) -> int:
+    """How many partitions of the vector index of so many rows a search looks at.
 
     ``depth`` says how many of the nearest of all rows are to be found, hardly one missed.
     """
     every = partitions(row_count)
-    share = max(depth / 10, 1.0) ** _DEEPER / _PARTITIONS_PER_PROBE
-    probes = max(_FEWEST_PROBES, min(every, round(every * share)))
-    return SearchParameters(probes, _REFINE if row_count >= QUANTISED_FROM else None)
+    share: float = max(depth / 10, 1.0) ** _DEEPER / _PARTITIONS_PER_PROBE
+    return max(_FEWEST_PROBES, min(every, round(every * share)))
 
 
 @dataclasses.dataclass(frozen=True, slots=True)

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.storage.indexes.build import search_parameters
+from omnigraph.rows.sql_conditions import Condition, SqlCondition
+from omnigraph.storage.indexes.build import REFINE, probes
 from omnigraph.storage.indexes.table_indexes import text_index, vector_index
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ID, Table
@@ -43,6 +44,23 @@ def has_vector_index(table: Table, column: str) -> bool:
     return found is not None and found.metric == METRIC
 
 
+@lru_cache(maxsize=1024)
+def covers_every_row(table: Table, column: str) -> bool:
+    """Whether no row was written since the index of a column's words was built.
+
+    A row that was is scored by what the rows beside it say: other scores among other rows.
+    """
+    found = text_index(table, column)
+    return found is not None and not found.uncovered
+
+
+@lru_cache(maxsize=1024)
+def is_rough(table: Table, column: str) -> bool:
+    """Whether the index of a column's vectors keeps a few bits per number of them."""
+    found = vector_index(table, column)
+    return found is not None and found.kind != "IVF_FLAT"
+
+
 def text_hits(
     table: Table,
     column: str,
@@ -50,7 +68,7 @@ def text_hits(
     *,
     is_phrase: bool = False,
     limit: int | None = None,
-    among: npt.NDArray[np.int64] | pc.Expression | None = None,
+    among: npt.NDArray[np.int64] | Condition | None = None,
 ) -> Hits:
     """The row ids of the rows that have any of the words, or all of them as a phrase.
 
@@ -64,6 +82,8 @@ def text_hits(
     if isinstance(among, np.ndarray):
         # Numbers of our own.
         where = f"{ROW_ID} in ({', '.join(map(str, among.tolist()))})"
+    elif isinstance(among, SqlCondition):
+        where = among.text
     else:
         where = among
     row_ids, scores = _scanned(
@@ -85,19 +105,19 @@ def nearest_hits(
     query: npt.NDArray[np.float32],
     count: int,
     *,
-    depth: int | None = None,
+    depth: int,
+    refined: bool = True,
 ) -> Hits:
     """The row ids of so many rows, the nearest first, with their distances.
 
-    With ``depth`` hardly one of so many of the nearest is missed, but of a large table the
-    distances are rough.
+    Hardly one of ``depth`` of the nearest is missed. What a rough index says about distances
+    is compared with the vectors themselves unless it need not be ``refined``.
     """
     asked: dict[str, Any] = {"column": column, "q": query, "k": count, "metric": METRIC}
     if has_vector_index(table, column):
-        parameters = search_parameters(table.pin.row_count, depth or count)
-        asked["nprobes"] = parameters.nprobes
-        if parameters.refine_factor is not None and depth is None:
-            asked["refine_factor"] = parameters.refine_factor
+        asked["nprobes"] = probes(table.pin.row_count, depth)
+        if refined and is_rough(table, column):
+            asked["refine_factor"] = REFINE
     row_ids, distances = _scanned(table, column, _DISTANCE, nearest=asked)
     order = np.lexsort([row_ids, distances])
     return row_ids[order], distances[order]

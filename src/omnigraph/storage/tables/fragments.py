@@ -22,7 +22,7 @@ from lance.fragment import FragmentMetadata, RowIdSequence
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, in_order
 from omnigraph.storage.cache_budget import Cache, Part, budget
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, column_names
 
 Addresses = npt.NDArray[np.uint64]
 
@@ -31,6 +31,8 @@ _ROW_MASK = np.uint64(2**32 - 1)
 
 # How many rows a scan hands over at a time.
 STREAMED = 32_768
+# So many columns are many; others may be read beside them, one for each of so many.
+MANY_COLUMNS = 64
 # How many row ids one filter lists.
 LISTED = 1_000
 # What a layout takes, and a fragment in it.
@@ -132,27 +134,32 @@ def fragment_part(metadata: FragmentMetadata) -> FragmentPart:
 
 def read_parts(
     table: Table,
-    column: str,
+    columns: Sequence[str],
     parts: Sequence[FragmentPart],
     each: Callable[[int], None] = lambda _: None,
-) -> list[pa.Array]:
-    """One column of some fragments, fragment by fragment; `_rowid` counts as a column.
+) -> dict[str, list[pa.Array]]:
+    """Columns of some fragments, fragment by fragment; `_rowid` counts as a column.
 
     ``each`` is told, as they come, how many bytes are there.
     """
     if not parts:
-        return []
-    batches: list[pa.Array] = []
+        return {column: [] for column in columns}
+    batches: list[pa.RecordBatch] = []
     size = 0
-    for batch in stream_parts(table, (column,), parts):
-        batches.append(batch.column(column))
-        size += batches[-1].nbytes
-        each(size)
+    with storage_errors(f"reading {len(columns)} columns of {table.location}"):
+        for batch in _scanner(table, columns, parts, may_be_more=True).to_batches():
+            batches.append(batch)
+            size += batch.nbytes
+            each(size)
     # At the end there are two of them, the batches and the whole.
     each(2 * size)
-    read = pa.concat_arrays(batches) if len(batches) != 1 else batches[0]
+    read = pa.Table.from_batches(batches)
     bounds = Layout(tuple(parts)).bounds()
-    return [read.slice(start, part.rows) for start, part in zip(bounds, parts, strict=False)]
+    return {
+        column: [whole.slice(start, part.rows) for start, part in zip(bounds, parts, strict=False)]
+        for column in columns
+        for whole in [read.column(column).combine_chunks()]
+    }
 
 
 def stream_parts(
@@ -176,10 +183,11 @@ def _scanner(
     parts: Sequence[FragmentPart],
     *,
     with_blobs: bool = False,
+    may_be_more: bool = False,
 ) -> lance.LanceScanner:
     dataset = table.dataset()
     return dataset.scanner(
-        columns=[name for name in columns if name not in (ROW_ID, ROW_ADDRESS)],
+        columns=_projection(table, columns, may_be_more=may_be_more),
         with_row_id=ROW_ID in columns,
         with_row_address=ROW_ADDRESS in columns,
         fragments=[_fragment(dataset, part) for part in parts],
@@ -189,8 +197,30 @@ def _scanner(
     )
 
 
-def read_rows(table: Table, column: str, row_ids: npt.NDArray[np.int64]) -> pa.Array:
-    """One column of the rows with these row ids, in ascending order of them."""
+def _projection(table: Table, columns: Sequence[str], *, may_be_more: bool) -> list[str] | None:
+    """What Lance is told to read; None for all, where a few small columns more do not matter.
+
+    It looks for each column that it is told among all others: many take longer than the rest.
+    """
+    wanted = [name for name in columns if name not in (ROW_ID, ROW_ADDRESS)]
+    if not may_be_more or len(wanted) < MANY_COLUMNS:
+        return wanted
+    others = column_names(table).difference(wanted)
+    if len(others) * MANY_COLUMNS > len(wanted):
+        return wanted
+    schema, has_few_rows = table.schema, table.pin.row_count <= LISTED
+    types = (schema.field(name).type for name in others)
+    is_small = all(
+        pa.types.is_primitive(found) or (has_few_rows and pa.types.is_string(found))
+        for found in types
+    )
+    return None if is_small else wanted
+
+
+def read_rows(
+    table: Table, columns: Sequence[str], row_ids: npt.NDArray[np.int64]
+) -> list[pa.Array]:
+    """Columns of the rows with these row ids, in ascending order of them."""
     wanted = row_ids.tolist()
     read: list[pa.Table] = []
     with storage_errors(f"reading rows of {table.location}"):
@@ -198,15 +228,15 @@ def read_rows(table: Table, column: str, row_ids: npt.NDArray[np.int64]) -> pa.A
             # Numbers of our own: Lance goes straight to these rows.
             listed = ", ".join(map(str, wanted[start : start + LISTED]))
             scanner = table.dataset().scanner(
-                columns=[column], filter=f"{ROW_ID} in ({listed})", with_row_id=True
+                columns=list(columns), filter=f"{ROW_ID} in ({listed})", with_row_id=True
             )
             read.append(scanner.to_table())
     if not read:
-        return pa.array([], table.schema.field(column).type)
+        return [pa.array([], table.schema.field(column).type) for column in columns]
     rows = pa.concat_tables(read).sort_by(ROW_ID)
     if rows.num_rows != len(wanted):
         raise AssertionError("a row id leads to no row")
-    return rows.column(column).combine_chunks()
+    return [rows.column(column).combine_chunks() for column in columns]
 
 
 # -- row ids -----------------------------------------------------------------------
@@ -341,7 +371,7 @@ def _left(table: Table, part: FragmentPart) -> RowIds:
     known = _runs.get((table.location.uri, part))
     if known is None:
         _runs.missed()
-        (read,) = read_parts(table, ROW_ID, [part])
+        (read,) = read_parts(table, [ROW_ID], [part])[ROW_ID]
         known = RowIds.of(read.to_numpy().astype(np.int64))
         _runs.keep((table.location.uri, part), known)
     return known

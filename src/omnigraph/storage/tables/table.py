@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from omnigraph.errors import StorageError
+from omnigraph.rows.sql_conditions import Condition, SqlCondition
 from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.errors import classify, storage_errors
 from omnigraph.storage.objects.location import Location
@@ -22,7 +23,6 @@ from omnigraph.storage.tables.handles import handles, open_alone, open_pin, shar
 if TYPE_CHECKING:
     import lance
     import pyarrow as pa
-    import pyarrow.compute as pc
     from lance import LanceOperation
     from lance.dataset import Transaction
 
@@ -65,7 +65,7 @@ class Table:
     @property
     def schema(self) -> pa.Schema:
         """The columns."""
-        return self.dataset().schema
+        return _schema(self)
 
     def at(self, pin: TablePin) -> Table:
         """The same table as of another pin."""
@@ -74,7 +74,7 @@ class Table:
     def scan(
         self,
         columns: Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's and Lance's word
+        filter: Condition | None = None,  # noqa: A002 - pyarrow's and Lance's word
         *,
         limit: int | None = None,
         **extras: Unpack[ScanExtras],
@@ -83,7 +83,7 @@ class Table:
 
         A blob is a description of where it lies, unless ``with_blobs`` asks for its bytes.
         """
-        in_memory = filter is not None and not is_filterable(self)
+        in_memory = not _is_pushed(self, filter)
         read = columns if not in_memory or columns is None else _with_plain(columns, self.schema)
         where, most = (None, None) if in_memory else (filter, limit)
         with storage_errors(f"scanning {self.location}"):
@@ -97,23 +97,23 @@ class Table:
     def batches(
         self,
         columns: Sequence[str] | None = None,
-        filter: pc.Expression | None = None,  # noqa: A002 - pyarrow's and Lance's word
+        filter: Condition | None = None,  # noqa: A002 - pyarrow's and Lance's word
         *,
         limit: int | None = None,
         **extras: Unpack[ScanExtras],
     ) -> Iterator[pa.RecordBatch]:
         """The same as `scan`, batch by batch."""
-        if filter is not None and not is_filterable(self):
+        if not _is_pushed(self, filter):
             yield from self.scan(columns, filter, limit=limit, **extras).to_batches()
             return
         with storage_errors(f"scanning {self.location}"):
             yield from self._scanner(columns, filter, limit=limit, **extras).to_batches()
 
-    def count(self, filter: pc.Expression | None = None) -> int:  # noqa: A002 - as above
+    def count(self, filter: Condition | None = None) -> int:  # noqa: A002 - as above
         """The number of rows, or of those that pass the filter; the former costs nothing."""
         if filter is None:
             return self.pin.row_count
-        if not is_filterable(self):
+        if not _is_pushed(self, filter):
             return int(self.scan(["id"], filter).num_rows)
         with storage_errors(f"counting {self.location}"):
             return int(self._scanner([], filter, with_row_id=True).count_rows())
@@ -121,7 +121,7 @@ class Table:
     def _scanner(
         self,
         columns: Sequence[str] | None,
-        where: pc.Expression | None,
+        where: Condition | None,
         *,
         with_row_id: bool = False,
         with_row_address: bool = False,
@@ -130,12 +130,18 @@ class Table:
     ) -> lance.LanceScanner:
         return self.dataset().scanner(
             columns=None if columns is None else list(columns),
-            filter=where,
+            filter=where.text if isinstance(where, SqlCondition) else where,
             with_row_id=with_row_id,
             with_row_address=with_row_address,
             blob_handling="all_binary" if with_blobs else None,
             limit=limit,
         )
+
+
+@lru_cache(maxsize=256)
+def _schema(table: Table) -> pa.Schema:
+    """Lance makes it anew each time, column by column."""
+    return table.dataset().schema
 
 
 @lru_cache(maxsize=4096)
@@ -158,6 +164,11 @@ def is_filterable(table: Table) -> bool:
         pa.types.is_list(column.type) and column.type.value_type in opaque
         for column in table.schema
     )
+
+
+def _is_pushed(table: Table, condition: Condition | None) -> bool:
+    """Whether Lance evaluates a condition while it reads."""
+    return condition is None or isinstance(condition, SqlCondition) or is_filterable(table)
 
 
 def _with_plain(columns: Sequence[str], schema: pa.Schema) -> list[str]:

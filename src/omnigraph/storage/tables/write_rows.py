@@ -258,11 +258,12 @@ def _stale(table: Table) -> StorageError:
 
 def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with the table's columns in the table's order; missing ones are null."""
-    if unknown := set(rows.column_names) - set(schema.names):
+    given = set(rows.column_names)
+    if unknown := given - set(schema.names):
         raise StorageError(f"the table has no column {min(unknown)!r}", kind="permanent")
     columns: list[Any] = [
         _column(rows.column(field.name), field.type)
-        if field.name in rows.column_names
+        if field.name in given
         else pa.nulls(rows.num_rows, field.type)
         for field in schema
     ]

@@ -107,13 +107,13 @@ class FilterScan:
         if not kept:
             return table.scan(
                 self.wanted,
-                self.filter.expression,
+                self.filter.condition,
                 with_row_id=True,
                 with_row_address=True,
                 with_blobs=with_blobs,
             )
         columns = list(dict.fromkeys(["id", *kept]))
-        narrow = self.filter.narrow(table.scan(columns, self.filter.expression))
+        narrow = self.filter.narrow(table.scan(columns, self.filter.condition))
         wanted = self.wanted or tuple(table.schema.names)
         return find_rows(table, "id", narrow.column("id"), wanted, with_blobs=with_blobs)
 
