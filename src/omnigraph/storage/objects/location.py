@@ -7,6 +7,7 @@ show a secret, and never touches the storage itself.
 from __future__ import annotations
 
 import os
+import re
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
@@ -16,6 +17,7 @@ from omnigraph.errors import BadRequest, StorageError
 from omnigraph.storage.objects.s3_limits import S3Limits
 
 Scheme = Literal["file", "s3"]
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,12 +39,12 @@ class Location:
             )
         scheme, separator, rest = text.partition("://")
         if not separator:
-            return cls("file", _absolute(text))
+            return cls("file", _usable(_absolute(text)))
         match scheme.lower():
             case "file":
-                return cls("file", _file_path(text))
+                return cls("file", _usable(_file_path(text)))
             case "s3":
-                return cls("s3", _bucket_path(rest, text))
+                return cls("s3", _usable(_bucket_path(rest, text)))
         raise BadRequest(
             f"cannot use {_shown(text)!r}: {scheme}:// is not supported, "
             "use a path, file:///path or s3://bucket/prefix"
@@ -138,6 +140,15 @@ def _is_on(value: str | None) -> bool:
 def _absolute(path: str) -> str:
     # Not resolved: a symbolic link may be moved on purpose while the graph keeps its name.
     return os.path.abspath(path)  # noqa: PTH100 - Path.absolute keeps "..", resolve follows links
+
+
+def _usable(path: str) -> str:
+    """A path that Lance can open: all characters stand for themselves, but these it refuses."""
+    if _CONTROL.search(path):
+        raise BadRequest(
+            f"cannot use {path!a}: a location has no control characters, such as a line break"
+        )
+    return path
 
 
 def _file_path(text: str) -> str:
