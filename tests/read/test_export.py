@@ -22,7 +22,7 @@ from omnigraph.read.output.export import open_export
 from omnigraph.read.output.json_text import blob_text, within_bytes
 from omnigraph.rows.external_sort import SortLimits
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.fragments import sorted_batches
+from omnigraph.storage.tables.sorted_scan import sorted_batches
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.storage.tables.write_rows import delete_addresses
 from tests.read.graphs import SCHEMA, add_rows, export_of, make_graph

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from omnigraph.errors import StorageError
 from omnigraph.rows.external_sort import SortLimits
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.fragments import sorted_batches
+from omnigraph.storage.tables.sorted_scan import sorted_batches
 from omnigraph.storage.tables.table import Table, create_table
 from tests.storage.sample import SCHEMA, make_rows
 from tests.table_writes import insert

@@ -38,7 +38,7 @@ from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.files import bucket_store, new_object, replaced_file, sync_directory
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.fragments import sorted_batches
+from omnigraph.storage.tables.sorted_scan import sorted_batches
 
 MARKER = "_SUCCESS"
 

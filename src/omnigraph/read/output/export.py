@@ -25,7 +25,7 @@ from omnigraph.read.output.json_text import (
 )
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.storage.objects.files import replaced_file
-from omnigraph.storage.tables.fragments import sorted_batches
+from omnigraph.storage.tables.sorted_scan import sorted_batches
 from omnigraph.storage.tables.table import Table
 
 FORMATS: Final = ("jsonl",)

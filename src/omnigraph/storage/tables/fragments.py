@@ -1,9 +1,8 @@
 """Layouts: the fragments of one version of a table, and reading columns by fragment.
 
 Owns telling which fragments two versions share, so that a column that was read for one of them
-is read again only where they differ, which row ids a version has, the scan of a table in the
-order of its ids, and row addresses: the number of a fragment and the row in it, packed as Lance
-does it. An address holds for one version. Keeps layouts and runs of row ids, never a column.
+is read again only where they differ, and which row ids a version has. Keeps layouts and runs
+of row ids, never a column.
 """
 
 from __future__ import annotations
@@ -11,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import lance
 import numpy as np
@@ -19,15 +17,9 @@ import numpy.typing as npt
 import pyarrow as pa
 from lance.fragment import FragmentMetadata, RowIdSequence
 
-from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, in_order
 from omnigraph.storage.cache_budget import Cache, Part, budget
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, column_names
-
-Addresses = npt.NDArray[np.uint64]
-
-_ROW_BITS = np.uint64(32)
-_ROW_MASK = np.uint64(2**32 - 1)
 
 # How many rows a scan hands over at a time.
 STREAMED = 32_768
@@ -42,29 +34,6 @@ PART_BYTES = 300
 RUNS_BYTES = 200
 
 Numbers = npt.NDArray[np.int64]
-
-
-def row_addresses(
-    fragments: int | npt.NDArray[np.integer[Any]], rows: npt.NDArray[np.integer[Any]]
-) -> Addresses:
-    """The addresses of rows, all of one fragment or each of its own."""
-    numbers = np.asarray(fragments).astype(np.uint64, copy=False)
-    return (numbers << _ROW_BITS) | rows.astype(np.uint64, copy=False)
-
-
-def whole_fragment(fragment: int, rows: int) -> Addresses:
-    """The addresses of all rows of a fragment."""
-    return row_addresses(fragment, np.arange(rows, dtype=np.uint64))
-
-
-def fragments_of(addresses: Addresses) -> npt.NDArray[np.int64]:
-    """The number of the fragment of each address."""
-    return (addresses >> _ROW_BITS).astype(np.int64)
-
-
-def rows_of(addresses: Addresses) -> npt.NDArray[np.int64]:
-    """The row in its fragment of each address."""
-    return (addresses & _ROW_MASK).astype(np.int64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -382,34 +351,3 @@ def _fragment(dataset: lance.LanceDataset, part: FragmentPart) -> lance.LanceFra
     if found is None:
         raise AssertionError("a layout names a fragment that its version does not have")
     return found
-
-
-def sorted_batches(
-    table: Table,
-    columns: Sequence[str] | None = None,
-    *,
-    with_row_address: bool = False,
-    limits: SortLimits = DEFAULT_LIMITS,
-) -> Iterator[pa.RecordBatch]:
-    """The rows by `id` ascending, byte by byte; the id must be among the columns.
-
-    A blob is a description of where it lies, as in a scan: `blob_text.py` reads
-    the bytes when they are needed, so that they are neither sorted nor spilled.
-    """
-    if table.pin.row_count:
-        scanned = _scan(table, columns, limits, with_row_address=with_row_address)
-        yield from in_order(scanned, limits)
-
-
-def _scan(
-    table: Table, columns: Sequence[str] | None, limits: SortLimits, *, with_row_address: bool
-) -> Iterator[pa.RecordBatch]:
-    with storage_errors(f"scanning {table.location}"):
-        scanner = table.dataset().scanner(
-            columns=None if columns is None else list(columns),
-            with_row_address=with_row_address,
-            # Rows can be wide (vectors), and Lance reads several batches ahead.
-            batch_size=limits.batch_rows,
-            batch_size_bytes=limits.batch_bytes,
-        )
-        yield from scanner.to_batches()

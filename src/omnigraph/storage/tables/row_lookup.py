@@ -25,7 +25,7 @@ from omnigraph.rows.hashing import hash_texts
 from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.fragments import whole_fragment
+from omnigraph.storage.tables.row_address import whole_fragment
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
 from omnigraph.storage.tables.write_rows import WrittenRows
 

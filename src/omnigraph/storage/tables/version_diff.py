@@ -21,14 +21,9 @@ import pyarrow.compute as pc
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.fragments import (
-    FragmentPart,
-    layout_of,
-    row_addresses,
-    rows_of,
-    stream_parts,
-)
+from omnigraph.storage.tables.fragments import FragmentPart, layout_of, stream_parts
 from omnigraph.storage.tables.handles import open_pin
+from omnigraph.storage.tables.row_address import row_addresses, rows_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.tables.write_rows import Addresses
 

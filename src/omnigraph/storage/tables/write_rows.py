@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.fragments import fragments_of, rows_of
+from omnigraph.storage.tables.row_address import fragments_of, rows_of
 from omnigraph.storage.tables.table import (
     BLOB,
     FORMAT,

@@ -19,7 +19,8 @@ import pyarrow.compute as pc
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.rows.hashing import Hashes, hash_texts
 from omnigraph.rows.text_positions import NOWHERE, TextIndex, index_texts
-from omnigraph.storage.tables.fragments import FragmentPart, fragments_of, stream_parts
+from omnigraph.storage.tables.fragments import FragmentPart, stream_parts
+from omnigraph.storage.tables.row_address import fragments_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.write.change.change_set import EntityType, key_texts
 from omnigraph.write.rules.key_finder import Counts, Mask

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.pipeline.load.check.key_index import KeyIndex, KeySource, open_part
 from omnigraph.pipeline.load.check.violations import RuleViolations, SetRule, by_fragment, verdict
-from omnigraph.storage.tables.fragments import fragments_of
+from omnigraph.storage.tables.row_address import fragments_of
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.rules.edges import cardinality_text, endpoint_text, miscounted, missing_ends

@@ -21,7 +21,7 @@ from omnigraph.pipeline.load.check.key_index import Addresses, Rows
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.decode import sifted_blocks
 from omnigraph.pipeline.load.stage.staged_types import StagedType, StageJob
-from omnigraph.storage.tables.fragments import fragments_of, rows_of
+from omnigraph.storage.tables.row_address import fragments_of, rows_of
 from omnigraph.write.change.change_set import type_key
 from omnigraph.write.load.rejects import Reject
 from omnigraph.write.rules.violations import SourceLocation, Violation

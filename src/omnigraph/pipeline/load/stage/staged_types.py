@@ -18,8 +18,9 @@ from omnigraph.pipeline.input.splits import Split
 from omnigraph.pipeline.load.check.key_index import Addresses, KeySource
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.tables.fragments import FragmentPart, fragments_of, layout_of, rows_of
+from omnigraph.storage.tables.fragments import FragmentPart, layout_of
 from omnigraph.storage.tables.reachable_files import files_of_version
+from omnigraph.storage.tables.row_address import fragments_of, rows_of
 from omnigraph.storage.tables.table import Table
 from omnigraph.storage.tables.write_rows import WrittenRows, insert_fragments
 from omnigraph.write.change.change_set import EntityType, find_type
