@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, Phase, settings
 
 VARIABLE = "OMNIGRAPH_TEST_PROFILE"
 NAME = os.environ.get(VARIABLE, "test")
+SEED = os.environ.get("OMNIGRAPH_SOAK_SEED", "")
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,10 +23,10 @@ class Profile:
 
     ``cheap`` examples take a millisecond, ``costly`` ones some, ``dear`` ones a second. What a
     state machine needs to see everything once is multiplied by ``histories``. ``seeds`` are graphs
-    with generated queries, and ``kills`` the processes that the soak ends. ``every_passing`` has
-    the crash matrix kill each kind of write at each passing, ``every_case`` has tests marked
-    ``pairwise`` run with all that they are given, and ``larger`` has the protocol explored with
-    more actors.
+    with generated queries, ``kills`` the processes that the soak ends, and ``mutants`` the broken
+    texts of one share, which follow from ``SEED`` too. ``every_passing`` has the crash matrix kill
+    each kind of write at each passing, ``every_case`` has tests marked ``pairwise`` run with all
+    that they are given, and ``larger`` has the protocol explored with more actors.
     """
 
     cheap: int
@@ -34,14 +35,19 @@ class Profile:
     histories: int
     seeds: int
     kills: int
+    mutants: int
     every_passing: bool
     every_case: bool
     larger: bool
 
 
 PROFILES = {
-    "test": Profile(100, 25, 8, 1, 16, 120, every_passing=False, every_case=False, larger=False),
-    "soak": Profile(2000, 300, 60, 10, 124, 2000, every_passing=True, every_case=True, larger=True),
+    "test": Profile(
+        100, 25, 8, 1, 16, 120, 5_000, every_passing=False, every_case=False, larger=False
+    ),
+    "soak": Profile(
+        2000, 300, 60, 10, 124, 2000, 40_000, every_passing=True, every_case=True, larger=True
+    ),
 }
 CHOSEN = PROFILES[NAME]
 

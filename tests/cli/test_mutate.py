@@ -136,10 +136,12 @@ def test_a_query_of_a_file_by_name(run: Run, graph: og.Graph, uri: str, tmp_path
     assert names(graph) == ["Ann", "Ben", "Cat", "Dan"]
 
 
-def test_parameters_may_be_more_than_the_query_needs(run: Run, graph: og.Graph, uri: str) -> None:
-    given = '{"name": "Eve", "hours": "12", "other": [1, 2]}'
-    assert run("mutate", "--store", uri, "-e", ADD, "--params", given).code == 0
-    assert graph.table("Pilot").to_table(filter="name = 'Eve'")["hours"].to_pylist() == [12]
+def test_a_parameter_that_is_not_declared(run: Run, graph: og.Graph, uri: str) -> None:
+    given = '{"name": "Eve", "hour": "12"}'
+    ran = run("mutate", "--store", uri, "-e", ADD, "--params", given)
+    assert ran.code == 1
+    assert ran.err == "error: there is no parameter 'hour': did you mean 'hours'?\n"
+    assert "Eve" not in names(graph)
 
 
 def test_no_parameters_at_all(run: Run, graph: og.Graph, uri: str) -> None:

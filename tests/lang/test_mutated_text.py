@@ -19,13 +19,13 @@ from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.syntax.format import format_schema, print_schema
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind, tokenize
+from tests import profile
 from tests.lang.drawing import examples
 from tests.lang.fixture_file import load_cases
 from tests.lang.strategies import query_files, schemas
 
 FIXTURES = Path(__file__).parent / "fixtures"
 SHARES = 10
-TEXTS_PER_SHARE = 5_000
 LONGEST = 400
 DEEP = 10_000
 
@@ -182,10 +182,11 @@ def check_query_text(text: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(SHARES))
 def test_mutated_schemas(seed: int) -> None:
-    random = Random(f"schema {seed}")  # noqa: S311  (repeatable, not secret)
-    for number in range(TEXTS_PER_SHARE):
+    random = Random(f"schema {seed}{profile.SEED}")  # noqa: S311  (repeatable, not secret)
+    for number in range(profile.CHOSEN.mutants):
         text = mutated(random, schema_texts())
         try:
             check_schema_text(text)
@@ -194,10 +195,11 @@ def test_mutated_schemas(seed: int) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("seed", range(SHARES))
 def test_mutated_queries(seed: int) -> None:
-    random = Random(f"query {seed}")  # noqa: S311  (repeatable, not secret)
-    for number in range(TEXTS_PER_SHARE):
+    random = Random(f"query {seed}{profile.SEED}")  # noqa: S311  (repeatable, not secret)
+    for number in range(profile.CHOSEN.mutants):
         text = mutated(random, query_texts())
         try:
             check_query_text(text)

@@ -21,7 +21,7 @@ from omnigraph.pipeline.input.csv_records import quote_count, read_header
 from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.input.splits import Split, cut, cut_csv, ranges
 from omnigraph.pipeline.input.table_blocks import TableBlock, table_blocks
-from tests import profile
+from tests import fuzzing, profile
 
 Row = tuple[str | None, ...]
 CsvText = tuple[bytes, list[Row | list[str]]]
@@ -361,3 +361,15 @@ def test_tables_of_an_object_store(s3_bucket: str, tmp_path: Path) -> None:
         row for split in cut_finely(csv_input, 2000) for row in read(split, 500)
     ]
     assert texts == [(str(at), f"t\n{at}") for at in range(1000)]
+
+
+@given(
+    data=fuzzing.broken(b'id,name,age\n1,"a ""b""",3\r\n2,,4\n"3\n","c,d",\n'),
+    target=st.integers(1, 60),
+)
+def test_broken_csv_gives_rows_or_an_error_of_ours(scratch: Path, data: bytes, target: int) -> None:
+    file = csv_file(scratch / "broken.csv", data)
+    for cut_into in (lambda: [whole(file)], lambda: cut_finely(file, target)):
+        with fuzzing.only_our_errors():
+            for split in cut_into():
+                read(split, 16)

@@ -62,9 +62,10 @@ def test_the_plan_and_the_run_have_the_same_operators(graph: og.Graph) -> None:
         *("scan", "expand", "anti-join", "expand", "union", "branch", "filter", "branch", "expand"),
         *("optional", "expand", "aggregate", "order"),
     ]
+    text = QUERIES.read_text(encoding="utf-8")
+    given = {"reachable": {"from": "ARD"}, "calls": {"code": "ARD"}, "port": {"code": "ARD"}}
     for query in ("ports", "reachable", "calls", "forgotten", "port", "fleet"):
-        text = QUERIES.read_text(encoding="utf-8")
-        params = {"from": "ARD", "code": "ARD"}
+        params = given.get(query)
         planned, ran = (
             graph.explain(text, query, params, analyze=analyze) for analyze in (False, True)
         )

@@ -168,7 +168,7 @@ def _content(text: str) -> dict[str, Any]:
         raise rejected("it was altered or cut")
     try:
         content = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise rejected("it is malformed") from error
     if not isinstance(content, dict):
         raise rejected("it is malformed")
