@@ -244,7 +244,16 @@ def test_a_file_may_take_its_own_place(folder: Folder) -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["{", "[1]", "null", '{"type": 3}', '{"type": "Film", "data": []}', '{"type": null}']
+    "line",
+    [
+        "{",
+        "[1]",
+        "null",
+        '{"type": 3}',
+        '{"type": "Film", "data": []}',
+        '{"type": null}',
+        '{"type": "Film", "data": {"a": ' + "[" * 5000,
+    ],
 )
 def test_a_line_that_is_no_record(folder: Folder, line: str) -> None:
     folder.write(film("Rain"), "", line)
@@ -317,6 +326,7 @@ def test_a_type_that_the_spec_does_not_have(folder: Folder, choice: RecordChoice
     ("written", "message"),
     [
         ("{", "not JSON"),
+        ("[" * 5000, "not JSON"),
         ("{}", "dimension"),
         ('{"dimension": 0, "types": {}}', "dimension is 0"),
         ('{"dimension": "4", "types": {}}', "dimension"),
@@ -360,6 +370,7 @@ def test_a_seed(tmp_path: Path) -> None:
     ("written", "message"),
     [
         ("a: [", "not YAML"),
+        ("[" * 2000, "nests too deeply"),
         ("[]", "no `embeddings:`"),
         (SEED.replace("sources", "source"), "sources.raw_seed"),
         (SEED.replace("data/raw.jsonl", "3"), "path of a file"),

@@ -252,7 +252,11 @@ def test_what_is_missing(write: Write, text: str, said: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "said"),
-    [("a: [1\n", "is no YAML: line 2, column 1: "), ("", "is empty: a pipeline has at least")],
+    [
+        ("a: [1\n", "is no YAML: line 2, column 1: "),
+        ("", "is empty: a pipeline has at least"),
+        ("[" * 2000, "nests too deeply"),
+    ],
 )
 def test_what_is_no_document(write: Write, text: str, said: str) -> None:
     with pytest.raises(BadRequest) as refused:

@@ -77,6 +77,8 @@ def test_a_long_undeclared_name_is_cut(graph: og.Graph) -> None:
 def test_values_of_other_types_are_refused(graph: og.Graph, declared: str) -> None:
     text = f"query q($x: {declared}) {{ match {{ $p: Person }} return {{ $p.age }} }}"
     for value in STRANGE:
+        if declared == "Blob" and isinstance(value, bytes):
+            continue
         with pytest.raises(OmniGraphError, match=r"^param 'x': ") as refused:
             graph.query(text, params={"x": value})
         assert len(str(refused.value)) < 400, value

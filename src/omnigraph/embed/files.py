@@ -51,7 +51,7 @@ class Record:
                 return None
             type_name = _text_decoder.decode(envelope["type"])
             data = _decoder.decode(envelope["data"]) if "data" in envelope else {}
-        except msgspec.DecodeError as error:
+        except (msgspec.DecodeError, RecursionError) as error:
             raise ValueError(str(error)) from error
         return cls(type_name, envelope, data)
 
@@ -151,7 +151,7 @@ def read_spec(path: Path) -> EmbedSpec:
     """The spec in a JSON file."""
     try:
         written = msgspec.json.decode(_read(path))
-    except msgspec.DecodeError as error:
+    except (msgspec.DecodeError, RecursionError) as error:
         raise BadRequest(f"{path} is not JSON: {error}") from error
     return _spec(written, str(path))
 
@@ -165,6 +165,8 @@ def read_seed(path: Path, output: Path | None = None) -> EmbedFiles:
     except yaml.YAMLError as error:
         reason = " ".join(str(error).split())
         raise BadRequest(f"{path} is not YAML: {reason}") from error
+    except RecursionError:
+        raise BadRequest(f"{path} nests too deeply to be read") from None
     if not isinstance(written, Mapping) or "embeddings" not in written:
         raise BadRequest(f"{path} has no `embeddings:`, which say what is to be embedded")
     source = _text(written, "sources", "raw_seed", path) or _text(written, "seed", "data", path)

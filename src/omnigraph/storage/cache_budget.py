@@ -7,6 +7,7 @@ never load anything itself: its lock is held for moments.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from omnigraph.storage.memory import memory_limit, size_in_environment
+from omnigraph.storage.memory import memory_limit, size_of_setting
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -23,6 +24,7 @@ Value = TypeVar("Value")
 Part = tuple[object, int]
 """A piece of memory, which entries of one cache may share: what holds it, and its bytes."""
 
+_VARIABLE = "OMNIGRAPH_CACHE_BYTES"
 # Without a word from outside: so large a part of the memory, and no more than so many bytes.
 DEFAULT_PART = 4
 DEFAULT_MOST = 8 * 2**30
@@ -49,8 +51,8 @@ class CacheUse:
 
 def configured_bytes() -> int:
     """What the environment allows all caches to hold, or a part of the machine's memory."""
-    given = size_in_environment("OMNIGRAPH_CACHE_BYTES")
-    return min(memory_limit() // DEFAULT_PART, DEFAULT_MOST) if given is None else given
+    default = min(memory_limit() // DEFAULT_PART, DEFAULT_MOST)
+    return size_of_setting(_VARIABLE, os.environ.get(_VARIABLE, ""), default)
 
 
 class CacheBudget:

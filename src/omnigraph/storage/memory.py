@@ -39,11 +39,11 @@ def parse_size(text: str) -> int | None:
     return int(Decimal(number) * step ** _POWERS[unit.lower()])
 
 
-def size_in_environment(variable: str) -> int | None:
-    """What a variable of the environment says in bytes; None if it says nothing."""
-    text = os.environ.get(variable, "").strip()
+def size_of_setting(variable: str, text: str, default: int) -> int:
+    """The bytes that the text of a variable names; the default if it is empty."""
+    text = text.strip()
     if not text:
-        return None
+        return default
     found = parse_size(text)
     if found is None or found > MOST_BYTES:
         raise StorageError(

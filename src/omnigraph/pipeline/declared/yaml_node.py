@@ -175,6 +175,8 @@ def read_written(file: str, source: str, problems: DocumentErrors) -> YamlNode:
         root = yaml.compose(source, Loader=yaml.BaseLoader)
     except yaml.YAMLError as error:
         raise BadRequest(f"{file} is no YAML: {_one_line(error)}") from None
+    except RecursionError:
+        raise BadRequest(f"{file} nests too deeply to be read") from None
     if root is None:
         raise BadRequest(f"{file} is empty: a pipeline has at least `mode`, `sources` and `nodes`")
     return YamlNode(root, YamlLocation("", root.start_mark.line + 1), problems)

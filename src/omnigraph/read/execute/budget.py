@@ -7,6 +7,7 @@ an error that names it; nothing is returned then.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -20,8 +21,9 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.errors import QueryCancelled, ResourceLimit
-from omnigraph.storage.memory import memory_limit, size_in_environment
+from omnigraph.storage.memory import memory_limit, size_of_setting
 
+_VARIABLE = "OMNIGRAPH_QUERY_BYTES"
 # Without a word from outside, a query may hold so large a part of the memory.
 DEFAULT_PART = 4
 # Whoever holds less than this is not asked about it.
@@ -65,8 +67,8 @@ def configured_bytes() -> int:
 
     Asked once: the answer takes as long as a small query.
     """
-    given = size_in_environment("OMNIGRAPH_QUERY_BYTES")
-    return memory_limit() // DEFAULT_PART if given is None else given
+    default = memory_limit() // DEFAULT_PART
+    return size_of_setting(_VARIABLE, os.environ.get(_VARIABLE, ""), default)
 
 
 @dataclass(slots=True)

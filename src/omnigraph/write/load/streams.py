@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from omnigraph.errors import BadRequest, ResourceLimit
-from omnigraph.write.rules.row_limits import row_limits, setting
+from omnigraph.storage.memory import size_of_setting
+from omnigraph.write.rules.row_limits import row_limits
 
 STREAM_BYTES = 512 << 20
 SETTING = "OMNIGRAPH_STREAM_BYTES"
@@ -75,7 +76,7 @@ def whole_lines(pieces: Iterable[bytes]) -> Iterator[bytes]:
 
 def bounded(pieces: Iterable[bytes], name: str = "the input") -> Iterator[bytes]:
     """The same pieces, until they are more than may be at hand."""
-    most, size = setting(SETTING, os.environ.get(SETTING, ""), STREAM_BYTES), 0
+    most, size = size_of_setting(SETTING, os.environ.get(SETTING, ""), STREAM_BYTES), 0
     for piece in pieces:
         size += len(piece)
         if size > most:

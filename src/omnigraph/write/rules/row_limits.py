@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.types as pt
 
-from omnigraph.errors import ResourceLimit, StorageError
-from omnigraph.storage.memory import parse_size
+from omnigraph.errors import ResourceLimit
+from omnigraph.storage.memory import size_of_setting
 from omnigraph.write.change.change_set import EntityType, type_key
 
 ROW_BYTES = 268_435_456
@@ -55,21 +55,8 @@ class RowLimits:
 
 def row_limits() -> RowLimits:
     """The limits that hold; the environment may name others."""
-    size = setting(SETTING, os.environ.get(SETTING, ""), ROW_BYTES)
+    size = size_of_setting(SETTING, os.environ.get(SETTING, ""), ROW_BYTES)
     return RowLimits(size, size // _BYTES_A_SLOT)
-
-
-def setting(name: str, text: str, default: int) -> int:
-    """The size that the text of a setting names; the default if it is empty."""
-    if not text.strip():
-        return default
-    found = parse_size(text)
-    if found is None:
-        raise StorageError(
-            f"{name} is {text!r}: set it to a size such as 512MB, 2GiB or 900000000",
-            kind="configuration",
-        )
-    return found
 
 
 def _limit(resource: str, limit: int, actual: int, said: str) -> ResourceLimit:
