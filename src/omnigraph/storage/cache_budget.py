@@ -7,6 +7,7 @@ never load anything itself: its lock is held for moments.
 
 from __future__ import annotations
 
+import os
 import threading
 import weakref
 from collections import OrderedDict
@@ -15,7 +16,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Generic, TypeVar
 
-from omnigraph.storage.memory import memory_limit, size_in_environment
+from omnigraph.storage.memory import configured_size, memory_limit
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -49,7 +50,7 @@ class CacheUse:
 
 def configured_bytes() -> int:
     """What the environment allows all caches to hold, or a part of the machine's memory."""
-    given = size_in_environment("OMNIGRAPH_CACHE_BYTES")
+    given = configured_size("OMNIGRAPH_CACHE_BYTES", os.environ.get("OMNIGRAPH_CACHE_BYTES", ""))
     return min(memory_limit() // DEFAULT_PART, DEFAULT_MOST) if given is None else given
 
 

@@ -35,10 +35,9 @@ def parse_size(text: str) -> int | None:
     return int(Decimal(number) * step ** _POWERS[unit.lower()])
 
 
-def size_in_environment(variable: str) -> int | None:
+def configured_size(variable: str, text: str) -> int | None:
     """What a variable of the environment says in bytes; None if it says nothing."""
-    text = os.environ.get(variable, "").strip()
-    if not text:
+    if not text.strip():
         return None
     found = parse_size(text)
     if found is None:

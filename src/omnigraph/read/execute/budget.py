@@ -7,6 +7,7 @@ an error that names it; nothing is returned then.
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import weakref
@@ -20,7 +21,8 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.errors import QueryCancelled, ResourceLimit
-from omnigraph.storage.memory import memory_limit, size_in_environment
+from omnigraph.read.execute.cancellation import Cancellation as Cancellation
+from omnigraph.storage.memory import configured_size, memory_limit
 
 # Without a word from outside, a query may hold so large a part of the memory.
 DEFAULT_PART = 4
@@ -43,29 +45,14 @@ class _Buffers(Protocol):
 _Array = TypeVar("_Array", bound="_Buffers | npt.NDArray[Any]")
 
 
-class Cancellation:
-    """A switch that another thread turns to stop a query."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-
-    def cancel(self) -> None:
-        """Stop the query at its next step."""
-        self._event.set()
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether it was turned."""
-        return self._event.is_set()
-
-
 @lru_cache(maxsize=1)
 def configured_bytes() -> int:
     """What the environment allows a query to hold, or a part of the machine's memory.
 
     Asked once: the answer takes as long as a small query.
     """
-    given = size_in_environment("OMNIGRAPH_QUERY_BYTES")
+    text = os.environ.get("OMNIGRAPH_QUERY_BYTES", "")
+    given = configured_size("OMNIGRAPH_QUERY_BYTES", text)
     return memory_limit() // DEFAULT_PART if given is None else given
 
 
