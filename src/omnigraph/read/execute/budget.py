@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.errors import QueryCancelled, ResourceLimit
-from omnigraph.read.execute.cancellation import Cancellation as Cancellation
+from omnigraph.read.execute.cancellation import Cancellation as Cancellation  # noqa: PLC0414 - callers know it by this module
 from omnigraph.storage.memory import configured_size, memory_limit
 
 # Without a word from outside, a query may hold so large a part of the memory.
