@@ -181,6 +181,7 @@ def test_parameters_from_a_file(run: Run, uri: str, tmp_path: Path) -> None:
         (["-e", NAMES, "--snapshot", " "], "the commit id of --snapshot is empty"),
         (["-e", NAMES, "--format", "xml"], "'xml' is not one of"),
         (["-e", NAMES, "--timeout", "0"], "0.0 is not in the range x>0"),
+        (["-e", NAMES, "--max-bytes", "lots"], "'lots' is no size"),
         (["-e", NAMES, "names", "f.omni"], "unexpected extra argument (f.omni)"),
         (["-e", NAMES, "--as", "ann"], "`query` is a data command and takes no --as"),
         (["-e", NAMES, "--cluster", "c"], "`query` is a data command and takes no --cluster"),
@@ -258,6 +259,15 @@ def test_a_branch_or_a_commit_that_is_not_there(run: Run, uri: str) -> None:
     ran = run("query", "--store", uri, "-e", NAMES, "--snapshot", "01KA5QWZ7N4T3M8YB0C2D6E9FG")
     assert (ran.code, ran.out) == (1, "")
     assert "01KA5QWZ7N4T3M8YB0C2D6E9FG" in ran.err
+
+
+@pytest.mark.parametrize("verb", [["query"], ["explain", "--analyze"]])
+def test_a_bound_of_memory(run: Run, uri: str, verb: list[str]) -> None:
+    ask = (*verb, "--store", uri, "-e", NAMES, "--max-bytes")
+    assert run(*ask, "64MB").code == 0
+    ran = run(*ask, "1B")
+    assert ran.code == 1
+    assert "more than the 1 it may have" in ran.err
 
 
 def test_a_timeout(run: Run, uri: str) -> None:

@@ -13,7 +13,8 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import QueryCancelled, ResourceLimit, StorageError
 from omnigraph.read.execute import budget, engine
-from omnigraph.read.execute.budget import Budget, Cancellation, configured_bytes
+from omnigraph.read.execute.budget import Budget, configured_bytes
+from omnigraph.read.execute.cancellation import Cancellation
 from omnigraph.read.plan.physical import Expansion
 
 SCHEMA = "node N { name: String @key  v: I32? }\nedge E: N -> N\n"

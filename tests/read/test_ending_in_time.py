@@ -15,7 +15,7 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import QueryCancelled, ResourceLimit
 from omnigraph.read.execute import budget, engine, operators, sorting
-from omnigraph.read.execute.budget import Cancellation
+from omnigraph.read.execute.cancellation import Cancellation
 from omnigraph.read.search import analysis
 
 SCHEMA = "node N { name: String @key  v: I32  t: String }\nedge E: N -> N\n"

@@ -21,7 +21,8 @@ from omnigraph.maintain.index_choice import index_status
 from omnigraph.maintain.reports import IndexStatus
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
-from omnigraph.read.execute.budget import Budget, Cancellation
+from omnigraph.read.execute.budget import Budget
+from omnigraph.read.execute.cancellation import Cancellation
 from omnigraph.read.output.export import Export, ExportReport, open_export, write_export
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation, explain

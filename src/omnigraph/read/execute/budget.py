@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.errors import QueryCancelled, ResourceLimit
+from omnigraph.read.execute.cancellation import Cancellation
 from omnigraph.storage.memory import memory_limit, size_of_setting
 
 _VARIABLE = "OMNIGRAPH_QUERY_BYTES"
@@ -43,22 +44,6 @@ class _Buffers(Protocol):
 
 
 _Array = TypeVar("_Array", bound="_Buffers | npt.NDArray[Any]")
-
-
-class Cancellation:
-    """A switch that another thread turns to stop a query."""
-
-    def __init__(self) -> None:
-        self._event = threading.Event()
-
-    def cancel(self) -> None:
-        """Stop the query at its next step."""
-        self._event.set()
-
-    @property
-    def is_cancelled(self) -> bool:
-        """Whether it was turned."""
-        return self._event.is_set()
 
 
 @lru_cache(maxsize=1)
