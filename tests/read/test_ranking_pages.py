@@ -154,6 +154,14 @@ def test_pages_are_pages_of_one_order(graph: og.Graph, match: str, ranked: str) 
         assert sums == sorted(sums, reverse=True)
 
 
+def test_pages_of_two_rankings_of_different_nodes(graph: og.Graph) -> None:
+    ranked = f'rrf({NEAREST}, bm25($e.words, "ant bee"))'
+    for match in MATCHES[3:]:
+        whole = _read(graph, match, ranked, WHOLE)
+        pages = [_read(graph, match, ranked, 8, at) for at in range(0, WHOLE, 8)]
+        assert [row for page in pages for row in page] == whole
+
+
 @pytest.mark.parametrize("ranked", [NEAREST, f"rrf({NEAREST}, {BM25})"])
 def test_the_whole_order_has_every_row_once(graph: og.Graph, ranked: str) -> None:
     every = _read(graph, "$d: Text", ranked, 2 * SIZE)

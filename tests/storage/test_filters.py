@@ -220,7 +220,7 @@ def test_every_operator_of_every_column(table: Table, name: str) -> None:
 
 def test_text_and_lists_beside_an_unsigned_number(table: Table) -> None:
     texts = POOL[Scalar.STRING]
-    predicates: list[plan.Predicate] = [
+    chosen: list[plan.Predicate] = [
         *(plan.Contains(column("text"), const(text)) for text in texts),
         *(plan.StartsWith(column("text"), const(text)) for text in texts),
         plan.InList(column("text"), const(tuple(texts[:5]))),
@@ -233,7 +233,7 @@ def test_text_and_lists_beside_an_unsigned_number(table: Table) -> None:
         *(plan.Comparison(column("ularge"), op, const(2**64)) for op in OPERATORS),
         *(plan.Comparison(column("usmall"), op, const(-1)) for op in OPERATORS),
     ]
-    for predicate in predicates:
+    for predicate in chosen:
         expected = {row["id"] for row in ROWS if plainly(predicate, row)}
         in_sql = row_filter(beside_a_number(predicate), value_of)
         assert not in_sql.kept
