@@ -23,7 +23,7 @@ from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.declared.run import Pipeline
 from omnigraph.pipeline.spark.settings import SparkSettings
-from omnigraph.read.execute.budget import Cancellation
+from omnigraph.read.execute.cancellation import Cancellation
 from omnigraph.read.output.export import Chunk, ExportReport
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation
