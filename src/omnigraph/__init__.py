@@ -14,7 +14,7 @@ from omnigraph.version import __version__
 
 if TYPE_CHECKING:
     # `omnigraph.open` is the name.
-    from omnigraph.graph import Graph, Session, init, open  # noqa: A004
+    from omnigraph.graph import Cancellation, Graph, Session, init, open  # noqa: A004
 else:
     # Hidden from type checkers, to which it would mean that every name exists.
     def __getattr__(name: str) -> Any:
@@ -25,9 +25,18 @@ else:
         return getattr(graph, name)
 
 
-__all__ = ["Graph", "OmniGraphError", "Session", "__version__", "errors", "init", "open"]
+__all__ = [
+    "Cancellation",
+    "Graph",
+    "OmniGraphError",
+    "Session",
+    "__version__",
+    "errors",
+    "init",
+    "open",
+]
 
-_OF_GRAPH = {"Graph", "Session", "init", "open"}
+_OF_GRAPH = {"Cancellation", "Graph", "Session", "init", "open"}
 
 
 def __dir__() -> list[str]:
