@@ -30,6 +30,7 @@ from omnigraph.manifest.branch_state import (
     retained_line,
 )
 from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
+from omnigraph.manifest.identity import GraphIdentity
 from omnigraph.manifest.publish_request import PublishRequest
 from omnigraph.manifest.publisher import Mark, publish, publish_mark
 from omnigraph.manifest.refs import RefStore
@@ -53,7 +54,8 @@ class Manifest:
         self.location = root.join(MANIFEST_NAME)
         self.objects = ControlObjects(self.location)
         """The objects of the manifest, on one connection for as long as the handle lives."""
-        self.refs = RefStore(root)
+        self.refs = RefStore(root, verify=self.view)
+        self._identity = GraphIdentity(root)
         self._views: OrderedDict[str, BranchState] = OrderedDict()
         self._lock = Lock()
 
@@ -105,7 +107,7 @@ class Manifest:
         """
         known = self._views.get(branch_id)
         try:
-            if known is not None and known.log.latest_version() == known.log.version:
+            if known is not None and known.log.is_newest():
                 return known
         except StorageError as error:
             if error.kind != "not_found":
@@ -143,6 +145,8 @@ class Manifest:
                 f"branch {branch} has been deleted", details={"branch": branch}
             ) from error
         self._refuse_older_format()
+        if MAIN in self._views:
+            raise NotFound(f"the graph at {self.root} is not there any more") from error
 
     def view_at(self, commit: Commit) -> BranchState:
         """The state a commit published; ChangeFeedGap when cleanup has reclaimed it."""
@@ -199,7 +203,9 @@ class Manifest:
 
     def _read(self, log: HeadLog) -> BranchState:
         check_stamp(log.metadata)
-        return BranchState(log, fold(from_table(log.head())), self.root)
+        state = fold(from_table(log.head()))
+        self._identity.require(state.schema.identity_domain)
+        return BranchState(log, state, self.root)
 
     def _refuse_older_format(self) -> None:
         """Say of a graph whose manifest is one dataset for all branches what it is."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Self
 
@@ -35,10 +35,16 @@ class S3Limits:
 
     @classmethod
     def of_environment(cls, environ: Mapping[str, str] = os.environ) -> Self:
-        """What `OMNIGRAPH_S3_CONNECT_TIMEOUT_MS` and the others say; empty is not set."""
-        names = {field.name: f"OMNIGRAPH_S3_{field.name.upper()}" for field in fields(cls)}
-        given = {field: environ.get(name, "").strip() for field, name in names.items()}
-        return cls(**{field: _ms(names[field], text) for field, text in given.items() if text})
+        """What the variables say; empty is not set."""
+        given = {
+            "connect_timeout_ms": environ.get("OMNIGRAPH_S3_CONNECT_TIMEOUT_MS", ""),
+            "read_timeout_ms": environ.get("OMNIGRAPH_S3_READ_TIMEOUT_MS", ""),
+            "timeout_ms": environ.get("OMNIGRAPH_S3_TIMEOUT_MS", ""),
+            "retry_ms": environ.get("OMNIGRAPH_S3_RETRY_MS", ""),
+        }
+        return cls(
+            **{name: _ms(name, text.strip()) for name, text in given.items() if text.strip()}
+        )
 
     @property
     def client_options(self) -> dict[str, str]:
@@ -68,7 +74,7 @@ class S3Limits:
 def _ms(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= _DAY_MS):
         raise StorageError(
-            f"{name} is {text!r:.60}: set it to milliseconds, from 1 to {_DAY_MS:,}",
+            f"OMNIGRAPH_S3_{name.upper()} is {text!r:.60}: set it to milliseconds, from 1 to {_DAY_MS:,}",
             kind="configuration",
         )
     return int(text)
