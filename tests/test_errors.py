@@ -24,6 +24,7 @@ CODES = {
     "KeyConflict": "key_conflict",
     "ReadSetChanged": "read_set_conflict",
     "Conflict": "conflict",
+    "GraphReplaced": "graph_replaced",
     "VersionMismatch": "version_mismatch",
     "PreconditionFailed": "precondition_failed",
     "MergeConflicts": "merge_conflicts",

@@ -10,6 +10,7 @@
     ├── KeyConflict                 key_conflict
     ├── ReadSetChanged              read_set_conflict
     ├── Conflict                    conflict
+    │   └── GraphReplaced           graph_replaced
     ├── VersionMismatch             version_mismatch
     ├── PreconditionFailed          precondition_failed
     ├── MergeConflicts              merge_conflicts
@@ -192,6 +193,12 @@ class Conflict(OmniGraphError):
     """The request contradicts the state of the graph (branch exists, apply running, …)."""
 
     default_code = "conflict"
+
+
+class GraphReplaced(Conflict):
+    """Another graph lies where the one was that a handle was opened on."""
+
+    default_code = "graph_replaced"
 
 
 class VersionMismatch(OmniGraphError):

@@ -17,7 +17,7 @@ from typing import Literal
 import msgspec
 
 from omnigraph.errors import Conflict, StorageError, UnsupportedFormat
-from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.control_objects import ControlObjects, StoredObject
 from omnigraph.storage.objects.location import Location
 
 DIRECTORY = "__refs"
@@ -70,9 +70,12 @@ Step = Callable[[Refs], Refs | None]
 class RefStore:
     """The names of one graph."""
 
-    def __init__(self, root: Location) -> None:
+    def __init__(self, root: Location, verify: Callable[[], object] = object) -> None:
+        """``verify`` is called when the names are not what they can have become."""
         self.objects = ControlObjects(root)
+        self._verify = verify
         self._known = Refs()
+        self._stored: StoredObject | None = None
         self._is_read = False
         self._lock = Lock()
 
@@ -88,15 +91,20 @@ class RefStore:
     def read(self) -> Refs:
         """The names as they are: one request when nothing has changed."""
         for _ in range(ATTEMPTS):
+            known, stored = self._known, self._stored
             versions = self._versions()
             self._is_read = True
+            newest = max(versions, default=0)
+            if newest == known.version and versions.get(newest) == stored:
+                return known
+            if newest <= known.version:
+                # Versions only grow, and are never written again.
+                self._verify()
             if not versions:
                 return Refs()
-            if versions[-1] == self._known.version:
-                return self._known
-            data = self.objects.read(_name(versions[-1]))
+            data = self.objects.read(_name(newest))
             if data is not None:
-                return self._remember(_parsed(versions[-1], data))
+                return self._remember(_parsed(newest, data), versions[newest])
             # So many changes since the listing that this one is gone already.
         raise _busy(self.objects.location)
 
@@ -121,26 +129,27 @@ class RefStore:
                 is_first = False
             # A version may be missing because it was removed: then what was created there
             # lies behind the newest and means nothing.
-            versions = self._versions() if is_first else []
-            if versions and versions[-1] == version:
-                self._prune(versions)
-                return self._remember(Refs(version, wanted.epoch, wanted.names))
+            versions = self._versions() if is_first else {}
+            if versions and max(versions) == version:
+                self._prune(sorted(versions))
+                refs = Refs(version, wanted.epoch, wanted.names)
+                return self._remember(refs, versions[version])
             if attempt:
                 time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311 - jitter
         raise _busy(self.objects.location)
 
-    def _remember(self, refs: Refs) -> Refs:
+    def _remember(self, refs: Refs, stored: StoredObject) -> Refs:
         with self._lock:
             if refs.version >= self._known.version:
-                self._known = refs
+                self._known, self._stored = refs, stored
         return refs
 
-    def _versions(self) -> list[int]:
-        return sorted(
-            int(stem)
-            for name in self.objects.list(DIRECTORY)
-            if (stem := name.removeprefix(f"{DIRECTORY}/").removesuffix(".json")).isdecimal()
-        )
+    def _versions(self) -> dict[int, StoredObject]:
+        return {
+            int(stem): entry
+            for entry in self.objects.entries(DIRECTORY)
+            if (stem := entry.name.removeprefix(f"{DIRECTORY}/").removesuffix(".json")).isdecimal()
+        }
 
     def _prune(self, versions: list[int]) -> None:
         """Remove old versions now and then: nobody reads any but the newest."""

@@ -24,6 +24,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
+from omnigraph.manifest.identity import GraphIdentity
 from omnigraph.manifest.publish_request import PublishRequest, require_live
 from omnigraph.manifest.publisher import Mark, publish, publish_mark
 from omnigraph.manifest.refs import RefStore
@@ -54,7 +55,8 @@ class Manifest:
         self.location = root.join(MANIFEST_NAME)
         self.objects = ControlObjects(self.location)
         """The objects of the manifest, on one connection for as long as the handle lives."""
-        self.refs = RefStore(root)
+        self.refs = RefStore(root, verify=self.view)
+        self._identity = GraphIdentity(root)
         self._views: OrderedDict[str, BranchState] = OrderedDict()
         self._lock = Lock()
 
@@ -106,7 +108,7 @@ class Manifest:
         """
         known = self._views.get(branch_id)
         try:
-            if known is not None and known.log.latest_version() == known.log.version:
+            if known is not None and known.log.is_newest():
                 return known
         except StorageError as error:
             if error.kind != "not_found":
@@ -144,6 +146,8 @@ class Manifest:
                 f"branch {branch} has been deleted", details={"branch": branch}
             ) from error
         self._refuse_older_format()
+        if MAIN in self._views:
+            raise NotFound(f"the graph at {self.root} is not there any more") from error
 
     def view_at(self, commit: Commit) -> BranchState:
         """The state a commit published; ChangeFeedGap when cleanup has reclaimed it."""
@@ -200,7 +204,9 @@ class Manifest:
 
     def _read(self, log: HeadLog) -> BranchState:
         check_stamp(log.metadata)
-        return BranchState(log, fold(from_table(log.head())), self.root)
+        state = fold(from_table(log.head()))
+        self._identity.require(state.schema.identity_domain)
+        return BranchState(log, state, self.root)
 
     def _refuse_older_format(self) -> None:
         """Say of a graph whose manifest is one dataset for all branches what it is."""

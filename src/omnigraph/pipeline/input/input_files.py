@@ -12,16 +12,13 @@ import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 
 from omnigraph.errors import BadRequest
 from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.errors import classify, storage_errors
-from omnigraph.storage.objects.location import s3_options
 from omnigraph.storage.objects.s3_client import s3_store
-from omnigraph.storage.objects.s3_limits import S3Limits
 
 if TYPE_CHECKING:
     from obstore import GetOptions
@@ -294,11 +291,5 @@ def _bucket_and_key(uri: str) -> tuple[str, str]:
 
 
 def _store(bucket: str) -> S3Store:
-    return _store_with(bucket, tuple(sorted(s3_options().items())), S3Limits.of_environment())
-
-
-@lru_cache(maxsize=8)
-def _store_with(bucket: str, _: tuple[tuple[str, str], ...], limits: S3Limits) -> S3Store:
-    """One store for as long as the environment says the same of it."""
     with storage_errors(f"opening {_S3}{bucket}"):
-        return s3_store(bucket, limits=limits)
+        return s3_store(bucket)

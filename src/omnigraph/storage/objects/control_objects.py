@@ -165,13 +165,18 @@ class ControlObjects:
 
         In order, and no further than the caller reads on: the first names cost one request.
         """
+        return (name for name, _ in self.tagged_names_in(*directories))
+
+    def tagged_names_in(self, *directories: str) -> Iterator[tuple[str, str | None]]:
+        """The same with what tells an object from another of its name, where listings say it."""
         import obstore
 
         self._count("list")
         if self.location.is_local:
             with storage_errors(f"listing {self.location}"):
                 for directory in directories:
-                    yield from sorted(_local_names(Path(self.location.path), directory))
+                    for name in sorted(_local_names(Path(self.location.path), directory)):
+                        yield name, None
             return
         with storage_errors(f"listing {self.location}"):
             for chunk in obstore.list(self._store, offset=directories[0]):
@@ -180,7 +185,7 @@ class ControlObjects:
                     if name.split("/")[0] > directories[-1]:
                         return
                     if name.split("/")[0] in directories:
-                        yield name
+                        yield name, found["e_tag"]
 
     def entries(self, prefix: str = "") -> Sequence[StoredObject]:
         """Like `list`, with the size and the age of each; on a local disk, really every file.

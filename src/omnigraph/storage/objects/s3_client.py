@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, cast
 
 from omnigraph.errors import StorageError, StorageKind
@@ -19,6 +20,7 @@ from omnigraph.storage.objects.s3_limits import S3Limits
 if TYPE_CHECKING:
     from obstore.store import S3Config, S3Store
 
+STORES = 64
 # How long the first question may take at the most.
 FIRST_MS = 8_000
 _PATIENCE_MS = 2_000
@@ -55,11 +57,21 @@ _CAUSES: tuple[tuple[str, StorageKind, str], ...] = (
 
 
 def s3_store(bucket: str | None, prefix: str = "", limits: S3Limits | None = None) -> S3Store:
-    """The store of a bucket, or of what is below a prefix in it."""
+    """The store of a bucket, or of what is below a prefix in it.
+
+    The same for as long as the environment says the same of it: it holds connections.
+    """
+    options = tuple(sorted(s3_options().items()))
+    return _store(bucket, prefix, options, limits or S3Limits.of_environment())
+
+
+@lru_cache(maxsize=STORES)
+def _store(
+    bucket: str | None, prefix: str, options: tuple[tuple[str, str], ...], limits: S3Limits
+) -> S3Store:
     from obstore.store import S3Store
 
-    limits = limits or S3Limits.of_environment()
-    config = cast("S3Config", {**s3_options(), **limits.client_options})
+    config = cast("S3Config", {**dict(options), **limits.client_options})
     return S3Store(bucket, prefix=prefix or None, config=config, retry_config=limits.retry_config)
 
 

@@ -103,6 +103,10 @@ class TableHandles:
             lambda key: key[0] == location.uri and (versions is None or key[1] in versions)
         )
 
+    def forget_below(self, root: Location) -> None:
+        """Drop the handles of all tables below a place."""
+        self._handles.forget_all(lambda key: key[0].startswith(f"{root.uri}/"))
+
     def use(self) -> CacheUse:
         """How full it is."""
         return self._handles.use()

@@ -8,6 +8,7 @@ made when its first row comes, and loses none. Knows nothing of what the rows me
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
@@ -54,7 +55,12 @@ class HeadLog:
     is_alone: bool = False
     """Whether the version it was committed on was gone by then, and all others with it perhaps."""
     _objects: ControlObjects | None = field(default=None, repr=False, compare=False)
+    _tag: str | None = field(default=None, repr=False, compare=False)
+    """What tells the file of this version from one of another table at the same place."""
     _fragments: tuple[LanceFragment, ...] | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        self._tag = self._tag or self._file_tag()
 
     # -- making and opening ----------------------------------------------------------
 
@@ -118,7 +124,8 @@ class HeadLog:
     @staticmethod
     def newest_version(location: Location) -> int | None:
         """The newest version that is there; None when there is no table."""
-        versions = map(version_of, ControlObjects(location).names_in("_versions"))
+        # From before them: servers differ in what comes after a directory.
+        versions = map(version_of, ControlObjects(location).names_in(QUEUE, "_versions"))
         return next((one for one in versions if one is not None and one < DETACHED), None)
 
     @property
@@ -133,8 +140,42 @@ class HeadLog:
 
     def latest_version(self) -> int:
         """The newest version: one request."""
-        with storage_errors(f"cannot probe {self.location}"):
-            return int(self._dataset.latest_version)
+        return self._newest()[0]
+
+    def is_newest(self) -> bool:
+        """Whether this is what a reader would find: one request."""
+        version, tag = self._newest()
+        if version != self.version:
+            return False
+        if self._tag is None:
+            # Storage does not say it of a version that is opened: what comes first counts.
+            self._tag = tag
+        return tag == self._tag
+
+    def _newest(self) -> tuple[int, str | None]:
+        """The newest version, and the tag of its file."""
+        if self.location.is_local:
+            with storage_errors(f"cannot probe {self.location}"):
+                version = int(self._dataset.latest_version)
+            return version, self._file_tag() if version == self.version else None
+        versions, _, tag = self._look()
+        return versions[0], tag
+
+    def _file_tag(self) -> str | None:
+        """On a local disk, when the file of this version was written, and how large it is."""
+        if not self.location.is_local:
+            return None
+        try:
+            status = os.stat(f"{self.location.path}/{manifest_name(self.version)}")  # noqa: PTH116 - on every read
+        except OSError:
+            return None
+        return f"{status.st_mtime_ns}-{status.st_size}"
+
+    @property
+    def _control(self) -> ControlObjects:
+        if self._objects is None:
+            self._objects = ControlObjects(self.location)
+        return self._objects
 
     # -- reading ---------------------------------------------------------------------
 
@@ -190,7 +231,7 @@ class HeadLog:
         stay = [one.metadata for place, one in enumerate(log) if place not in absorbed]
         try:
             dataset = self._commit(stay, tables, properties or {})
-            versions, is_awaited = self._look()
+            versions, is_awaited, tag = self._look()
         except StorageError as error:
             if error.kind != "not_found":
                 raise
@@ -202,7 +243,7 @@ class HeadLog:
             # for it below the newest: nobody will ever read it.
             raise CompareAndSwapLost
         is_alone = versions[-1] != self.version
-        return HeadLog(self.location, dataset, is_awaited, is_alone, self._objects)
+        return HeadLog(self.location, dataset, is_awaited, is_alone, self._objects, tag)
 
     def _commit(
         self,
@@ -239,24 +280,27 @@ class HeadLog:
             reach("after_commit", self.location.uri)
         return dataset
 
-    def _look(self) -> tuple[list[int], bool]:
-        """The two newest versions, and whether somebody waits for a turn: one request for both."""
-        if self._objects is None:
-            self._objects = ControlObjects(self.location)
+    def _look(self) -> tuple[list[int], bool, str | None]:
+        """The two newest versions, whether somebody waits for a turn, and the tag of the newest.
+
+        One request for all of it.
+        """
         is_awaited = False
         found: list[int] = []
-        for name in self._objects.names_in(QUEUE, "_versions"):
+        newest: str | None = None
+        for name, tag in self._control.tagged_names_in(QUEUE, "_versions"):
             if name.startswith(f"{QUEUE}/"):
                 is_awaited = True
                 continue
             version = version_of(name)
             if version is not None and version < DETACHED:
+                newest = newest if found else tag
                 found.append(version)
             if len(found) == 2:
                 break
         if not found:
             raise StorageError(f"{self.location} has no version", kind="not_found")
-        return found, is_awaited
+        return found, is_awaited, newest
 
     # -- files -----------------------------------------------------------------------
 
