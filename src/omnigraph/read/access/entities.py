@@ -21,7 +21,7 @@ import pyarrow.compute as pc
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.types import Scalar
 from omnigraph.read.access.column_cache import ColumnCache
-from omnigraph.read.execute.budget import LITTLE, need, took
+from omnigraph.read.execute.budget import need, took
 from omnigraph.read.execute.grouping import value_codes
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.rows.filters import STRUCTURAL, RowFilter
@@ -48,6 +48,8 @@ MANY = 2_000_000
 # So many times rows are looked up before whole columns are read: the more the larger these are.
 PATIENCE = 3
 ROWS_PER_QUESTION = 2_500
+# The values of so few rows are taken without asking.
+SOME = 4_096
 # Texts that are taken may be copied once more while Arrow makes room for them; mostly half of them.
 GROWTH = 1.45
 # So many ids are read sooner than a map of them is made.
@@ -365,7 +367,7 @@ def _width(type_: pa.DataType) -> float | None:
 
 def taken(values: pa.Array, slots: Positions, positions: Positions) -> pa.Array:
     """The values at slots, null where there is nobody; those of many rows are counted."""
-    if len(slots) >= LITTLE // 8:
+    if len(slots) >= SOME:
         width = values.nbytes / max(1, len(values))
         room = 1.0 if pa.types.is_primitive(values.type) else GROWTH
         need(int(room * width * len(slots)) + len(slots))
