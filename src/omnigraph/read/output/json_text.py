@@ -144,8 +144,8 @@ def _list_text(values: pa.Array) -> pa.Array:
 
 def _object_text(values: pa.Array) -> pa.Array:
     pieces: list[pa.Array | str] = []
-    for number, field in enumerate(values.type):
-        name = _quoted(_escaped(pa.array([field.name], TEXT)))[0].as_py()
+    names = pa.array([field.name for field in values.type], TEXT)
+    for number, name in enumerate(_quoted(_escaped(names)).to_pylist()):
         pieces.append(f"{',' if number else '{'}{name}:")
         pieces.append(json_text(values.field(number)))
     return _null_as_in(values, join_texts(*pieces, "}"))
