@@ -92,7 +92,6 @@ COR,,[],
 """
 
 JSONL = r"""
-{"kind":"metadata","query_name":"q","target":{"branch":"main","snapshot":null},"row_count":3}
 {"code":"ARD","opened":"1908-05-01","services":["fuel","repair"],"note":null}
 {"code":"BRE","opened":"1931-07-12","services":["fuel"],"note":NOTE}
 {"code":"COR","opened":null,"services":[],"note":null}

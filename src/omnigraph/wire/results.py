@@ -46,14 +46,6 @@ class QueryBody(Body, frozen=True, kw_only=True):
     graph_commit_id: str | None = None
 
 
-class QueryHeadBody(Body, frozen=True, tag_field="kind", tag="metadata"):
-    """The first line of rows that are written one a line."""
-
-    query_name: str
-    target: TargetBody
-    row_count: int
-
-
 @dataclass(frozen=True)
 class ReadOutput:
     """What a query returned, here or on a server, in pages of rows that can be had again."""
@@ -82,12 +74,6 @@ class ReadOutput:
     def rows(self) -> Iterator[Row]:
         """All rows."""
         return (row for page in self.pages() for row in page)
-
-    @property
-    def head(self) -> QueryHeadBody:
-        """What comes before the rows where they are written one a line."""
-        target = TargetBody(self.branch, self.snapshot)
-        return QueryHeadBody(self.query_name, target, self.row_count)
 
     @property
     def whole(self) -> QueryBody:

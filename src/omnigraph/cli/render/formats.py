@@ -63,7 +63,6 @@ def _csv(output: ReadOutput) -> Iterator[str]:
 
 
 def _jsonl(output: ReadOutput) -> Iterator[str]:
-    yield encode(output.head).decode()
     for page in output.pages():
         if page:
             yield b"\n".join(map(encode, page)).decode()
