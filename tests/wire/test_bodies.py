@@ -281,13 +281,6 @@ GOLDEN: list[tuple[Body, str]] = [
         '{"query_name":"q","target":{"branch":null,"snapshot":"01A"},"row_count":0,"rows":[]}',
     ),
     (
-        output().head,
-        (
-            '{"kind":"metadata","query_name":"q","target":{"branch":"main","snapshot":null},'
-            '"row_count":1}'
-        ),
-    ),
-    (
         results.ExplanationBody.of(
             Explanation("q", "01B", "main", None, (Operator("scan", "$p", notes={"pushed": []}),))
         ),
