@@ -18,7 +18,7 @@ from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
-from omnigraph.read.execute.budget import beside, need, took
+from omnigraph.read.execute.budget import LITTLE, beside, need, took
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import bring, ids_of, operand, output
 from omnigraph.read.execute.grouping import group_rows
@@ -201,8 +201,9 @@ def _grouped(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
 
 def _table(read: plan.ReadPlan, arrays: list[pa.Array]) -> pa.Table:
     table = pa.Table.from_arrays(arrays, names=[column.name for column in read.columns])
+    is_large = sum(array.get_total_buffer_size() for array in arrays) >= LITTLE
     arrays.clear()  # they are the columns of the table, and count once
-    return took(table)
+    return took(table) if is_large else table
 
 
 def _group_key(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array | Positions:
