@@ -13,6 +13,7 @@ import unicodedata
 from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, StorageError
 from omnigraph.manifest.entries import MAIN, Head
@@ -195,6 +196,7 @@ def begin_epoch_of_names(manifest: Manifest) -> Refs:
     return manifest.refs.change(lambda refs: replace(refs, epoch=refs.epoch + 1))
 
 
+@lru_cache(maxsize=1024)
 def normalise_branch(name: str) -> str:
     """The one spelling of a branch name; a name that cannot be one is refused."""
     name = unicodedata.normalize("NFC", name.strip())

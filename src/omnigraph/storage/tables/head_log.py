@@ -58,8 +58,16 @@ class HeadLog:
     _tag: str | None = field(default=None, repr=False, compare=False)
     """What tells the file of this version from one of another table at the same place."""
     _fragments: tuple[LanceFragment, ...] | None = field(default=None, repr=False, compare=False)
+    version: int = field(init=False)
+    """The version this handle shows."""
+    _file: str | None = field(init=False, repr=False, compare=False)
+    """The file of this version, if it is on a local disk."""
 
     def __post_init__(self) -> None:
+        # Both are needed for every read, and take Lance and the file system their time.
+        self.version = int(self._dataset.version)
+        local = self.location.is_local
+        self._file = f"{self.location.path}/{manifest_name(self.version)}" if local else None
         self._tag = self._tag or self._file_tag()
 
     # -- making and opening ----------------------------------------------------------
@@ -129,11 +137,6 @@ class HeadLog:
         return next((one for one in versions if one is not None and one < DETACHED), None)
 
     @property
-    def version(self) -> int:
-        """The version this handle shows."""
-        return int(self._dataset.version)
-
-    @property
     def metadata(self) -> Mapping[bytes, bytes]:
         """The metadata of the table's schema."""
         return self._dataset.schema.metadata or {}
@@ -154,7 +157,7 @@ class HeadLog:
 
     def _newest(self) -> tuple[int, str | None]:
         """The newest version, and the tag of its file."""
-        if self.location.is_local:
+        if self._file is not None:
             with storage_errors(f"cannot probe {self.location}"):
                 version = int(self._dataset.latest_version)
             return version, self._file_tag() if version == self.version else None
@@ -163,10 +166,10 @@ class HeadLog:
 
     def _file_tag(self) -> str | None:
         """On a local disk, when the file of this version was written, and how large it is."""
-        if not self.location.is_local:
+        if self._file is None:
             return None
         try:
-            status = os.stat(f"{self.location.path}/{manifest_name(self.version)}")  # noqa: PTH116 - on every read
+            status = os.stat(self._file)  # noqa: PTH116 - on every read
         except OSError:
             return None
         return f"{status.st_mtime_ns}-{status.st_size}"
