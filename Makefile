@@ -60,8 +60,9 @@ $(PINS_STAMP): requirements/pins.txt $(BUILD_STAMP)
 demo: venv ## show what OmniGraph can do today
 	$(BIN)/python -m demo
 
-# Tests that share a server, a JVM or a cluster go to one of the two processes.
-PYTEST := $(BIN)/python -m pytest -n 2 --dist loadgroup
+# Tests that share a server, a JVM or a cluster go to one process. Many wait for processes that they
+# start: one test process more than cores keeps both of two busy.
+PYTEST := $(BIN)/python -m pytest -n 3 --dist loadgroup
 
 test: venv ## the whole test suite
 	$(PYTEST)

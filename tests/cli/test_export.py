@@ -92,4 +92,4 @@ def test_a_reader_that_went_away_is_no_error_message(graph: og.Graph) -> None:
     finally:
         os.close(write_end)
     assert ran.stderr == ""
-    assert ran.returncode == 1
+    assert ran.returncode == 0

@@ -22,7 +22,7 @@ from random import Random
 from typing import Any
 
 ROOT = Path(__file__).resolve().parents[2]
-PATIENCE = 120
+PATIENCE = 900
 """Seconds after which a process that says nothing is taken for stuck."""
 DAY = 86_400.0
 SKEWS = (0.0, 0.0, 0.0, DAY, -DAY, 3_700.0, -3_700.0)
