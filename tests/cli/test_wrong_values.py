@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -181,12 +181,14 @@ def test_a_process_without_streams(
             assert run(*line).err == "error: [Errno 9] stdout is closed\n"
 
 
-def start(*args: str, out: int = subprocess.PIPE, **environment: str) -> tuple[int, str, str]:
+def start(
+    *args: str, out: int = subprocess.PIPE, environment: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
     ran = subprocess.run(
         [PROGRAM, *args],
         stdout=out,
         stderr=subprocess.PIPE,
-        env={**os.environ, **environment},
+        env={**os.environ, **(environment or {})},
         check=False,
         timeout=120,
     )
@@ -207,9 +209,9 @@ def test_a_locale_without_utf_8(graph: str) -> None:
     plain = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
     find = 'query z() { match { $p: Person { name: "Žofie" } } return { $p.name as name } }'
     query = ["query", "--store", graph, "-e", find, "--format", "csv"]
-    assert start(*query, **plain) == (0, "name\nŽofie\n", "")
-    assert start(*query, PYTHONIOENCODING="ascii")[:2] == (0, "name\nŽofie\n")
-    code, _, said = start(*query, PYTHONIOENCODING="latin-1")
+    assert start(*query, environment=plain) == (0, "name\nŽofie\n", "")
+    assert start(*query, environment={"PYTHONIOENCODING": "ascii"})[:2] == (0, "name\nŽofie\n")
+    code, _, said = start(*query, environment={"PYTHONIOENCODING": "latin-1"})
     assert code == 1
     assert said.startswith(r"error: latin-1 has no letter '\u017d': set PYTHONUTF8=1")
     assert said.count("\n") == 1
@@ -226,7 +228,7 @@ def test_a_locale_without_utf_8(graph: str) -> None:
 )
 def test_values_of_the_environment(graph: str, variable: str, value: str) -> None:
     load = ["load", graph, "--data", "people.jsonl", "--mode", "merge"]
-    code, _, said = start(*load, **{variable: value})
+    code, _, said = start(*load, environment={variable: value})
     assert "Traceback" not in said
     assert "defect" not in said
     if code:

@@ -74,7 +74,8 @@ class S3Limits:
 def _ms(name: str, text: str) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and 1 <= int(text) <= _DAY_MS):
         raise StorageError(
-            f"OMNIGRAPH_S3_{name.upper()} is {text!r:.60}: set it to milliseconds, from 1 to {_DAY_MS:,}",
+            f"OMNIGRAPH_S3_{name.upper()} is {text!r:.60}: set it to milliseconds, from 1 to "
+            f"{_DAY_MS:,}",
             kind="configuration",
         )
     return int(text)
