@@ -206,6 +206,8 @@ def test_names_that_are_longer_than_a_file_system_allows(graph: og.Graph, tmp_pa
         with pytest.raises(errors.OmniGraphError) as refused:
             call()
         assert type(refused.value) not in QUIET
+    with pytest.raises(errors.BadRequest, match="has 255 bytes at the most, and a path 3,500"):
+        og.init("/".join([str(tmp_path), *["x" * 200] * 20]), SCHEMA)
 
 
 def test_a_clock_before_1970(

@@ -17,6 +17,8 @@ from omnigraph.errors import BadRequest, StorageError
 from omnigraph.storage.objects.s3_limits import S3Limits
 
 Scheme = Literal["file", "s3"]
+MAX_NAME = 255
+MAX_PATH = 3_500
 _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -39,10 +41,10 @@ class Location:
             )
         scheme, separator, rest = text.partition("://")
         if not separator:
-            return cls("file", _usable(_absolute(text)))
+            return cls("file", _local(_absolute(text)))
         match scheme.lower():
             case "file":
-                return cls("file", _usable(_file_path(text)))
+                return cls("file", _local(_file_path(text)))
             case "s3":
                 return cls("s3", _usable(_bucket_path(rest, text)))
         raise BadRequest(
@@ -140,6 +142,17 @@ def _is_on(value: str | None) -> bool:
 def _absolute(path: str) -> str:
     # Not resolved: a symbolic link may be moved on purpose while the graph keeps its name.
     return os.path.abspath(path)  # noqa: PTH100 - Path.absolute keeps "..", resolve follows links
+
+
+def _local(path: str) -> str:
+    """A path that a file system can have, with the names of tables and their files below it."""
+    longest = max(len(os.fsencode(name)) for name in path.split("/"))
+    if longest > MAX_NAME or len(os.fsencode(path)) > MAX_PATH:
+        raise BadRequest(
+            f"cannot use {path[:60]!r}…: a name in a path has {MAX_NAME} bytes at the most, and a "
+            f"path {MAX_PATH:,}"
+        )
+    return _usable(path)
 
 
 def _usable(path: str) -> str:
