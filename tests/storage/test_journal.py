@@ -12,7 +12,7 @@ import pytest
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import Journal
+from omnigraph.storage.tables.journal import Journal
 from tests.faults import armed
 
 COLUMNS = pa.schema(

@@ -46,7 +46,7 @@ from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import Journal
+from omnigraph.storage.tables.journal import Journal
 from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.results import Recovery, RecoveryKind, TableOutcome
