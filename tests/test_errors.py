@@ -126,6 +126,7 @@ def test_a_merge_shows_the_first_conflicts_and_keeps_all(count: int, tail: str) 
 
 def test_the_public_names_are_true() -> None:
     assert sorted(omnigraph.__all__) == [
+        "Cancellation",
         "Graph",
         "OmniGraphError",
         "Session",

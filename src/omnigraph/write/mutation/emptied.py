@@ -10,9 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.storage.tables.table import Table
-from omnigraph.write.change.change_set import TypeChange, among
+from omnigraph.write.change.change_set import TypeChange
 from omnigraph.write.change.results import EmptiedProperties
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import KeyLookup, ReadSet
@@ -36,24 +37,38 @@ class LeftOut:
 
     def lost(self, change: TypeChange, base: Base, reads: ReadSet) -> EmptiedProperties | None:
         """Of the final image, what is empty and was not."""
-        empty = {name: ids for name in self._ids if len(ids := self._empty(name, change))}
+        empty = self._empty(change) if self._ids else {}
         if not empty:
             return None
-        ids = pa.chunked_array([chunk for some in empty.values() for chunk in some.chunks]).unique()
-        lookup = PresenceLookup(KeyLookup("id", ids, ("id", *empty)), tuple(empty))
+        ids = pa.chunked_array(list(empty.values())).unique()
+        lookup = PresenceLookup(KeyLookup("id", ids, ("id", *empty)), frozenset(empty))
         before = reads.ask(base, change.type_key, lookup)
+        stored = before.column("id")
         had = {
-            name: among(before.filter(before.column(name)), some).column("id").to_pylist()
+            name: _among(stored.filter(before.column(name)), some).to_pylist()
             for name, some in empty.items()
         }
         rows = {id_ for some in had.values() for id_ in some}
         names = tuple(sorted(name for name, some in had.items() if some))
         return EmptiedProperties(change.type.name, len(rows), names) if rows else None
 
-    def _empty(self, name: str, change: TypeChange) -> pa.ChunkedArray:
-        rows = change.rows.filter(change.rows.column(name).is_null()).select(["id"])
-        replaced = among(rows, change.existing.column("id"))
-        return among(replaced, pa.array(self._ids[name], pa.string())).column("id")
+    def _empty(self, change: TypeChange) -> dict[str, pa.Array]:
+        """The ids of replaced rows that have nothing, by property."""
+        # Ids alone are filtered: a type may have thousands of properties.
+        ids = change.rows.column("id").combine_chunks()
+        existing = change.existing.column("id").combine_chunks()
+        is_replaced = pc.is_in(ids, value_set=existing)
+        found: dict[str, pa.Array] = {}
+        for name, left_out in self._ids.items():
+            is_empty = change.rows.column(name).combine_chunks().is_null()
+            some = ids.filter(pc.and_(is_replaced, is_empty))
+            if left_out and len(some := _among(some, pa.array(left_out, pa.string()))):
+                found[name] = some
+        return found
+
+
+def _among(ids: pa.Array | pa.ChunkedArray, others: pa.Array) -> pa.Array | pa.ChunkedArray:
+    return ids.filter(pc.is_in(ids, value_set=others))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +76,7 @@ class PresenceLookup:
     """The rows with these ids, and which of some properties they have; not what these are."""
 
     anchor: KeyLookup
-    properties: tuple[str, ...]
+    properties: frozenset[str]
 
     @property
     def columns(self) -> Sequence[str]:
@@ -76,10 +91,13 @@ class PresenceLookup:
     def ask(self, table: Table) -> pa.Table:
         """Find the rows, and keep of each property whether it is there."""
         rows = self.anchor.ask(table)
-        for name in self.properties:
-            position = rows.schema.get_field_index(name)
-            rows = rows.set_column(position, name, rows.column(name).is_valid())
-        return rows
+        columns = zip(rows.column_names, rows.columns, strict=True)
+        return pa.table(
+            {
+                name: column.is_valid() if name in self.properties else column
+                for name, column in columns
+            }
+        )
 
     def select(self, rows: pa.Table) -> pa.Table:
         """Compare the ids."""
