@@ -30,7 +30,7 @@ DEFAULT_PART = 4
 # Whoever holds less than this is not asked about it.
 LITTLE = 1 << 20
 # Work on fewer rows than this ends before anybody would have waited for it.
-HEAVY = 100_000
+HEAVY = 500_000
 # How often somebody looks who waits, in seconds.
 PAUSE = 0.02
 
