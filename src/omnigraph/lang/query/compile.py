@@ -21,9 +21,9 @@ from omnigraph.lang.diagnostics import (
     nearest_name,
 )
 from omnigraph.lang.lint_report import Operation, ResultField, Touched
-from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query import plan as plans
 from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import terms
 from omnigraph.lang.query.check.bounds import check_bounds
 from omnigraph.lang.query.check.mutations import check_mutation
 from omnigraph.lang.query.check.reads import check_read
@@ -177,9 +177,9 @@ def _declare_params(reporter: Reporter, query: ast.Query) -> dict[str, ValueType
     return params
 
 
-def describe_operation(what: plan.Plan, catalog: Catalog) -> Operation:
+def describe_operation(what: plans.Plan, catalog: Catalog) -> Operation:
     """Describe a plan."""
-    if isinstance(what, plan.ReadPlan):
+    if isinstance(what, plans.ReadPlan):
         reads: set[Touched] = set()
         _collect_reads(what.steps, catalog, reads)
         return Operation(tuple(map(_field, what.columns)), tuple(sorted(reads)), ())
@@ -189,9 +189,9 @@ def describe_operation(what: plan.Plan, catalog: Catalog) -> Operation:
     return Operation((), tuple(sorted(touches.reads)), tuple(sorted(touches.writes)))
 
 
-def _field(column: plan.Column) -> ResultField:
+def _field(column: plans.Column) -> ResultField:
     value = column.value
-    if isinstance(value, plan.NodeRef):
+    if isinstance(value, plans.NodeRef):
         return ResultField(column.name, "object", value.nullable)
     return _scalar_field(column.name, value.type)
 
@@ -203,19 +203,19 @@ def _scalar_field(name: str, type_: ValueType) -> ResultField:
     return ResultField(name, kind, type_.nullable, vector_dim=type_.dimension)
 
 
-def _collect_reads(steps: Iterable[plan.Step], catalog: Catalog, reads: set[Touched]) -> None:
+def _collect_reads(steps: Iterable[plans.Step], catalog: Catalog, reads: set[Touched]) -> None:
     for step in steps:
         match step:
-            case plan.Scan():
+            case plans.Scan():
                 reads.add(Touched(is_edge=False, type_name=step.node_type))
-            case plan.Expand():
+            case plans.Expand():
                 _collect_edge(step.edge_type, catalog, reads)
-            case plan.Union(branches):
+            case plans.Union(branches):
                 for branch in branches:
                     _collect_reads(branch, catalog, reads)
-            case plan.Filter():
+            case plans.Filter():
                 pass
-            case plan.AntiJoin() | plan.SemiJoin() | plan.CountJoin() | plan.Optional():
+            case plans.AntiJoin() | plans.SemiJoin() | plans.CountJoin() | plans.Optional():
                 _collect_reads(step.steps, catalog, reads)
 
 
@@ -234,16 +234,16 @@ class _Touches:
     reads: set[Touched] = field(default_factory=set)
     writes: set[Touched] = field(default_factory=set)
 
-    def add(self, statement: plan.Statement) -> None:
+    def add(self, statement: plans.Statement) -> None:
         match statement:
-            case plan.InsertNode() | plan.UpdateNodes():
+            case plans.InsertNode() | plans.UpdateNodes():
                 self._target(statement.node_type, is_edge=False)
-            case plan.InsertEdge():
+            case plans.InsertEdge():
                 self._target(statement.edge_type, is_edge=True)
                 _collect_edge(statement.edge_type, self.catalog, self.reads)
-            case plan.UpdateEdges() | plan.DeleteEdges():
+            case plans.UpdateEdges() | plans.DeleteEdges():
                 self._target(statement.edge_type, is_edge=True)
-            case plan.DeleteNodes():
+            case plans.DeleteNodes():
                 self._target(statement.node_type, is_edge=False)
                 for edge_type in statement.cascades:
                     self._target(edge_type, is_edge=True)
