@@ -16,7 +16,7 @@ from obstore.store import S3Store
 import omnigraph as og
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.pipeline.declared.document import Expression, KeyExpressions, read_document
-from omnigraph.pipeline.declared.run import typed_rows
+from omnigraph.pipeline.declared.types import typed_rows
 from omnigraph.storage.objects.location import s3_options
 from tests.docs.examples import blocks_of
 
