@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 from omnigraph.embed.protocol import Embedder
 from omnigraph.errors import EmbeddingError
 from omnigraph.lang.schema.catalog import EdgeType, Embedding, NodeType
+from omnigraph.lang.structural import ID
 
 Marks = npt.NDArray[np.bool_]
 
@@ -104,7 +105,7 @@ def _placed(error: EmbeddingError, place: str, rows: pa.Table, wanted: Marks) ->
     if error.position is None:
         return EmbeddingError(f"{place}: {error}", kind=error.kind, details=details)
     row = int(np.flatnonzero(wanted)[error.position])
-    details["id"] = rows.column("id")[row].as_py()
+    details[ID] = rows.column(ID)[row].as_py()
     return EmbeddingError(
         f"{place} of '{details['id']}': {error}", kind=error.kind, details=details
     )

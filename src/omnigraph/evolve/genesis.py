@@ -18,6 +18,7 @@ from omnigraph.evolve.contract import COPY_NAMES, contract_of, copies_of, first_
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.source import Source
+from omnigraph.lang.structural import EDGE_COLUMNS, NODE_COLUMNS
 from omnigraph.manifest.entries import (
     MAIN,
     Commit,
@@ -202,7 +203,7 @@ def _create_tables(
 ) -> dict[TableIdentity, TablePin]:
     def create(table: Registration) -> TablePin:
         types = catalog.nodes if table.entity_kind == "node" else catalog.edges
-        structural = ("id",) if table.entity_kind == "node" else ("id", "src", "dst")
+        structural = NODE_COLUMNS if table.entity_kind == "node" else EDGE_COLUMNS
         properties = types[table.type_name].properties
         columns = table_columns(structural, {name: p.type for name, p in properties.items()})
         return create_table(root.join(table.path), columns)

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ChangeDiffRefused
+from omnigraph.lang.structural import ID
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, in_order, merge_join
 from omnigraph.storage.tables.columns import is_blob, plain_blobs
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
@@ -51,7 +52,7 @@ class ChangedRows:
     def ids(self) -> pa.Array:
         """The ids of all of them."""
         parts = (self.inserted, self.after, self.deleted)
-        return pa.concat_arrays([rows.column("id").combine_chunks() for rows in parts])
+        return pa.concat_arrays([rows.column(ID).combine_chunks() for rows in parts])
 
 
 def changed_rows(
@@ -114,14 +115,14 @@ def compare(
 
     Where only some ids are ``complete``, the others are taken to be different.
     """
-    old_ids = before.column("id").combine_chunks()
-    places = pc.index_in(after.column("id"), value_set=old_ids).combine_chunks()
+    old_ids = before.column(ID).combine_chunks()
+    places = pc.index_in(after.column(ID), value_set=old_ids).combine_chunks()
     known = places.is_valid()
     was = before.take(places.drop_null())
     now = after.filter(known)
-    different = pa.array(any_differs(was, now, [name for name in columns if name != "id"]))
+    different = pa.array(any_differs(was, now, [name for name in columns if name != ID]))
     if complete is not None:
-        unknown = pc.invert(pc.is_in(now.column("id"), value_set=complete)).combine_chunks()
+        unknown = pc.invert(pc.is_in(now.column(ID), value_set=complete)).combine_chunks()
         different = pc.or_(different, unknown)
     gone = np.ones(before.num_rows, dtype=bool)
     gone[places.drop_null().to_numpy()] = False

@@ -23,6 +23,7 @@ from omnigraph.errors import BadRequest, ChangeFeedGap, ResourceLimit, StorageEr
 from omnigraph.history.changed_rows import ChangedRows, changed_rows, differing
 from omnigraph.history.changes import OPS, Change, ChangeFilter, ComparedType, Endpoints, Image, Op
 from omnigraph.history.position import ChangePosition, rejected, type_place
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.output.json_text import join_texts, json_text
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 
@@ -67,7 +68,7 @@ class SizedChange:
 def in_order_of_ids(rows: ChangedRows, wanted: Iterable[Op]) -> OrderedRows:
     """The changes of the wanted operations, all of them by id."""
     tables = {"insert": rows.inserted, "update": rows.after, "delete": rows.deleted}
-    chosen = [(OPS.index(op), tables[op].column("id")) for op in OPS if op in set(wanted)]
+    chosen = [(OPS.index(op), tables[op].column(ID)) for op in OPS if op in set(wanted)]
     ids = pa.chunked_array(
         [chunk for _, column in chosen for chunk in column.chunks], type=pa.string()
     ).combine_chunks()
@@ -147,7 +148,7 @@ def _image_texts(type_: ComparedType, rows: pa.Table) -> pa.Array:
         pieces.append(_texts(rows, name) if name in stored else "null")
     pieces.append("}")
     if type_.kind == "edge":
-        pieces += [',"endpoints":{"from":', _texts(rows, "src"), ',"to":', _texts(rows, "dst"), "}"]
+        pieces += [',"endpoints":{"from":', _texts(rows, SRC), ',"to":', _texts(rows, DST), "}"]
     joined = join_texts(*pieces, "}")
     # A type without properties is all text and no column.
     return joined if isinstance(joined, pa.Array) else pa.array([joined.as_py()] * rows.num_rows)

@@ -13,6 +13,7 @@ from typing import Literal
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType, PropertyDef
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.maintain.reports import Coverage, IndexState, IndexStatus
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.storage.indexes.build import EXACT_BELOW, VECTOR_KINDS, IndexKind, vector_kind
@@ -83,7 +84,7 @@ def intents_of(catalog: Catalog) -> Mapping[str, TypeIntent]:
 
 def _of_node(type_: NodeType) -> TypeIntent:
     key = f"node:{type_.name}"
-    wanted = [IndexIntent(key, "id", "lookup", "every id is looked up")]
+    wanted = [IndexIntent(key, ID, "lookup", "every id is looked up")]
     unbuilt: list[Unbuilt] = []
     declared = dict.fromkeys(type_.indexes, "@index")
     if type_.key:
@@ -120,9 +121,9 @@ def _of_property(type_key: str, property_: PropertyDef, word: str) -> Iterator[I
 def _of_edge(type_: EdgeType) -> TypeIntent:
     key = f"edge:{type_.name}"
     wanted = [
-        IndexIntent(key, "id", "lookup", "every id is looked up"),
-        IndexIntent(key, "src", "lookup", "edges are followed"),
-        IndexIntent(key, "dst", "lookup", "edges are followed backwards"),
+        IndexIntent(key, ID, "lookup", "every id is looked up"),
+        IndexIntent(key, SRC, "lookup", "edges are followed"),
+        IndexIntent(key, DST, "lookup", "edges are followed backwards"),
     ]
     unbuilt = [
         Unbuilt(
@@ -133,7 +134,7 @@ def _of_edge(type_: EdgeType) -> TypeIntent:
             else "@index on a property of an edge builds nothing",
         )
         for members in type_.indexes
-        if len(members) > 1 or members[0] not in {"src", "dst"}
+        if len(members) > 1 or members[0] not in {SRC, DST}
     ]
     return TypeIntent(key, tuple(wanted), tuple(unbuilt))
 

@@ -21,8 +21,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 
-KEY = "id"
+KEY = ID
 
 HELD_BYTES = 64 << 20
 

@@ -49,7 +49,6 @@ ValueOf = Callable[[Scalarish], Constant]
 FieldOf = Callable[[str], Any]
 """Gives what stands for a column: a field of an expression, or a `SqlColumn`, alike to it."""
 
-STRUCTURAL = {"@id": "id", "@src": "src", "@dst": "dst"}
 # Lance cannot evaluate an Arrow expression about a column of these types, but SQL.
 _ONLY_IN_SQL = frozenset({Scalar.U32, Scalar.U64})
 MOST_TERMS = 64
@@ -219,11 +218,6 @@ def _spelled(predicate: Predicate, value_of: ValueOf) -> SqlText:
     return NEVER if found is _NEVER else found
 
 
-def column_name(property_: Property) -> str:
-    """The stored column of a property; `@id` and the like are structural ones."""
-    return STRUCTURAL.get(property_.name, property_.name)
-
-
 def among(column: str, values: pa.Array | pa.ChunkedArray | Sequence[str]) -> pc.Expression:
     """A column's value is one of these."""
     if isinstance(values, pa.ChunkedArray):
@@ -239,13 +233,13 @@ def columns_of(predicates: Iterable[Predicate]) -> tuple[str, ...]:
 def _columns(predicate: Predicate) -> list[str]:
     match predicate:
         case IsNull(Property() as column, _) | InList(Property() as column, _):
-            return [column_name(column)]
+            return [column.name]
         case (
             Comparison(Property() as column, _, _)
             | Contains(Property() as column, _)
             | StartsWith(Property() as column, _)
         ):
-            return [column_name(column)]
+            return [column.name]
         case Either(groups):
             return [name for group in groups for member in group for name in _columns(member)]
     raise AssertionError(f"no filter for {predicate}")
@@ -256,16 +250,16 @@ def _condition(
 ) -> pc.Expression | Membership:
     match predicate:
         case IsNull(Property() as column, negated):
-            tested = field_of(column_name(column)).is_null()
+            tested = field_of(column.name).is_null()
             return ~tested if negated else tested
         case InList(Property() as column, choices):
-            return _in_list(column, field_of(column_name(column)), value_of(choices))
+            return _in_list(column, field_of(column.name), value_of(choices))
         case Comparison(Property() as column, op, value):
-            return _comparison(column, field_of(column_name(column)), op, value_of(value))
+            return _comparison(column, field_of(column.name), op, value_of(value))
         case Contains(Property() as column, value):
-            return _contains(column, field_of(column_name(column)), value_of(value))
+            return _contains(column, field_of(column.name), value_of(value))
         case StartsWith(Property() as column, value):
-            return _starts_with(field_of(column_name(column)), value_of(value))
+            return _starts_with(field_of(column.name), value_of(value))
         case Either(groups):
             alternatives = [
                 together(and_, [_condition(member, value_of) for member in group])
@@ -288,7 +282,7 @@ def _contains(column: Property, field: Any, value: Constant) -> pc.Expression | 
         return _NEVER
     if column.type.is_list:
         equal = equal_values((value,), column.type.scalar)
-        return Membership(column_name(column), equal[0]) if len(equal) else _NEVER
+        return Membership(column.name, equal[0]) if len(equal) else _NEVER
     if isinstance(field, SqlColumn):
         return field.has_substring(str(value))
     return pc.match_substring(field, value)

@@ -12,8 +12,9 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 from omnigraph.lang.predicates import Comparison, InList, Predicate, Property
+from omnigraph.lang.structural import EDGE_COLUMNS, ID
 from omnigraph.lang.types import INTEGERS, Scalar
-from omnigraph.rows.filters import STRUCTURAL, ValueOf
+from omnigraph.rows.filters import ValueOf
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,11 +67,18 @@ def naming(key: tuple[str, ...], predicates: Iterable[Predicate]) -> Naming | No
                 pass
             case _:
                 continue
-        stored = STRUCTURAL.get(column.name) or ("id" if key == (column.name,) else None)
+        stored = _stored_text(column.name, key)
         scalar = column.type.scalar
         if stored is not None and (scalar is Scalar.STRING or scalar in INTEGERS):
             return Naming(stored, predicate, scalar)
     return None
+
+
+def _stored_text(name: str, key: tuple[str, ...]) -> str | None:
+    """The structural column that has a property's values as texts, if there is one."""
+    if name in EDGE_COLUMNS:
+        return name
+    return ID if key == (name,) else None
 
 
 def _text(value: object, scalar: Scalar) -> str | None:

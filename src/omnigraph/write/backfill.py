@@ -25,6 +25,7 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.lang.schema.catalog import Catalog, NodeType
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.rows.external_sort import Spool
@@ -136,7 +137,7 @@ class Backfill(Change[EmbedResult]):
         for rows in self._candidates(table, node, names, wanted):
             filled = self._fill(rows, node, names, embedder)
             spool.add(filled.select(spool.schema.names).cast(spool.schema))
-            gone.append(filled.select(["id", ROW_ADDRESS]))
+            gone.append(filled.select([ID, ROW_ADDRESS]))
         self.rows = spool.rows
         note_embedding(self.notes, embedder)
         if not spool.rows:
@@ -167,7 +168,7 @@ class Backfill(Change[EmbedResult]):
         columns = None
         if with_blobs:
             sources = [embedding.source for embedding in embedded_properties(node).values()]
-            columns = list(dict.fromkeys(["id", *names, *sources, *wanted.columns]))
+            columns = list(dict.fromkeys([ID, *names, *sources, *wanted.columns]))
         pushed = wanted.condition if wanted.sql or is_filterable(table) else None
         for batch in table.batches(columns, pushed, with_row_id=True, with_row_address=True):
             rows = wanted.select(pa.Table.from_batches([batch]))
@@ -179,8 +180,8 @@ class Backfill(Change[EmbedResult]):
                 yield rows
                 continue
             for start in range(0, rows.num_rows, MAX_LISTED):
-                ids = rows.column("id").slice(start, MAX_LISTED)
-                yield find_rows(table, "id", ids, table.schema.names, with_blobs=True)
+                ids = rows.column(ID).slice(start, MAX_LISTED)
+                yield find_rows(table, ID, ids, table.schema.names, with_blobs=True)
 
     def _marks(self, rows: pa.Table, node: NodeType, names: tuple[str, ...]) -> dict[str, Marks]:
         """For each property, the rows that get a vector."""

@@ -16,7 +16,8 @@ import pyarrow as pa
 from omnigraph.errors import BadRequest, MergeConflict, NotFound, quoted
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.lang.schema.catalog import ENDPOINTS, Catalog
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.structural import ENDPOINTS, ID
 from omnigraph.manifest.entries import Commit
 from omnigraph.read.output.json_text import json_text
 from omnigraph.write.change.change_set import EntityType
@@ -199,7 +200,7 @@ def json_values(column: pa.ChunkedArray) -> list[Any]:
 def _rows(rows: pa.Table | None, count: int) -> list[Any]:
     if rows is None:
         return [None] * count
-    names = [name for name in rows.column_names if name not in ("id", *LOCATION)]
+    names = [name for name in rows.column_names if name not in (ID, *LOCATION)]
     columns = [json_values(rows.column(name)) for name in names]
     labels = [ENDPOINTS.get(name, name) for name in names]
     if not names:

@@ -18,6 +18,7 @@ from omnigraph.history.changed_rows import ChangedRows, changed_rows, compared_c
 from omnigraph.history.merge.conflicts import Side
 from omnigraph.history.merge.rows import MergedRows
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import EntityType, find_type, without
@@ -59,9 +60,9 @@ class MergeTables:
     @property
     def narrow(self) -> list[str]:
         """The columns that rules about several rows look at."""
-        ends = ["src", "dst"] if isinstance(self.type, EdgeType) else []
+        ends = [SRC, DST] if isinstance(self.type, EdgeType) else []
         members = [name for unique in self.type.uniques for name in unique]
-        return list(dict.fromkeys(["id", *ends, *members]))
+        return list(dict.fromkeys([ID, *ends, *members]))
 
 
 def sides_of(base: Snapshot, source: Snapshot, target: Base) -> Mapping[str, MergeTables]:
@@ -137,13 +138,13 @@ def footprint_of_merged(sides: MergeTables, merged: Iterable[MergedRows]) -> Mer
         rows = pa.concat_tables([step.updated.select(columns), step.inserted.select(columns)])
         written.append(rows)
         deleted.append(_ids(step.deleted))
-        gone = step.gone.column("id")
+        gone = step.gone.column(ID)
         stays = [
             without(part.select(columns), gone)
             for part in (step.target.inserted, step.target.after)
         ]
         kept += stays
-        lost.append(_ids(without(step.target.deleted, step.inserted.column("id"))))
+        lost.append(_ids(without(step.target.deleted, step.inserted.column(ID))))
         ends += _ends(step.source)
         target_ends += _ends(step.target)
         combined.append(step.combined)
@@ -177,13 +178,13 @@ def footprint_of_one_side(sides: MergeTables) -> MergeDelta:
 def _ends(changes: ChangedRows) -> list[pa.Array]:
     """The sources of the edges that a side added, changed or removed."""
     parts = (changes.inserted, changes.before, changes.after, changes.deleted)
-    if "src" not in changes.inserted.column_names:
+    if SRC not in changes.inserted.column_names:
         return []
-    return [part.column("src").combine_chunks() for part in parts]
+    return [part.column(SRC).combine_chunks() for part in parts]
 
 
 def _ids(rows: pa.Table) -> pa.Array:
-    return rows.column("id").combine_chunks()
+    return rows.column(ID).combine_chunks()
 
 
 def _table(parts: Sequence[pa.Table], sides: MergeTables, columns: list[str]) -> pa.Table:
@@ -196,4 +197,4 @@ def _array(parts: Sequence[pa.Array]) -> pa.Array:
 
 
 def _minus(ids: pa.Array, others: pa.Array) -> pa.Array:
-    return _ids(without(pa.table({"id": ids}), others))
+    return _ids(without(pa.table({ID: ids}), others))

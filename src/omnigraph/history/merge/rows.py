@@ -23,6 +23,7 @@ from omnigraph.history.changed_rows import (
     differing,
 )
 from omnigraph.history.merge.conflicts import Conflicts, property_conflicts, row_conflicts
+from omnigraph.lang.structural import ID
 from omnigraph.storage.tables.columns import is_blob
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.tables.version_diff import rows_at
@@ -87,8 +88,8 @@ def merge_rows(
     # A row that the target left alone lies where the base has it.
     places = pa.concat_tables(
         [
-            rows.target.select(["id", *LOCATION]),
-            without(rows.source_base, rows.target.column("id")).select(["id", *LOCATION]),
+            rows.target.select([ID, *LOCATION]),
+            without(rows.source_base, rows.target.column(ID)).select([ID, *LOCATION]),
         ]
     )
     changed = pa.concat_tables(part.select(names) for part in updated)
@@ -99,7 +100,7 @@ def merge_rows(
         pa.concat_tables(part.select(names) for part in inserted),
         removed,
         pa.concat_tables(
-            part.select(["id", ROW_ADDRESS]) for part in (located, _located(places, removed))
+            part.select([ID, ROW_ADDRESS]) for part in (located, _located(places, removed))
         ),
         mixed,
         source,
@@ -176,7 +177,7 @@ class _Both:
         written &= ~stands
         whole = pa.table({name: _chosen(their, mine, name, taken[name]) for name in self.columns})
         result = whole.filter(pa.array(written)).cast(mine.select(self.columns).schema)
-        return result, their.column("id").combine_chunks().filter(pa.array(written & mixed))
+        return result, their.column(ID).combine_chunks().filter(pa.array(written & mixed))
 
     def _whole_rows(self, base: pa.Table, their: pa.Table, mine: pa.Table) -> pa.Table:
         unequal = pa.array(any_differs(their, mine, self.columns))
@@ -190,8 +191,8 @@ class _Both:
 
 def _pairs(first: pa.Table, second: pa.Table) -> tuple[RowIndices, RowIndices]:
     """Where the ids stand that both have."""
-    ids = second.column("id").combine_chunks()
-    found = pc.index_in(first.column("id"), value_set=ids).combine_chunks()
+    ids = second.column(ID).combine_chunks()
+    found = pc.index_in(first.column(ID), value_set=ids).combine_chunks()
     places = np.flatnonzero(found.is_valid().to_numpy(zero_copy_only=False))
     return places, found.drop_null().to_numpy().astype(np.int64)
 
@@ -207,15 +208,15 @@ def _chosen(source: pa.Table, target: pa.Table, name: str, take_source: Mask) ->
 
 def _located(places: pa.Table, rows: pa.Table) -> pa.Table:
     """Where these rows lie in the target."""
-    ids = places.column("id").combine_chunks()
-    found = pc.index_in(rows.column("id"), value_set=ids)
+    ids = places.column(ID).combine_chunks()
+    found = pc.index_in(rows.column(ID), value_set=ids)
     if found.null_count:
         raise AssertionError("a merge changes a row that the target does not have")
     return places.take(found)
 
 
 def _ids(rows: pa.Table) -> list[str]:
-    ids: list[str] = rows.column("id").to_pylist()
+    ids: list[str] = rows.column(ID).to_pylist()
     return ids
 
 
@@ -231,9 +232,9 @@ def completed(rows: Range, base: Table, columns: list[str], *, by_property: bool
     places = pa.concat_tables(
         [
             among(rows.source_base, both),
-            among(without(rows.target_base, rows.source_base.column("id")), both),
+            among(without(rows.target_base, rows.source_base.column(ID)), both),
         ]
-    ).select(["id", ROW_ADDRESS])
+    ).select([ID, ROW_ADDRESS])
     source = among(rows.source, both if by_property else both.slice(0, 0))
     source, target = _paired(source, rows.target)
     unequal = [
@@ -242,8 +243,8 @@ def completed(rows: Range, base: Table, columns: list[str], *, by_property: bool
     schema = rows.target.schema
     known = pa.concat_tables(
         [
-            _read(base, among(places, source.column("id")), unequal, schema),
-            _read(base, without(places, source.column("id")), columns, schema),
+            _read(base, among(places, source.column(ID)), unequal, schema),
+            _read(base, without(places, source.column(ID)), columns, schema),
         ]
     )
     return Range(
@@ -259,27 +260,27 @@ def _read(base: Table, places: pa.Table, columns: list[str], schema: pa.Schema) 
     """Some columns of rows of the base, and nothing in the others."""
     if not places.num_rows:
         return schema.empty_table()
-    read = [name for name in columns if name != "id"]
+    read = [name for name in columns if name != ID]
     with_blobs = any(is_blob(base.schema.field(name)) for name in read)
     wanted = np.sort(places.column(ROW_ADDRESS).to_numpy())
     found = pa.Table.from_batches(
         rows_at(base, wanted, [*read, *LOCATION], with_blobs=with_blobs),
     )
     order = pc.index_in(found.column(ROW_ADDRESS), places.column(ROW_ADDRESS).combine_chunks())
-    return _widened(found.add_column(0, "id", places.column("id").take(order)), schema)
+    return _widened(found.add_column(0, ID, places.column(ID).take(order)), schema)
 
 
 def _paired(source: pa.Table, target: pa.Table) -> tuple[pa.Table, pa.Table]:
     """The rows that both have, in one order."""
-    mine = among(target, source.column("id")).sort_by("id")
-    return among(source, mine.column("id")).sort_by("id"), mine
+    mine = among(target, source.column(ID)).sort_by(ID)
+    return among(source, mine.column(ID)).sort_by(ID), mine
 
 
 def _padded(rows: pa.Table, known: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with all columns, filled where they are known, in the order of the ids."""
-    full = among(known, rows.column("id"))
-    rest = _widened(without(rows, full.column("id")), schema)
-    return pa.concat_tables([rest, full]).sort_by("id")
+    full = among(known, rows.column(ID))
+    rest = _widened(without(rows, full.column(ID)), schema)
+    return pa.concat_tables([rest, full]).sort_by(ID)
 
 
 def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:
@@ -296,5 +297,5 @@ def _widened(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 
 def _touched(base: pa.Table, side: pa.Table) -> pa.Array:
-    ids = [rows.column("id").combine_chunks() for rows in (base, side)]
+    ids = [rows.column(ID).combine_chunks() for rows in (base, side)]
     return pa.concat_arrays(ids).unique()

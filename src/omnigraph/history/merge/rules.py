@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import Side, rule_conflict
 from omnigraph.history.merge.delta import MergeDelta
-from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType
+from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.structural import ENDPOINTS, ID, SRC
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import without
@@ -115,8 +116,8 @@ def _lost_ends(rows: pa.Table, column: str, nodes: NodesBut) -> Iterator[tuple[s
     if not rows.num_rows or not len(nodes.deleted):
         return
     lost = missing_ends(rows.column(column).combine_chunks(), [nodes])
-    hit = rows.filter(pa.array(lost)).sort_by("id")
-    yield from zip(hit.column("id").to_pylist(), hit.column(column).to_pylist(), strict=True)
+    hit = rows.filter(pa.array(lost)).sort_by(ID)
+    yield from zip(hit.column(ID).to_pylist(), hit.column(column).to_pylist(), strict=True)
 
 
 def broken_uniques(found: MergeDelta, table: Table) -> list[MergeConflict]:
@@ -130,7 +131,7 @@ def broken_uniques(found: MergeDelta, table: Table) -> list[MergeConflict]:
         # A tuple that mixes both sides may be one that a row neither side touched has.
         if len(rule.members) > 1 and len(found.combined):
             mixed = found.written.filter(
-                pc.is_in(found.written.column("id"), value_set=found.combined)
+                pc.is_in(found.written.column(ID), value_set=found.combined)
             )
             untouched = stored_tuples(
                 rule,
@@ -183,21 +184,21 @@ def broken_cardinalities(
         sources = sources.filter(pc.invert(pc.is_in(sources, value_set=gone)))
     if not len(sources):
         return []
-    stored = find_rows(table, "src", sources, ("id", "src"))
+    stored = find_rows(table, SRC, sources, (ID, SRC))
     changed = pa.concat_tables([found.written, found.kept])
     left = stored
     for ids in (_ids(changed), found.deleted, found.lost):
         left = without(left, ids)
-    added = changed.filter(pc.is_in(changed.column("src"), value_set=sources))
-    edges = pa.concat_tables([left.select(["id", "src"]), added.select(["id", "src"])])
+    added = changed.filter(pc.is_in(changed.column(SRC), value_set=sources))
+    edges = pa.concat_tables([left.select([ID, SRC]), added.select([ID, SRC])])
     if len(ours):
         concerned = pa.concat_arrays([_moved(stored, edges), revived])
         sources = sources.filter(pc.is_in(sources, value_set=concerned))
-        edges = edges.filter(pc.is_in(edges.column("src"), value_set=sources))
-    wrong = miscounted(edge, sources, [HeldKeys(edges.column("src").combine_chunks())])
+        edges = edges.filter(pc.is_in(edges.column(SRC), value_set=sources))
+    wrong = miscounted(edge, sources, [HeldKeys(edges.column(SRC).combine_chunks())])
     return [
         rule_conflict(
-            "cardinality_violation", edge, source, cardinality_text(edge, source, count), "src"
+            "cardinality_violation", edge, source, cardinality_text(edge, source, count), SRC
         )
         for source, count in sorted(zip(*wrong.to_pydict().values(), strict=True))
     ]
@@ -205,11 +206,11 @@ def broken_cardinalities(
 
 def _moved(before: pa.Table, after: pa.Table) -> pa.Array:
     """The sources that have other edges than before."""
-    both = pa.concat_tables([before.select(["id", "src"]), after.select(["id", "src"])])
-    seen = both.group_by(["id", "src"]).aggregate([([], "count_all")])
+    both = pa.concat_tables([before.select([ID, SRC]), after.select([ID, SRC])])
+    seen = both.group_by([ID, SRC]).aggregate([([], "count_all")])
     single = seen.filter(pc.equal(seen.column("count_all"), 1))
-    return single.column("src").combine_chunks().unique()
+    return single.column(SRC).combine_chunks().unique()
 
 
 def _ids(rows: pa.Table) -> pa.Array:
-    return rows.column("id").combine_chunks()
+    return rows.column(ID).combine_chunks()

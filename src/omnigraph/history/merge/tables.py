@@ -17,6 +17,7 @@ from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts, Side
 from omnigraph.history.merge.delta import MergeDelta, MergeTables, footprint_of_merged
 from omnigraph.history.merge.rows import FEW, MergedRows, Range, completed, merge_rows
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.structural import ID, SRC
 from omnigraph.rows.external_sort import SortLimits, Spool, merge_join
 from omnigraph.storage.tables.columns import plain_blobs
 from omnigraph.storage.tables.row_lookup import find_rows
@@ -79,14 +80,14 @@ class MergedTable:
         rows = _rows(origin, ids)
         if origin is self.start:
             return rows
-        there = find_rows(self.start, "id", ids, ("id",))
-        places = pc.index_in(rows.column("id"), there.column("id").combine_chunks())
+        there = find_rows(self.start, ID, ids, (ID,))
+        places = pc.index_in(rows.column(ID), there.column(ID).combine_chunks())
         known = places.is_valid()
         row_ids = there.column(ROW_ID).take(places.drop_null())
         replaced = rows.filter(known).append_column(ROW_ID, row_ids)
         self.updated.add(replaced.cast(self.updated.schema))
         self.inserted.add(rows.filter(pc.invert(known)).cast(self.inserted.schema))
-        self.gone.append(there.select(["id", ROW_ADDRESS]))
+        self.gone.append(there.select([ID, ROW_ADDRESS]))
         return rows
 
     def _forget(self, ids: pa.Array) -> None:
@@ -165,7 +166,7 @@ def _merge(
     counts_edges = isinstance(sides.type, EdgeType) and sides.type.is_bounded
 
     # Of edges that are counted, the sources that they had are counted, too.
-    known = columns if not is_brief else ["id", "src"] if counts_edges else ["id"]
+    known = columns if not is_brief else [ID, SRC] if counts_edges else [ID]
     streams = [
         only_in(base, source, known, located=True, limits=limits),
         only_in(source, base, columns, located=True, limits=limits),
@@ -196,4 +197,4 @@ def _rows(table: Table, ids: pa.Array) -> pa.Table:
     """Whole rows, as they are written again."""
     names = table.schema.names
     with_blobs = has_blobs(table.schema)
-    return find_rows(table, "id", ids, names, with_blobs=with_blobs).select(names)
+    return find_rows(table, ID, ids, names, with_blobs=with_blobs).select(names)

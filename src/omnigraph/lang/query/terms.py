@@ -11,6 +11,7 @@ from typing import Literal as OneOf
 
 from omnigraph.lang import source
 from omnigraph.lang.source import Spanned
+from omnigraph.lang.structural import EDGE_COLUMNS
 
 ComparisonOp = OneOf["=", "!=", "<", "<=", ">", ">="]
 FilterOp = OneOf["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"]
@@ -26,10 +27,7 @@ INSERTS: tuple[InsertVerb, ...] = ("insert", "create", "upsert")
 ANONYMOUS = "_"
 """The variable `$_`: every occurrence stands for itself."""
 
-ID = "@id"
-SRC = "@src"
-DST = "@dst"
-SYSTEM_PROPERTIES = (ID, SRC, DST)
+SYSTEM_PROPERTIES = EDGE_COLUMNS
 """Structural columns, spelt with `@` so that no property can be called the same."""
 
 Name = source.Name

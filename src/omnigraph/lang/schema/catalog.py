@@ -17,8 +17,6 @@ from omnigraph.lang.types import ValueType
 
 EntityKind = Literal["node", "edge"]
 
-ENDPOINTS: Mapping[str, str] = {"src": "from", "dst": "to"}
-"""The columns of an edge's ends, and what rows and statements call them."""
 Scalar = str | int | float | bool
 
 

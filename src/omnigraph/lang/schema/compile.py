@@ -31,6 +31,7 @@ from omnigraph.lang.schema.ir.identity import HintReport, resolve
 from omnigraph.lang.schema.ir.ir import (
     IR_VERSION,
     CheckConstraint,
+    Field,
     IRConstraint,
     IREdge,
     IRNode,
@@ -38,6 +39,7 @@ from omnigraph.lang.schema.ir.ir import (
     MemberConstraint,
     RangeConstraint,
     SchemaIR,
+    SystemField,
 )
 from omnigraph.lang.schema.ir.shape import Shape, build_shape
 from omnigraph.lang.schema.syntax.parser import parse
@@ -214,10 +216,15 @@ def _members(
     constraints: Iterable[IRConstraint], kind: PropertyConstraint
 ) -> tuple[tuple[str, ...], ...]:
     return tuple(
-        tuple(field.name for field in found.fields)
+        tuple(_column(field) for field in found.fields)
         for found in constraints
         if isinstance(found, MemberConstraint) and found.kind == kind
     )
+
+
+def _column(field: Field) -> str:
+    """What a member of a constraint is called in rows."""
+    return f"@{field.role}" if isinstance(field, SystemField) else field.name
 
 
 def _indexes(

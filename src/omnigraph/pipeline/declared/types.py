@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.lang.structural import ID, spelling
 from omnigraph.pipeline.declared.document import Document, Expression, KeyExpressions, TypeMapping
 from omnigraph.pipeline.declared.yaml_node import DocumentErrors
 from omnigraph.write.change.change_set import EntityType
@@ -64,14 +65,15 @@ class _Check:
         texts = dict(mapped.values)
         keyed: dict[str, KeyedNode] = {}
         if mapped.id is not None:
-            texts["id"] = mapped.id
+            texts[spelling(ID, type_.properties)] = mapped.id
         for end, value in mapped.ends.items():
+            column = spelling(f"@{end}", type_.properties)
             if isinstance(value, Expression):
-                texts[end] = value
+                texts[column] = value
             elif isinstance(type_, EdgeType):
                 node = self._keyed(value, type_.source if end == "src" else type_.target)
                 if node is not None:
-                    keyed[end] = node
+                    keyed[column] = node
         if not mapped.values and not mapped.ends and mapped.id is None:
             self.problems.say(mapped.spot, "no value is given: write `set`")
         return Typed(mapped, type_, texts, keyed)

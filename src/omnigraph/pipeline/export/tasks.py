@@ -223,7 +223,7 @@ def _write_parquet(job: PartJob, sink: BinaryIO) -> int:
 
 
 def _batches(selection: TypeSelection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    stored = [column.name for column in selection.columns if column.is_stored]
+    stored = [column.stored for column in selection.columns if column.stored]
     blobs = selection.blobs
     for batch in sorted_batches(selection.table, stored, with_row_address=bool(blobs)):
         for rows in within_bytes(batch, blobs):

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Self
 import pyarrow as pa
 
 from omnigraph.embed.configuration import EmbedderConfig
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.snapshot import find_commit
 from omnigraph.pipeline.load.check.check_staged import (
@@ -246,4 +247,4 @@ def _gone(area: StagingArea, names: Sequence[str]) -> pa.Table | None:
     """The stored rows that are replaced, with their addresses."""
     if not names:
         return None
-    return pa.concat_tables(area.read_table(name) for name in names).select(["id", ROW_ADDRESS])
+    return pa.concat_tables(area.read_table(name) for name in names).select([ID, ROW_ADDRESS])

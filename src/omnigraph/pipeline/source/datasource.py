@@ -65,9 +65,9 @@ def expression_of(selection: TypeSelection, wanted: spark.Filter) -> pc.Expressi
     if not is_filterable(selection.table):
         return None
     scalars = {
-        column.name: column.type.scalar
+        column.name: (column.stored, column.type.scalar)
         for column in selection.columns
-        if column.is_stored and column.type.is_plain and column.type.scalar in _PUSHABLE
+        if column.stored and column.type.is_plain and column.type.scalar in _PUSHABLE
     }
     if isinstance(wanted, spark.Not):
         # Its opposite is never null, which no expression here can say.
@@ -78,12 +78,12 @@ def expression_of(selection: TypeSelection, wanted: spark.Filter) -> pc.Expressi
     return _positive(wanted, scalars)
 
 
-def _positive(wanted: Any, scalars: Mapping[str, Scalar]) -> pc.Expression | None:
+def _positive(wanted: Any, scalars: Mapping[str, tuple[str, Scalar]]) -> pc.Expression | None:
     path: tuple[str, ...] = getattr(wanted, "attribute", ())
     if len(path) != 1 or path[0] not in scalars:
         return None
-    scalar = scalars[path[0]]
-    field = pc.field(path[0])
+    stored, scalar = scalars[path[0]]
+    field = pc.field(stored)
     match wanted:
         case spark.IsNull():
             return field.is_null()

@@ -19,6 +19,7 @@ from pyspark.sql import types as spark
 from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.structural import EDGE_COLUMNS, NODE_COLUMNS, spelling
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
@@ -32,8 +33,6 @@ from omnigraph.storage.tables.fragments import FragmentPart, layout_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table, column_names
 
 _TEXT = ValueType(Scalar.STRING)
-_NODE_COLUMNS = ("id",)
-_EDGE_COLUMNS = ("id", "src", "dst")
 
 # Spark has no unsigned numbers: the next wider type, and decimals where there is none.
 _SCALARS: Mapping[Scalar, spark.DataType] = {
@@ -58,11 +57,19 @@ _EXTERNAL = 3
 
 @dataclass(frozen=True, slots=True)
 class SourceColumn:
-    """One column; a property that is younger than the table is not stored, and null."""
+    """One column, and what it is stored as.
+
+    A property that is younger than the table is not stored, and null.
+    """
 
     name: str
     type: ValueType
-    is_stored: bool = True
+    stored: str | None
+
+    @property
+    def is_stored(self) -> bool:
+        """Whether the table has it."""
+        return self.stored is not None
 
     @property
     def nullable(self) -> bool:
@@ -81,7 +88,7 @@ class TypeSelection:
     @property
     def blobs(self) -> tuple[str, ...]:
         """The columns of blobs whose bytes are to be read."""
-        return tuple(one.name for one in self.columns if one.type.is_blob and one.is_stored)
+        return tuple(one.stored for one in self.columns if one.type.is_blob and one.stored)
 
     def narrowed(self, names: Sequence[str]) -> TypeSelection:
         """Only these columns, in this order."""
@@ -121,11 +128,14 @@ def select(shown: Snapshot, type_name: str, names: Sequence[str] | None = None) 
 def columns_of(type_: NodeType | EdgeType, table: Table) -> tuple[SourceColumn, ...]:
     """All columns of a type: what makes it a node or an edge, then the properties."""
     stored = column_names(table)
-    structural = _NODE_COLUMNS if isinstance(type_, NodeType) else _EDGE_COLUMNS
+    structural = NODE_COLUMNS if isinstance(type_, NodeType) else EDGE_COLUMNS
     properties = type_.properties.items()
     return (
-        *(SourceColumn(name, _TEXT) for name in structural),
-        *(SourceColumn(name, property_.type, name in stored) for name, property_ in properties),
+        *(SourceColumn(spelling(name, type_.properties), _TEXT, name) for name in structural),
+        *(
+            SourceColumn(name, property_.type, name if name in stored else None)
+            for name, property_ in properties
+        ),
     )
 
 
@@ -168,7 +178,7 @@ def read_rows(
     blobs = selection.blobs
     with storage_errors(f"scanning {table.location}"):
         scanner = table.dataset().scanner(
-            columns=[column.name for column in selection.columns if column.is_stored],
+            columns=[column.stored for column in selection.columns if column.stored],
             filter=where,
             with_row_address=bool(blobs),
             # Rows can be wide (vectors), and Lance reads several batches ahead.
@@ -188,11 +198,11 @@ def converted(selection: TypeSelection, rows: pa.RecordBatch, wanted: pa.Schema)
 
 
 def _values(table: Table, column: SourceColumn, rows: pa.RecordBatch) -> pa.Array:
-    if not column.is_stored:
+    if column.stored is None:
         return pa.nulls(rows.num_rows)
     if column.type.is_blob:
-        return blob_bytes(table, rows, column.name)
-    return rows.column(column.name)
+        return blob_bytes(table, rows, column.stored)
+    return rows.column(column.stored)
 
 
 @dataclass(frozen=True, slots=True)

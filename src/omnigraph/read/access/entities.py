@@ -19,12 +19,13 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.structural import EDGE_COLUMNS, ID
 from omnigraph.lang.types import Scalar
 from omnigraph.read.access.column_cache import ColumnCache
 from omnigraph.read.execute.budget import need, took
 from omnigraph.read.execute.grouping import value_codes
 from omnigraph.read.execute.sorting import distinct
-from omnigraph.rows.filters import STRUCTURAL, RowFilter
+from omnigraph.rows.filters import RowFilter
 from omnigraph.rows.text_positions import PositionsByText, positions_by_text
 from omnigraph.storage.tables.columns import arrow_field
 from omnigraph.storage.tables.fragments import RowIds, row_ids_of
@@ -157,7 +158,7 @@ class Entities:
     @property
     def ids(self) -> pa.Array:
         """All ids, in the same order."""
-        return self.cache.get(self.table, "id")
+        return self.cache.get(self.table, ID)
 
     def by_id(self) -> PositionsByText:
         """What tells positions by ids that are known to be there."""
@@ -188,10 +189,10 @@ class Entities:
         """
         stored = [self.column(name) for name in names]
         known = column_names(self.table)
-        wanted = tuple(dict.fromkeys(["id", *(name for name in stored if name in known)]))
+        wanted = tuple(dict.fromkeys([ID, *(name for name in stored if name in known)]))
 
         def found() -> pa.Table:
-            if column == "id" and self._may_be_compared(wanted):
+            if column == ID and self._may_be_compared(wanted):
                 return self._compared(texts, wanted)
             return find_rows(self.table, column, texts, wanted)
 
@@ -218,7 +219,7 @@ class Entities:
 
     def find(self, column: str, texts: pa.Array, *wanted: str) -> pa.Table:
         """The `_rowid` and wanted columns of those that hold one of these texts in a column."""
-        names = wanted or ("id",)
+        names = wanted or (ID,)
         if len(texts) > FEW:
             return find_rows(self.table, column, texts, names)
         return self.cache.found(
@@ -226,13 +227,13 @@ class Entities:
         )
 
     def _few(self, column: str, texts: pa.Array, names: Sequence[str]) -> pa.Table:
-        if column == "id" and self._ids_are_cheap and not fragment_maps.pays(self.table, column):
+        if column == ID and self._ids_are_cheap and not fragment_maps.pays(self.table, column):
             return self._compared(texts, names)
         return find_rows(self.table, column, texts, names)
 
     @property
     def _ids_are_cheap(self) -> bool:
-        return self.count <= CHEAP_IDS or self.cache.holds(self.table, "id")
+        return self.count <= CHEAP_IDS or self.cache.holds(self.table, ID)
 
     def _compared(self, ids: pa.Array, names: Sequence[str]) -> pa.Table:
         """The same from all ids in memory: a walk from here needs them as well."""
@@ -298,8 +299,8 @@ class Entities:
         """Where a property is stored; a key that is one text is the id, which is read anyway."""
         type_ = self.type
         if isinstance(type_, NodeType) and type_.key == (name,):
-            return "id" if type_.properties[name].type.scalar is Scalar.STRING else name
-        return STRUCTURAL.get(name, name)
+            return ID if type_.properties[name].type.scalar is Scalar.STRING else name
+        return name
 
     def _is_worthwhile(self, column: str, positions: Positions) -> bool:
         """Whether to read a whole column, since reading rows of it one by one has cost as much."""
@@ -323,7 +324,7 @@ class Entities:
         return taken(values, np.searchsorted(known, positions), positions)
 
     def _type_of(self, name: str) -> pa.DataType:
-        if name in STRUCTURAL:
+        if name in EDGE_COLUMNS:
             return pa.string()
         return arrow_field(name, self.type.properties[name].type).type
 

@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.access.csr import Adjacency, Topology, Way, adjacency
 from omnigraph.read.access.entities import Entities, Positions
 from omnigraph.read.access.topology_cache import EdgeTables
@@ -142,19 +143,19 @@ class EdgeExpansion:
         wiring = self.wiring
         found: list[pa.Table] = []
         for column, nodes, ways in (
-            ("src", wiring.sources, ("out", "both")),
-            ("dst", wiring.targets, ("in", "both")),
+            (SRC, wiring.sources, ("out", "both")),
+            (DST, wiring.targets, ("in", "both")),
         ):
             if self.way in ways:
                 ids = pc.unique(nodes.values("@id", known))
-                found.append(wiring.edges.find(column, ids, "src", "dst"))
+                found.append(wiring.edges.find(column, ids, SRC, DST))
         rows = pa.concat_tables(found)
         # An edge between two of the nodes is found from both sides.
         _, first = np.unique(rows.column(ROW_ID).to_numpy(), return_index=True)
         rows = rows.take(pa.array(first))
         return Topology(
-            _positions(wiring.sources, rows.column("src").combine_chunks()),
-            _positions(wiring.targets, rows.column("dst").combine_chunks()),
+            _positions(wiring.sources, rows.column(SRC).combine_chunks()),
+            _positions(wiring.targets, rows.column(DST).combine_chunks()),
             rows.column(ROW_ID).to_numpy().astype(np.int64),
         )
 
@@ -162,8 +163,8 @@ class EdgeExpansion:
 def _positions(nodes: Entities, ids: pa.Array) -> Positions:
     if not len(ids):
         return np.empty(0, dtype=np.int64)
-    found = nodes.find("id", ids)
-    places = pc.index_in(ids, value_set=found.column("id").combine_chunks()).to_numpy()
+    found = nodes.find(ID, ids)
+    places = pc.index_in(ids, value_set=found.column(ID).combine_chunks()).to_numpy()
     positions: Positions = nodes.positions_of(found)[places]
     return positions
 

@@ -18,6 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.access.csr import Adjacency, Positions, Topology
 from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.execute.budget import look, need, took
@@ -189,12 +190,12 @@ def _keeps_row_ids(before: Table, after: Table) -> bool:
     delta = fragment_delta(before, after)
     if delta.added_rows > MAX_GROWTH:
         return False
-    added = delta.rows(["id"], with_row_id=True)
+    added = delta.rows([ID], with_row_id=True)
     if not added.num_rows:
         return True
-    known = find_rows(before, "id", added.column("id"), ["id"])
-    joined = known.select(["id", ROW_ID]).join(
-        added.select(["id", ROW_ID]), "id", right_suffix="_now", join_type="inner"
+    known = find_rows(before, ID, added.column(ID), [ID])
+    joined = known.select([ID, ROW_ID]).join(
+        added.select([ID, ROW_ID]), ID, right_suffix="_now", join_type="inner"
     )
     same = pc.equal(joined.column(ROW_ID), joined.column(f"{ROW_ID}_now"))
     return bool(pc.all(same, min_count=0).as_py())
@@ -262,14 +263,14 @@ def _ends(
     source_of, target_of = (_resolver(nodes, rows) for nodes in (wiring.sources, wiring.targets))
 
     def resolve(batch: pa.RecordBatch, span: slice) -> None:
-        ends.sources[span] = source_of(batch.column("src"))
-        ends.targets[span] = target_of(batch.column("dst"))
+        ends.sources[span] = source_of(batch.column(SRC))
+        ends.targets[span] = target_of(batch.column(DST))
         ends.rows[span] = batch.column(ROW_ID).to_numpy()
 
     done = 0
     working: deque[Future[None]] = deque()
     with ThreadPoolExecutor(WORKERS) as pool:
-        for batch in stream_parts(table, ("src", "dst", ROW_ID), parts):
+        for batch in stream_parts(table, (SRC, DST, ROW_ID), parts):
             working.append(pool.submit(resolve, batch, slice(done, done + batch.num_rows)))
             done += batch.num_rows
             look()
@@ -287,8 +288,8 @@ def _resolver(nodes: Entities, rows: int) -> Callable[[pa.Array], Positions]:
         return nodes.by_id().of
 
     def found(ids: pa.Array) -> Positions:
-        known = nodes.find("id", ids)
-        places = pc.index_in(ids, value_set=known.column("id").combine_chunks())
+        known = nodes.find(ID, ids)
+        places = pc.index_in(ids, value_set=known.column(ID).combine_chunks())
         if places.null_count:
             raise AssertionError("an edge leads to no node")
         positions: Positions = nodes.positions_of(known)[places.to_numpy()]

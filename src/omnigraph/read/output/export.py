@@ -15,6 +15,7 @@ import pyarrow as pa
 
 from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityKind, NodeType, unknown_type
+from omnigraph.lang.structural import DST, EDGE_COLUMNS, ID, NODE_COLUMNS, SRC, spelling
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.output.json_text import (
     blob_text,
@@ -29,8 +30,6 @@ from omnigraph.storage.tables.sorted_scan import sorted_batches
 from omnigraph.storage.tables.table import Table
 
 FORMATS: Final = ("jsonl",)
-_NODE_COLUMNS: Final = ("id",)
-_EDGE_COLUMNS: Final = ("id", "src", "dst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +110,7 @@ def _selected(catalog: Catalog, types: Sequence[str] | None) -> list[NodeType | 
 def _chunks_of(type_: NodeType | EdgeType, table: Table, limits: SortLimits) -> Iterator[Chunk]:
     if not table.pin.row_count:
         return
-    structural = _NODE_COLUMNS if type_.kind == "node" else _EDGE_COLUMNS
+    structural = NODE_COLUMNS if type_.kind == "node" else EDGE_COLUMNS
     stored = set(table.schema.names)
     present = [name for name in type_.properties if name in stored]
     blobs = [name for name in present if type_.properties[name].type.is_blob]
@@ -130,13 +129,13 @@ def _chunks_of(type_: NodeType | EdgeType, table: Table, limits: SortLimits) -> 
 
 def _lines(type_: NodeType | EdgeType, texts: dict[str, pa.Array]) -> pa.Array:
     """One JSON object and a newline per row; a property that is not stored is null."""
-    name = _json(type_.name)
+    name, id_ = _json(type_.name), _json(spelling(ID, type_.properties))
     parts: list[pa.Array | str] = []
     if type_.kind == "edge":
-        parts += [f'{{"edge":{name},"from":', texts["src"], ',"to":', texts["dst"]]
-        parts += [',"data":{"id":', texts["id"]]
+        parts += [f'{{"edge":{name},"from":', texts[SRC], ',"to":', texts[DST]]
+        parts += [f',"data":{{{id_}:', texts[ID]]
     else:
-        parts += [f'{{"type":{name},"data":{{"id":', texts["id"]]
+        parts += [f'{{"type":{name},"data":{{{id_}:', texts[ID]]
     for property_ in type_.properties:
         parts += [f",{_json(property_)}:", texts.get(property_, "null")]
     return join_texts(*parts, "}}\n")

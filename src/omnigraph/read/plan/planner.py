@@ -13,6 +13,7 @@ from itertools import compress, takewhile
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.structural import DST, SRC
 from omnigraph.read.access.entities import Entities
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.physical import (
@@ -33,7 +34,7 @@ from omnigraph.storage.indexes.table_indexes import is_indexed
 
 # In a table of so many edges, those of a few nodes are looked up rather than all of them read.
 MANY_EDGES = 200_000
-_END_COLUMNS = {"out": ("src",), "in": ("dst",), "both": ("src", "dst")}
+_END_COLUMNS = {"out": (SRC,), "in": (DST,), "both": (SRC, DST)}
 
 
 def plan_read(read: plan.ReadPlan, ctx: ReadContext) -> PhysicalPlan:

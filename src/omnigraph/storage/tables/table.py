@@ -14,6 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, TypedDict, Unpack
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.rows.sql_conditions import Condition, SqlCondition
 from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.errors import classify, storage_errors
@@ -114,7 +115,7 @@ class Table:
         if filter is None:
             return self.pin.row_count
         if not _is_pushed(self, filter):
-            return int(self.scan(["id"], filter).num_rows)
+            return int(self.scan([ID], filter).num_rows)
         with storage_errors(f"counting {self.location}"):
             return int(self._scanner([], filter, with_row_id=True).count_rows())
 
@@ -185,7 +186,7 @@ def _with_plain(columns: Sequence[str], schema: pa.Schema) -> list[str]:
 
 
 def create_table(
-    location: Location, schema: pa.Schema, *, key: str = "id", transaction: str | None = None
+    location: Location, schema: pa.Schema, *, key: str = ID, transaction: str | None = None
 ) -> TablePin:
     """Create an empty table at version 1, with stable row ids and an unenforced primary key.
 

@@ -19,6 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of, stream_parts
@@ -144,7 +145,7 @@ def rows_only_in(
             yield from _picked(one, columns, part, lost, with_blobs=with_blobs)
         else:
             sparse.append(row_addresses(part.number, lost))
-    if sparse and set(columns) - set(PLACE) == {"id"}:
+    if sparse and set(columns) - set(PLACE) == {ID}:
         yield from _named(one, other, np.concatenate(sparse), columns)
     elif sparse:
         yield from rows_at(one, np.concatenate(sparse), columns, with_blobs=with_blobs)
@@ -215,14 +216,14 @@ def _named(
     places = pa.Table.from_batches(rows_at(one, addresses, PLACE))
     row_ids = places.column(ROW_ID).combine_chunks()
     new, _ = _apart(other, one)
-    batches = stream_parts(other, ("id", ROW_ID), new) if new else ()
+    batches = stream_parts(other, (ID, ROW_ID), new) if new else ()
     written = pa.Table.from_batches(
         (batch.filter(pc.is_in(batch.column(ROW_ID), row_ids)) for batch in batches),
-        pa.schema([other.schema.field("id"), places.schema.field(ROW_ID)]).remove_metadata(),
+        pa.schema([other.schema.field(ID), places.schema.field(ROW_ID)]).remove_metadata(),
     )
     found = pc.index_in(row_ids, written.column(ROW_ID).combine_chunks())
-    ids = written.column("id").take(found.drop_null())
-    named = places.filter(found.is_valid()).append_column("id", ids)
+    ids = written.column(ID).take(found.drop_null())
+    named = places.filter(found.is_valid()).append_column(ID, ids)
     yield from named.select(list(columns)).to_batches()
     gone = places.filter(found.is_null()).column(ROW_ADDRESS)
     yield from rows_at(one, gone.to_numpy(), columns)

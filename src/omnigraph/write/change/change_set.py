@@ -22,6 +22,7 @@ import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.schema.keys import canonical_float
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.lang.types import FLOATS, Scalar
 from omnigraph.storage.tables.columns import plain_blobs, table_columns
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
@@ -42,7 +43,7 @@ _JSON_SPECIAL = r'["\\\x00-\x1f]'
 
 def located_columns(type_: EntityType) -> tuple[str, ...]:
     """What is kept of a stored row that is replaced or deleted: its id, and its endpoints."""
-    return ("id", "src", "dst") if isinstance(type_, EdgeType) else ("id",)
+    return (ID, SRC, DST) if isinstance(type_, EdgeType) else (ID,)
 
 
 def no_located(type_: EntityType) -> pa.Table:
@@ -86,7 +87,7 @@ class TypeChange:
     @property
     def ids(self) -> pa.Array:
         """The ids of the written rows."""
-        return self.rows.column("id").combine_chunks()
+        return self.rows.column(ID).combine_chunks()
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +120,7 @@ def among(rows: pa.Table, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
     """The rows whose id is one of these."""
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.combine_chunks()
-    return rows.filter(pc.is_in(rows.column("id"), value_set=ids))
+    return rows.filter(pc.is_in(rows.column(ID), value_set=ids))
 
 
 def without(rows: pa.Table, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
@@ -128,12 +129,12 @@ def without(rows: pa.Table, ids: pa.Array | pa.ChunkedArray) -> pa.Table:
         return rows
     if isinstance(ids, pa.ChunkedArray):
         ids = ids.combine_chunks()
-    return rows.filter(pc.invert(pc.is_in(rows.column("id"), value_set=ids)))
+    return rows.filter(pc.invert(pc.is_in(rows.column(ID), value_set=ids)))
 
 
 def last_of_each_id(rows: pa.Table) -> Rows | None:
     """Where the last row of each id stands, in the order of the rows; None if none is repeated."""
-    codes, distinct = _codes(rows.column("id"))
+    codes, distinct = _codes(rows.column(ID))
     if distinct == len(codes):
         return None
     last = np.empty(distinct, dtype=np.int64)
@@ -177,7 +178,7 @@ def find_type(catalog: Catalog, key: str) -> EntityType:
 
 def row_schema(type_: EntityType) -> pa.Schema:
     """The columns of a type's table: `id`, for edges `src` and `dst`, then properties by name."""
-    structural = ("id",) if isinstance(type_, NodeType) else ("id", "src", "dst")
+    structural = (ID,) if isinstance(type_, NodeType) else (ID, SRC, DST)
     return table_columns(structural, {name: p.type for name, p in type_.properties.items()})
 
 

@@ -11,6 +11,7 @@ from typing import Literal, get_args
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.lang.structural import ID
 from omnigraph.write.change.change_set import (
     ChangeSet,
     TypeBatch,
@@ -46,7 +47,7 @@ def _change(batch: TypeBatch, mode: LoadMode, base: Base, reads: ReadSet) -> Typ
     if mode == "overwrite":
         reads.depend_on(key)
     else:
-        found = reads.hold(base, key, "id", _known_ids(batch), *located_columns(batch.type))
+        found = reads.hold(base, key, ID, _known_ids(batch), *located_columns(batch.type))
         existing = found.select(existing.column_names).cast(existing.schema)
     return TypeChange(
         batch.type,
@@ -63,5 +64,5 @@ def _change(batch: TypeBatch, mode: LoadMode, base: Base, reads: ReadSet) -> Typ
 
 def _known_ids(batch: TypeBatch) -> pa.Array:
     """The ids that a stored row may have; those made up here cannot be stored."""
-    ids = batch.rows.column("id").combine_chunks()
+    ids = batch.rows.column(ID).combine_chunks()
     return ids.slice(0, 0) if batch.fresh is None else ids.filter(pc.invert(batch.fresh))

@@ -14,6 +14,7 @@ from typing import Protocol, TypeVar
 import numpy as np
 import pyarrow.compute as pc
 
+from omnigraph.lang.structural import SRC
 from omnigraph.write.change.change_set import ChangeSet, TypeBatch, type_key
 from omnigraph.write.load.changes import LoadMode, load_changes
 from omnigraph.write.load.sifting import EVERY, chosen
@@ -118,7 +119,7 @@ def _rows(violation: Violation, batch: TypeBatch) -> list[tuple[int, Violation]]
     if violation.rule != "cardinality":
         return [(violation.place.row, violation)]
     # No edge of a source is more to blame than another.
-    ends = batch.rows.column("src")
+    ends = batch.rows.column(SRC)
     rows = pc.indices_nonzero(pc.equal(ends, violation.entity_id)).to_pylist()
     own = batch.places.place
     return [(row, replace(violation, place=own(row, "from"))) for row in rows]

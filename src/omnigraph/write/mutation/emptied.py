@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.lang.structural import ID
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import TypeChange
 from omnigraph.write.change.results import EmptiedProperties
@@ -41,9 +42,9 @@ class LeftOut:
         if not empty:
             return None
         ids = pa.chunked_array(list(empty.values())).unique()
-        lookup = PresenceLookup(KeyLookup("id", ids, ("id", *empty)), frozenset(empty))
+        lookup = PresenceLookup(KeyLookup(ID, ids, (ID, *empty)), frozenset(empty))
         before = reads.ask(base, change.type_key, lookup)
-        stored = before.column("id")
+        stored = before.column(ID)
         had = {
             name: _among(stored.filter(before.column(name)), some).to_pylist()
             for name, some in empty.items()
@@ -55,8 +56,8 @@ class LeftOut:
     def _empty(self, change: TypeChange) -> dict[str, pa.Array]:
         """The ids of replaced rows that have nothing, by property."""
         # Ids alone are filtered: a type may have thousands of properties.
-        ids = change.rows.column("id").combine_chunks()
-        existing = change.existing.column("id").combine_chunks()
+        ids = change.rows.column(ID).combine_chunks()
+        existing = change.existing.column(ID).combine_chunks()
         is_replaced = pc.is_in(ids, value_set=existing)
         found: dict[str, pa.Array] = {}
         for name, left_out in self._ids.items():

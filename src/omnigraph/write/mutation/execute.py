@@ -19,7 +19,8 @@ from omnigraph.embed.protocol import Embedder
 from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.values import Values
-from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType, NodeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC
 from omnigraph.rows.filters import RowFilter, row_filter
 from omnigraph.rows.key_predicates import anchor
 from omnigraph.write.change.change_set import (
@@ -137,8 +138,8 @@ class _Run:
     def _give_edges(self, edge: EdgeType, statements: Sequence[plan.InsertEdge]) -> None:
         given = [self._assigned(edge, one.assignments) for one in statements]
         ends = {
-            "src": self._ends("src", [one.source for one in statements]),
-            "dst": self._ends("dst", [one.target for one in statements]),
+            SRC: self._ends(SRC, [one.source for one in statements]),
+            DST: self._ends(DST, [one.target for one in statements]),
         }
         put_fresh(self._of(edge), given, ends)
         self.affected_edges += len(statements)
@@ -194,9 +195,9 @@ class _Run:
             if source in assigned and name not in assigned:
                 matched = without_stale(matched, name, source, before.column(source), every)
             if assigned.keys() & {name, source}:
-                pending.embed_later(name, matched.column("id"))
+                pending.embed_later(name, matched.column(ID))
         for name in assigned:
-            pending.left_out.give(name, matched.column("id"))
+            pending.left_out.give(name, matched.column(ID))
         pending.put(matched, stored)
         self._count(type_, matched.num_rows)
 
@@ -208,7 +209,7 @@ class _Run:
             return
         for name in cascades:
             edge = self.base.catalog.edges[name]
-            ends = [("src", edge.source), ("dst", edge.target)]
+            ends = [(SRC, edge.source), (DST, edge.target)]
             for column, end in ends:
                 if end == node.name:
                     self._delete_at(edge, column, ids)
@@ -233,10 +234,10 @@ class _Run:
         """Delete stored rows, so far as they are untouched, and rows that were written before."""
         pending = self._of(type_)
         stored = pending.untouched(stored)
-        pending.delete(stored, written.column("id"))
+        pending.delete(stored, written.column(ID))
         self._count(type_, stored.num_rows + written.num_rows)
-        gone = pa.concat_tables([stored.select(["id"]), written.select(["id"])])
-        return gone.column("id").combine_chunks()
+        gone = pa.concat_tables([stored.select([ID]), written.select([ID])])
+        return gone.column(ID).combine_chunks()
 
     # -- keeping track ---------------------------------------------------------------
 

@@ -17,6 +17,7 @@ from omnigraph.embed.fill import embedded_properties
 from omnigraph.lang.query.plan import Constant
 from omnigraph.lang.query.terms import InsertVerb
 from omnigraph.lang.schema.catalog import PropertyDef
+from omnigraph.lang.structural import ID
 from omnigraph.write.change.change_set import EntityType, Rows
 from omnigraph.write.mutation.values import absent_array, property_array
 
@@ -107,7 +108,7 @@ class Beginnings:
     @classmethod
     def of(cls, ids: pa.Array, rows: pa.Table) -> Beginnings:
         """The rows that have these ids."""
-        known = rows.column("id").combine_chunks()
+        known = rows.column(ID).combine_chunks()
         at = pc.fill_null(pc.index_in(ids, value_set=known), -1)
         return cls(at.to_numpy(zero_copy_only=False).astype(np.int64), rows)
 

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from omnigraph.embed.fill import embedded_properties
 from omnigraph.lang.query.terms import InsertVerb
 from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.structural import ID
 from omnigraph.rows.filters import RowFilter
 from omnigraph.write.change.change_set import (
     EntityType,
@@ -45,7 +46,7 @@ from omnigraph.write.rules.violations import NoSource
 def put_fresh(pending: Pending, given: Sequence[Assigned], ends: dict[str, pa.Array]) -> None:
     """Rows of a type without a key, for edges with their ends: each of them is new."""
     ids = fresh_ids(len(given))
-    rows = _rows(pending.type, given, Beginnings.nothing(len(given)), {"id": ids, **ends})
+    rows = _rows(pending.type, given, Beginnings.nothing(len(given)), {ID: ids, **ends})
     for name in embedded_properties(pending.type):
         pending.embed_later(name, ids)
     pending.put(rows, no_located(pending.type))
@@ -84,7 +85,7 @@ class _Batch:
         replaced = self.reads.hold(
             self.base,
             type_key(self.node),
-            "id",
+            ID,
             _common(unknown, replacing),
             *located_columns(self.node),
         )
@@ -104,7 +105,7 @@ class _Batch:
                 ]
             ),
         )
-        rows = _rows(self.node, [row.values for row in given], begins, {"id": ids})
+        rows = _rows(self.node, [row.values for row in given], begins, {ID: ids})
         for name, embedding in embedded_properties(self.node).items():
             doubted = np.array([name in row.doubted for row in given])
             if doubted.any():
@@ -115,15 +116,15 @@ class _Batch:
 
     def _stored(self, ids: pa.Array) -> pa.Table:
         """The stored rows of which something stays."""
-        lookup = FilteredLookup(KeyLookup("id", ids, ("id",)), RowFilter())
+        lookup = FilteredLookup(KeyLookup(ID, ids, (ID,)), RowFilter())
         return self.reads.ask(self.base, type_key(self.node), lookup)
 
     def _refuse_existing(self, located: pa.Table) -> None:
         strict = pa.array(
             [id_ for id_, row in self.given.rows.items() if row.must_be_new], pa.string()
         )
-        known = pa.concat_tables([self.pending.rows.select(["id"]), located.select(["id"])])
-        found = _common(strict, known.column("id").combine_chunks())
+        known = pa.concat_tables([self.pending.rows.select([ID]), located.select([ID])])
+        found = _common(strict, known.column(ID).combine_chunks())
         clashing = pa.concat_arrays([found, pa.array(self.given.clashing, pa.string())])
         if len(clashing):
             every = np.arange(len(clashing))
@@ -131,7 +132,7 @@ class _Batch:
 
     def _note_left_out(self, replaced: pa.Table, replacing: pa.Array) -> None:
         """What replaced rows may lose, and what all rows are given."""
-        stored = [*replaced.column("id").chunks, *self.pending.stored.chunks]
+        stored = [*replaced.column(ID).chunks, *self.pending.stored.chunks]
         losing = _common(pa.chunked_array(stored, pa.string()).combine_chunks(), replacing)
         left_out = self.pending.left_out
         for name, property_ in self.node.properties.items():

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 
 from omnigraph.embed.fill import Marks, embedded_properties, fill_vectors
 from omnigraph.embed.protocol import Embedder
+from omnigraph.lang.structural import ID
 from omnigraph.write.change.change_set import (
     EntityType,
     TypeChange,
@@ -46,7 +47,7 @@ class Pending:
     @property
     def touched(self) -> pa.ChunkedArray:
         """The ids that something is known of: whoever has one need not be looked for."""
-        return _ids([self.rows.column("id"), self.deleted.column("id")])
+        return _ids([self.rows.column(ID), self.deleted.column(ID)])
 
     def untouched(self, stored: pa.Table) -> pa.Table:
         """Of stored rows, those that no statement has changed or deleted."""
@@ -55,16 +56,16 @@ class Pending:
     @property
     def stored(self) -> pa.ChunkedArray:
         """The ids of the stored rows that have been there all the time, in whatever image."""
-        return without(self.existing, _ids(self._revived)).column("id")
+        return without(self.existing, _ids(self._revived)).column(ID)
 
     def put(self, rows: pa.Table, located: pa.Table) -> None:
         """Rows that are inserted or replaced, and the stored rows behind them."""
-        ids = rows.column("id")
+        ids = rows.column(ID)
         revived = among(self.deleted, ids)
         self.deleted = without(self.deleted, ids)
         self.existing = _joined(_joined(self.existing, revived), located)
         if revived.num_rows:
-            self._revived.append(revived.column("id"))
+            self._revived.append(revived.column(ID))
         self.rows = pa.concat_tables([without(self.rows, ids), rows]).combine_chunks()
 
     def delete(self, stored: pa.Table, ids: pa.Array | pa.ChunkedArray) -> None:
@@ -89,7 +90,7 @@ class Pending:
 
     def _marked(self, ids: list[pa.Array]) -> Marks:
         marks: Marks = pc.is_in(
-            self.rows.column("id"), value_set=_ids(ids).combine_chunks()
+            self.rows.column(ID), value_set=_ids(ids).combine_chunks()
         ).to_numpy()
         return marks
 

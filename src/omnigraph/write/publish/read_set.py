@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.entries import TableVersion
 from omnigraph.rows.filters import RowFilter
 from omnigraph.storage.tables.columns import is_blob
@@ -93,7 +94,7 @@ class FilterScan:
     @property
     def columns(self) -> Sequence[str]:
         """What the filter looks at."""
-        return self.filter.columns or ("id",)
+        return self.filter.columns or (ID,)
 
     @property
     def is_small(self) -> bool:
@@ -112,10 +113,10 @@ class FilterScan:
                 with_row_address=True,
                 with_blobs=with_blobs,
             )
-        columns = list(dict.fromkeys(["id", *kept]))
+        columns = list(dict.fromkeys([ID, *kept]))
         narrow = self.filter.narrow(table.scan(columns, self.filter.condition))
         wanted = self.wanted or tuple(table.schema.names)
-        return find_rows(table, "id", narrow.column("id"), wanted, with_blobs=with_blobs)
+        return find_rows(table, ID, narrow.column(ID), wanted, with_blobs=with_blobs)
 
     def select(self, rows: pa.Table) -> pa.Table:
         """Filter in memory."""

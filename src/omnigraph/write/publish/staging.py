@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ReadSetChanged
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.entries import TableIdentity
 from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.storage.tables.row_lookup import find_rows, fragment_maps
@@ -62,7 +63,7 @@ def _stage(change: TypeChange, base: Base, stamp: Stamp) -> TableEffect:
     )
     reach("rows_written", change.type_key)
     gone = pa.concat_tables(
-        rows.select(["id", ROW_ADDRESS]) for rows in (change.existing, change.deleted)
+        rows.select([ID, ROW_ADDRESS]) for rows in (change.existing, change.deleted)
     )
     effect = commit_rows(found, written, stamp, gone)
     fragment_maps.learn(found.table, found.table.at(effect.pin))
@@ -86,7 +87,7 @@ def commit_rows(
     start = found.table if adopted is None else found.table.at(adopted)
     ids, addresses = pa.array([], pa.string()), ()
     if gone is not None:
-        ids, addresses = gone.column("id").combine_chunks(), gone.column(ROW_ADDRESS)
+        ids, addresses = gone.column(ID).combine_chunks(), gone.column(ROW_ADDRESS)
     if replaces_all:
         pin = overwrite_fragments(start, written, stamp)
     else:
@@ -108,8 +109,8 @@ def _split(change: TypeChange) -> tuple[pa.Table, pa.Table]:
     """The rows that replace stored ones, with the row ids they keep, and the new ones."""
     if not change.existing.num_rows:
         return change.rows.slice(0, 0).append_column(ROW_ID, pa.array([], pa.uint64())), change.rows
-    ids = change.existing.column("id").combine_chunks()
-    positions = pc.index_in(change.rows.column("id"), value_set=ids).combine_chunks()
+    ids = change.existing.column(ID).combine_chunks()
+    positions = pc.index_in(change.rows.column(ID), value_set=ids).combine_chunks()
     stored = pc.is_valid(positions)
     row_ids = change.existing.column(ROW_ID).combine_chunks().take(positions.filter(stored))
     updated = change.rows.filter(stored).append_column(ROW_ID, row_ids)
@@ -151,7 +152,7 @@ def _relocate(effect: TableEffect, found: BaseTable) -> pa.ChunkedArray | Sequen
     """Where the rows that go lie now. Their ids are found again: addresses move."""
     if not len(effect.gone):
         return ()
-    rows = find_rows(found.table, "id", effect.gone, ["id"])
+    rows = find_rows(found.table, ID, effect.gone, [ID])
     kept = np.isin(np.array(effect.written.row_ids, dtype=np.uint64), rows.column(ROW_ID))
     if rows.num_rows != len(effect.gone) or not kept.all():
         # The read set stands, so this cannot happen; writing would lose or double rows.

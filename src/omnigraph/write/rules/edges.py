@@ -13,7 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import quoted
-from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType
+from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC
 from omnigraph.write.change.change_set import TypeChange, type_key, without
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_finder import HeldKeys, KeyFinder, Mask, StoredKeys
@@ -22,7 +23,7 @@ from omnigraph.write.rules.violations import Violation
 
 def ends_of(edge: EdgeType) -> tuple[tuple[str, str], ...]:
     """The columns of an edge's ends, each with the type of the nodes there."""
-    return (("src", edge.source), ("dst", edge.target))
+    return ((SRC, edge.source), (DST, edge.target))
 
 
 def missing_ends(ends: pa.Array, nodes: Sequence[KeyFinder]) -> Mask:
@@ -63,7 +64,7 @@ def _check_written(change: TypeChange, column: str, end: str, trial: Evaluation)
                 endpoint_text(column, ends[row].as_py(), end),
                 type_key=change.type_key,
                 property=ENDPOINTS[column],
-                entity_id=change.rows.column("id")[row].as_py(),
+                entity_id=change.rows.column(ID)[row].as_py(),
                 place=change.places.place(row, ENDPOINTS[column]),
             )
             for row in rows[: trial.violations.room].tolist()
@@ -75,11 +76,11 @@ def _nodes(node_key: str, trial: Evaluation) -> Iterator[KeyFinder]:
     """Where the nodes of a type are found that exist after the write."""
     nodes = trial.change(node_key)
     if nodes is None:
-        yield StoredKeys.of_column(trial, node_key, "id")
+        yield StoredKeys.of_column(trial, node_key, ID)
         return
     yield HeldKeys(nodes.ids)
     if not nodes.replaces_all:
-        yield StoredKeys.of_column(trial, node_key, "id", nodes.deleted.column("id"))
+        yield StoredKeys.of_column(trial, node_key, ID, nodes.deleted.column(ID))
 
 
 def _check_orphans(edge: EdgeType, column: str, end: str, trial: Evaluation) -> None:
@@ -87,17 +88,17 @@ def _check_orphans(edge: EdgeType, column: str, end: str, trial: Evaluation) -> 
     nodes = trial.change(f"node:{end}")
     if nodes is None or not nodes.replaces_all:
         return
-    stored = trial.scan(f"node:{end}", "id").column("id").combine_chunks()
+    stored = trial.scan(f"node:{end}", ID).column(ID).combine_chunks()
     dropped = stored.filter(pa.array(missing_ends(stored, [HeldKeys(nodes.ids)])))
     key = type_key(edge)
     trial.reads.depend_on(key)
     if not len(dropped):
         return
-    orphans = trial.hold(key, column, dropped, "id", column)
+    orphans = trial.hold(key, column, dropped, ID, column)
     change = trial.change(key)
     if change is not None:
-        orphans = without(without(orphans, change.ids), change.deleted.column("id"))
-    ordered = orphans.sort_by("id").slice(0, trial.violations.room)
+        orphans = without(without(orphans, change.ids), change.deleted.column(ID))
+    ordered = orphans.sort_by(ID).slice(0, trial.violations.room)
     trial.violations.add_all(
         orphans.num_rows,
         (
@@ -106,7 +107,7 @@ def _check_orphans(edge: EdgeType, column: str, end: str, trial: Evaluation) -> 
                 endpoint_text(column, orphan[column], end),
                 type_key=key,
                 property=ENDPOINTS[column],
-                entity_id=orphan["id"],
+                entity_id=orphan[ID],
             )
             for orphan in ordered.to_pylist()
         ),
@@ -116,7 +117,7 @@ def _check_orphans(edge: EdgeType, column: str, end: str, trial: Evaluation) -> 
 def miscounted(edge: EdgeType, sources: pa.Array, edges: Sequence[KeyFinder]) -> pa.Table:
     """The sources whose edges break the bounds of a type: ``src``, and how many ``edges``."""
     counts = sum(finder.count(sources) for finder in edges)
-    counted = pa.table({"src": sources, "edges": counts})
+    counted = pa.table({SRC: sources, "edges": counts})
     wrong = pc.less(counted.column("edges"), edge.min_out)
     if edge.max_out is not None:
         wrong = pc.or_(wrong, pc.greater(counted.column("edges"), edge.max_out))
@@ -135,23 +136,23 @@ def check_cardinality(edge: EdgeType, trial: Evaluation) -> None:
     change = trial.change(type_key(edge))
     if change is None or not edge.is_bounded:
         return
-    edges: list[KeyFinder] = [HeldKeys(change.rows.column("src").combine_chunks())]
+    edges: list[KeyFinder] = [HeldKeys(change.rows.column(SRC).combine_chunks())]
     if not change.replaces_all:
-        gone = (change.ids, change.deleted.column("id"))
-        edges.append(StoredKeys.of_column(trial, change.type_key, "src", *gone))
+        gone = (change.ids, change.deleted.column(ID))
+        edges.append(StoredKeys.of_column(trial, change.type_key, SRC, *gone))
     found = miscounted(edge, _affected(change, trial), edges)
-    found = found.filter(pc.invert(_going(edge, found.column("src"), trial))).sort_by("src")
+    found = found.filter(pc.invert(_going(edge, found.column(SRC), trial))).sort_by(SRC)
     trial.violations.add_all(
         found.num_rows,
         (
-            _violation(edge, change, source["src"], source["edges"])
+            _violation(edge, change, source[SRC], source["edges"])
             for source in found.slice(0, trial.violations.room).to_pylist()
         ),
     )
 
 
 def _violation(edge: EdgeType, change: TypeChange, source: str, count: int) -> Violation:
-    row = pc.index(change.rows.column("src"), source).as_py()
+    row = pc.index(change.rows.column(SRC), source).as_py()
     return Violation(
         "cardinality",
         cardinality_text(edge, source, count),
@@ -166,8 +167,8 @@ def _affected(change: TypeChange, trial: Evaluation) -> pa.Array:
     """The sources that the write gives or takes an edge."""
     parts = [change.rows, change.existing, change.deleted]
     if change.replaces_all:
-        parts.append(trial.scan(change.type_key, "src"))
-    chunks = [chunk for part in parts for chunk in part.column("src").chunks]
+        parts.append(trial.scan(change.type_key, SRC))
+    chunks = [chunk for part in parts for chunk in part.column(SRC).chunks]
     return pa.chunked_array(chunks, pa.string()).unique()
 
 
@@ -178,4 +179,4 @@ def _going(edge: EdgeType, sources: pa.ChunkedArray, trial: Evaluation) -> pa.Ch
         return pc.is_null(sources)
     if nodes.replaces_all:
         return pc.invert(pc.is_in(sources, value_set=nodes.ids))
-    return pc.is_in(sources, value_set=nodes.deleted.column("id").combine_chunks())
+    return pc.is_in(sources, value_set=nodes.deleted.column(ID).combine_chunks())

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.lang.structural import ID
 from omnigraph.write.change.change_set import without
 from omnigraph.write.publish.read_set import BaseQuery, KeyLookup
 from omnigraph.write.rules.evaluation import Evaluation
@@ -92,7 +93,7 @@ class StoredKeys:
         cls, trial: Evaluation, type_key: str, column: str, *gone: pa.Array | pa.ChunkedArray
     ) -> StoredKeys:
         """The rows of a base by what they hold in a column of texts."""
-        wanted = tuple(dict.fromkeys(("id", column)))
+        wanted = tuple(dict.fromkeys((ID, column)))
         return cls(
             lambda question: trial.ask(type_key, question),
             lambda keys: KeyLookup(column, keys.unique(), wanted),
@@ -118,4 +119,4 @@ class StoredKeys:
         rows = self.ask(self.question(keys))
         for ids in self.gone:
             rows = without(rows, ids)
-        return HeldKeys(self.key_of(rows), rows.column("id").combine_chunks())
+        return HeldKeys(self.key_of(rows), rows.column(ID).combine_chunks())

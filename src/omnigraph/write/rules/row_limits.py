@@ -17,6 +17,7 @@ import pyarrow.compute as pc
 import pyarrow.types as pt
 
 from omnigraph.errors import ResourceLimit
+from omnigraph.lang.structural import ID
 from omnigraph.storage.memory import size_of_setting
 from omnigraph.write.change.change_set import EntityType, type_key
 
@@ -93,7 +94,7 @@ def _check_bytes(type_: EntityType, rows: pa.Table, limits: RowLimits) -> None:
 
 
 def _row_name(type_: EntityType, rows: pa.Table, at: int) -> str:
-    return f"the line of {type_key(type_)} '{rows.column('id')[at].as_py()}' in an export"
+    return f"the line of {type_key(type_)} '{rows.column(ID)[at].as_py()}' in an export"
 
 
 # -- columns -----------------------------------------------------------------------

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from omnigraph.errors import Rule, quoted
 from omnigraph.lang.schema.catalog import CheckRule, NodeType, PropertyDef, RangeRule
 from omnigraph.lang.schema.keys import canonical_float
+from omnigraph.lang.structural import ID
 from omnigraph.lang.types import FLOATS
 from omnigraph.rows.patterns import found_in
 from omnigraph.write.change.change_set import EntityType, type_key
@@ -203,7 +204,7 @@ class _Report:
         self, rule: Rule, name: str, at: np.ndarray, text: str | Callable[[Any], str]
     ) -> Iterator[Violation]:
         values = self.rows.column(name).take(at).to_pylist()
-        ids = self.rows.column("id").take(at).to_pylist()
+        ids = self.rows.column(ID).take(at).to_pylist()
         for row, value, id_ in zip(at.tolist(), values, ids, strict=True):
             place = self._places.place(row, name)
             said = text if isinstance(text, str) else text(value)

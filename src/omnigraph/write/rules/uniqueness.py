@@ -16,7 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import KeyConflict, quoted
-from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import (
@@ -63,7 +64,7 @@ class Constraint:
         if not rows.num_rows:
             return []
         values = [member_texts(self.type, name, rows).to_pylist() for name in self.members]
-        ids = rows.column("id").to_pylist()
+        ids = rows.column(ID).to_pylist()
         return list(map(self._text, zip(*values, strict=True), holders, ids))
 
     def _text(self, values: Sequence[str], first: str, second: str) -> str:
@@ -81,7 +82,7 @@ def repeated(rule: Constraint, rows: pa.Table, places: SourceMap, violations: Vi
     if rows.num_rows < 2:
         return
     again, firsts = repeated_rows(rule.keys(rows))
-    holders = rows.column("id").take(pa.array(firsts[: violations.room]))
+    holders = rows.column(ID).take(pa.array(firsts[: violations.room]))
     _report(rule, rows, again, holders, places=places, violations=violations)
 
 
@@ -106,11 +107,11 @@ def _report(
     if not len(wrong):
         return
     shown = wrong[: violations.room]
-    some = rows.select(list(dict.fromkeys(("id", *rule.members)))).take(pa.array(shown))
+    some = rows.select(list(dict.fromkeys((ID, *rule.members)))).take(pa.array(shown))
     texts = rule.texts(some, holders.slice(0, len(shown)).to_pylist())
     member = rule.members[0]
     key, spelled = type_key(rule.type), ENDPOINTS.get(member, member)
-    ids = some.column("id").to_pylist()
+    ids = some.column(ID).to_pylist()
     violations.add_all(
         len(wrong),
         (
@@ -131,7 +132,7 @@ class HoldingTuples:
     @property
     def columns(self) -> Sequence[str]:
         """The members of the tuple."""
-        return ("id", *self.rule.members)
+        return (ID, *self.rule.members)
 
     @property
     def is_small(self) -> bool:
@@ -148,7 +149,7 @@ class HoldingTuples:
         """Scan for any of the values of each member, then compare whole tuples."""
         members = self.rule.members
         if self._is_text:
-            return find_rows(table, members[0], self.typed.column(members[0]), ("id", *members))
+            return find_rows(table, members[0], self.typed.column(members[0]), (ID, *members))
         where = None
         for member in members:
             values = self.typed.column(member).combine_chunks().unique()
@@ -156,7 +157,7 @@ class HoldingTuples:
                 continue
             condition = pc.field(member).isin(values)
             where = condition if where is None else where & condition
-        rows = table.scan(("id", *members), where, with_row_id=True, with_row_address=True)
+        rows = table.scan((ID, *members), where, with_row_id=True, with_row_address=True)
         return self.select(rows)
 
     def select(self, rows: pa.Table) -> pa.Table:
@@ -198,7 +199,7 @@ def _check(change: TypeChange, rule: Constraint, trial: Evaluation) -> None:
             change.rows,
             lambda question: trial.ask(change.type_key, question),
             change.ids,
-            change.deleted.column("id"),
+            change.deleted.column(ID),
         )
         if stored is not None:
             held_by_others(rule, change.rows, stored, change.places, violations)
@@ -221,11 +222,12 @@ class KeyClash:
 
     def violations(self) -> Iterator[Violation]:
         """What is said about each of the rows."""
+        label = spelling(ID, self.type.properties)
         for row in self.rows.tolist():
             id_ = self.ids[row].as_py()
             text = key_text(id_, self.problem, self.type.name)
-            place = self.places.place(row, "id")
-            yield Violation("key_conflict", text, type_key(self.type), "id", id_, place)
+            place = self.places.place(row, label)
+            yield Violation("key_conflict", text, type_key(self.type), label, id_, place)
 
 
 def check_keys(change: TypeChange) -> None:
@@ -238,12 +240,12 @@ def key_clashes(change: TypeChange) -> Iterator[KeyClash]:
     """What a strict write may not meet: repeated ids, then stored ones."""
     if change.refuses_repeats:
         for batch in change.batches:
-            ids = batch.rows.column("id").combine_chunks()
+            ids = batch.rows.column(ID).combine_chunks()
             rows, _ = repeated_rows(ids)
             if len(rows):
                 yield KeyClash(change.type, ids, rows, batch.places, TWICE)
     if change.refuses_existing and change.existing.num_rows:
-        stored = pc.is_in(change.ids, value_set=change.existing.column("id").combine_chunks())
+        stored = pc.is_in(change.ids, value_set=change.existing.column(ID).combine_chunks())
         rows = pc.indices_nonzero(stored).to_numpy()
         if len(rows):
             yield KeyClash(change.type, change.ids, rows, change.places, EXISTS)

@@ -5,6 +5,7 @@ Owns the rules T2 and T3 for them and turns each into a predicate.
 
 from __future__ import annotations
 
+from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
@@ -38,7 +39,7 @@ def check_matches(
 
 def _property_type(scope: Scope, node_type: str, name: terms.Name) -> ValueType | None:
     checker = scope.checker
-    if name.text == terms.ID:
+    if name.text == structural.ID:
         return plan.TEXT
     properties = checker.catalog.nodes[node_type].properties
     definition = properties.get(name.text)
@@ -47,7 +48,9 @@ def _property_type(scope: Scope, node_type: str, name: terms.Name) -> ValueType 
             name.span,
             f"node type {node_type} has no property `{name.text}`",
             "T2",
-            hint=name_hint(name.text, (terms.ID,) if name.text.startswith("@") else properties),
+            hint=name_hint(
+                name.text, (structural.ID,) if name.text.startswith("@") else properties
+            ),
         )
         return None
     if definition.type.is_blob:

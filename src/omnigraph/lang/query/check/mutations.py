@@ -6,17 +6,23 @@ may say. Integers become floats where the property is a float; nothing else is c
 
 from __future__ import annotations
 
+from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.predicates import comparison, membership
 from omnigraph.lang.query.check.scope import Checker
 from omnigraph.lang.query.check.values import constant, fit_literal
-from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType, NodeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.types import FLOATS, INTEGERS, Scalar, ValueType, compatible
 
-_ENDS = tuple(ENDPOINTS.values())
-_EDGE_COLUMNS = {"from": terms.SRC, "to": terms.DST, terms.SRC: terms.SRC, terms.DST: terms.DST}
+_ENDS = tuple(structural.ENDPOINTS.values())
+_EDGE_COLUMNS = {
+    "from": structural.SRC,
+    "to": structural.DST,
+    structural.SRC: structural.SRC,
+    structural.DST: structural.DST,
+}
 
 
 def check_mutation(checker: Checker, mutation: ast.Mutation) -> tuple[plan.Statement, ...]:
@@ -55,7 +61,7 @@ def _target(checker: Checker, statement: ast.Statement) -> NodeType | EdgeType |
             mentioned |= {assignment.property.text for assignment in statement.assignments}
         if not isinstance(statement, ast.Insert):
             mentioned |= {atom.property.text for atom in statement.where}
-        return edge if mentioned & {*_ENDS, terms.SRC, terms.DST} else node
+        return edge if mentioned & {*_ENDS, structural.SRC, structural.DST} else node
     found = node or edge
     if found is None:
         hint = name_hint(name.text, [*catalog.nodes, *catalog.edges])
@@ -208,7 +214,7 @@ def _report_missing(
     hint = name_hint(name.text, [*type_.properties, *extra])
     if name.text.startswith("@"):
         is_edge = isinstance(type_, EdgeType)
-        hint = name_hint(name.text, terms.SYSTEM_PROPERTIES if is_edge else (terms.ID,))
+        hint = name_hint(name.text, terms.SYSTEM_PROPERTIES if is_edge else (structural.ID,))
     elif name.text == "id":
         hint = "the id is `@id`, and only `where` may name it"
     checker.error(
@@ -283,8 +289,8 @@ def _column(
     checker: Checker, name: terms.Name, type_: NodeType | EdgeType, *, presence: bool
 ) -> plan.Property | None:
     """The column a condition looks at; a Blob only where its ``presence`` is all it asks."""
-    if name.text == terms.ID:
-        return plan.Property(plan.ROW, terms.ID, plan.TEXT)
+    if name.text == structural.ID:
+        return plan.Property(plan.ROW, structural.ID, plan.TEXT)
     if isinstance(type_, EdgeType) and name.text in _EDGE_COLUMNS:
         return plan.Property(plan.ROW, _EDGE_COLUMNS[name.text], plan.TEXT)
     definition = type_.properties.get(name.text)

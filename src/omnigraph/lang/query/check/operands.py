@@ -6,6 +6,7 @@ stands is for the caller to say.
 
 from __future__ import annotations
 
+from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import did_you_mean, name_hint
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope
@@ -111,7 +112,7 @@ def property_type(
         return None
     is_edge = isinstance(bound, EdgeBinding)
     if name.text in terms.SYSTEM_PROPERTIES:
-        if name.text == terms.ID or is_edge:
+        if name.text == structural.ID or is_edge:
             return plan.TEXT
         checker.error(name.span, f"a node has no `{name.text}`; only edges do", "T6")
         return None
@@ -121,7 +122,7 @@ def property_type(
     kind = "edge" if is_edge else "node"
     hint = name_hint(name.text, bound.type.properties)
     if name.text.startswith("@"):
-        hint = name_hint(name.text, terms.SYSTEM_PROPERTIES if is_edge else (terms.ID,))
+        hint = name_hint(name.text, terms.SYSTEM_PROPERTIES if is_edge else (structural.ID,))
     elif name.text == "id":
         hint = "the id is `@id`"
     checker.error(

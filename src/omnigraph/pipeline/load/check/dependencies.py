@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.pipeline.load.check.key_index import KeyIndex, KeySource
 from omnigraph.pipeline.load.check.set_rules import tuples_name
 from omnigraph.pipeline.load.stage.staged_types import StagedType
@@ -43,11 +44,11 @@ class _Changed:
 
     def came(self) -> pa.Array:
         """The ids of the rows that came, were changed or have only moved."""
-        return _combined(self.delta.rows(["id"]).column("id"))
+        return _combined(self.delta.rows([ID]).column(ID))
 
     def went(self) -> pa.Array:
         """The ids of the rows that went, were changed or have only moved."""
-        return _combined(self.delta.lost(["id"]).column("id"))
+        return _combined(self.delta.lost([ID]).column(ID))
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,10 +87,10 @@ class KeysStillAbsent:
         changed = _Changed.of(self.type_key, before, after)
         if changed is None:
             return True
-        names = list(dict.fromkeys(("id", *self.members)))
+        names = list(dict.fromkeys((ID, *self.members)))
         rows = changed.delta.rows(names).combine_chunks()
         if self.replaced is not None:
-            rows = rows.filter(pa.array(~self.replaced.has(_combined(rows.column("id")))))
+            rows = rows.filter(pa.array(~self.replaced.has(_combined(rows.column(ID)))))
         keys = key_texts(self.type, self.members, rows).drop_null()
         return not self.keys.has(keys).any()
 
@@ -128,7 +129,7 @@ class EdgesStillPresent:
     def holds(self, before: Base, after: Base) -> bool:
         """Whether all rows are where they were."""
         changed = _Changed.of(self.type_key, before, after)
-        return changed is None or not changed.delta.lost(["id"]).num_rows
+        return changed is None or not changed.delta.lost([ID]).num_rows
 
 
 def claims_of(
@@ -164,7 +165,7 @@ def _rows(
             yield KeysStillAbsent(key, rule.type, rule.members, tuples, ids)
     sources = directories.get(f"sources:{key}")
     if sources is not None:
-        yield KeysStillAbsent(key, staged.type, ("src",), sources, ids)
+        yield KeysStillAbsent(key, staged.type, (SRC,), sources, ids)
         if isinstance(staged.type, EdgeType) and staged.type.min_out:
             yield EdgesStillPresent(key)
 
@@ -173,7 +174,7 @@ def _ends(name: str, staged: Mapping[str, StagedType]) -> Iterator[tuple[KeySour
     """Where staged edges name nodes of a type."""
     for one in staged.values():
         if isinstance(one.type, EdgeType):
-            for column, end in (("src", one.type.source), ("dst", one.type.target)):
+            for column, end in ((SRC, one.type.source), (DST, one.type.target)):
                 if end == name:
                     yield one.source(), column
 

@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.lang.schema.catalog import ENDPOINTS, EdgeType, NodeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC, spelling
 from omnigraph.pipeline.load.check.key_index import (
     DirectoryJob,
     DirectoryPart,
@@ -144,7 +145,7 @@ class SetRules:
             )
             if staged.has_given_ids or is_end:
                 last = not _has_key(staged.type)
-                jobs += self._jobs(f"ids:{key}", staged.type, ("id",), [source], keeps_last=last)
+                jobs += self._jobs(f"ids:{key}", staged.type, (ID,), [source], keeps_last=last)
             for rule in constraints_of(staged.type):
                 if not rule.is_key:
                     name = tuples_name(key, rule)
@@ -153,7 +154,7 @@ class SetRules:
             key = f"node:{end}"
             if self._has_stored(key):
                 type_ = find_type(self.base.catalog, key)
-                jobs += self._jobs(f"stored:{key}", type_, ("id",), [self._stored(key)])
+                jobs += self._jobs(f"stored:{key}", type_, (ID,), [self._stored(key)])
         return jobs
 
     def _jobs(
@@ -201,7 +202,7 @@ class SetRules:
                 places[key, str(rule.members)] = len(places)
         for _, edge in sorted(self.base.catalog.edges.items()):
             key = f"edge:{edge.name}"
-            for members in (*(str(rule.members) for rule in constraints_of(edge)), "src", "dst"):
+            for members in (*(str(rule.members) for rule in constraints_of(edge)), SRC, DST):
                 places[key, members] = len(places)
             places[key, "@card"] = len(places)
         return places
@@ -299,7 +300,7 @@ class SetRules:
                 sources.append(replace(self._stored(key), weight=0))
             jobs += [
                 (name, replace(job, with_repeats=False))
-                for name, job in self._jobs(f"sources:{key}", edge, ("src",), sources)
+                for name, job in self._jobs(f"sources:{key}", edge, (SRC,), sources)
             ]
         self._make(jobs)
         return [found for edge in bounded for found in self._miscounted(edge, left_out)]
@@ -361,12 +362,13 @@ class SetRules:
             if ids is None or self.mode == "merge":
                 continue
             source = self._source(key, left_out)
-            first = SetRule(_KEYS + 2 * at, "key_conflict", key, "id")
+            label = spelling(ID, staged.type.properties)
+            first = SetRule(_KEYS + 2 * at, "key_conflict", key, label)
             if ids.repeated and not _has_key(staged.type):
                 name = self.area.write_table("twice", ids.later())
                 found.append(IdClashes(first, staged.type, TWICE, ids, source, name, self.shown))
             if self.mode == "append" and key in matches:
-                second = SetRule(_KEYS + 2 * at + 1, "key_conflict", key, "id")
+                second = SetRule(_KEYS + 2 * at + 1, "key_conflict", key, label)
                 name = self.area.write_table("existing", _staged_rows(self.area, matches[key]))
                 found.append(IdClashes(second, staged.type, EXISTS, ids, source, name, self.shown))
         return found

@@ -16,6 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.structural import ID, SRC
 from omnigraph.pipeline.load.check.key_index import KeyIndex, KeySource, open_part
 from omnigraph.pipeline.load.check.violations import RuleViolations, SetRule, by_fragment, verdict
 from omnigraph.storage.tables.row_address import fragments_of
@@ -74,7 +75,7 @@ class MissingEnds:
         shown = missing.slice(0, self.shown)
         texts = shown.column(self.column).to_pylist()
         messages = [endpoint_text(self.column, text, self.end) for text in texts]
-        ids = rows_at(self.edges, shown.column(ROW_ADDRESS).to_numpy(), ("id",)).column("id")
+        ids = rows_at(self.edges, shown.column(ROW_ADDRESS).to_numpy(), (ID,)).column(ID)
         table = _table(missing, messages, ids)
         return CheckResult(verdict(area, self.rule, table, self.shown, strays=self.strays))
 
@@ -98,8 +99,8 @@ class StoredMatches:
     def ask(self) -> CheckResult:
         """Look every stored id up."""
         found = []
-        for rows in self.stored.read(("id",)):
-            hits = self.ids.find(rows.column("id").combine_chunks())
+        for rows in self.stored.read((ID,)):
+            hits = self.ids.find(rows.column(ID).combine_chunks())
             if hits.num_rows:
                 own = rows.take(hits.column("at"))
                 found.append(own.append_column("staged", hits.column("address")))
@@ -126,27 +127,27 @@ class StoredClashes:
         """Look every stored tuple up."""
         members = self.constraint.members
         found = []
-        for rows in self.stored.read(tuple(dict.fromkeys(("id", *members)))):
+        for rows in self.stored.read(tuple(dict.fromkeys((ID, *members)))):
             keys = self.constraint.keys(rows)
             rows = rows.filter(keys.is_valid())  # noqa: PLW2901 - only these have a tuple
             hits = self.tuples.find(keys.drop_null())
             own = rows.take(hits.column("at"))
-            ids = own.column("id").combine_chunks()
+            ids = own.column(ID).combine_chunks()
             staged = hits.column("address")
             left = ~self.staged.leaves_out(staged)
             if self.written is not None:
                 left &= ~self.written.has(ids)
             if left.any():
-                clash = {ROW_ADDRESS: staged, "holder": own.column("id")}
+                clash = {ROW_ADDRESS: staged, "holder": own.column(ID)}
                 found.append(pa.table(clash).filter(pa.array(left)))
         if not found:
             return CheckResult()
         clashes = pa.concat_tables(found).sort_by(ROW_ADDRESS)
         shown = clashes.slice(0, self.shown)
-        rows = rows_at(self.staged, shown.column(ROW_ADDRESS).to_numpy(), ("id", *members))
+        rows = rows_at(self.staged, shown.column(ROW_ADDRESS).to_numpy(), (ID, *members))
         holders = shown.column("holder").to_pylist()
         messages = self.constraint.texts(rows, holders)
-        table = _table(clashes, messages, rows.column("id"))
+        table = _table(clashes, messages, rows.column(ID))
         return CheckResult(verdict(self.tuples.area, self.rule, table, self.shown))
 
 
@@ -164,12 +165,12 @@ class DuplicateKeys:
         """Tell each of them with the id of the first."""
         repeats = self.tuples.repeats().sort_by("address")
         shown = repeats.slice(0, self.shown)
-        columns = tuple(dict.fromkeys(("id", *self.constraint.members)))
+        columns = tuple(dict.fromkeys((ID, *self.constraint.members)))
         rows = rows_at(self.staged, shown.column("address").to_numpy(), columns)
-        first = rows_at(self.staged, shown.column("kept").to_numpy(), ("id",))
-        messages = self.constraint.texts(rows, first.column("id").to_pylist())
+        first = rows_at(self.staged, shown.column("kept").to_numpy(), (ID,))
+        messages = self.constraint.texts(rows, first.column(ID).to_pylist())
         named = repeats.rename_columns([ROW_ADDRESS, "kept"])
-        table = _table(named, messages, rows.column("id"))
+        table = _table(named, messages, rows.column(ID))
         return CheckResult(verdict(self.tuples.area, self.rule, table, self.shown))
 
 
@@ -190,8 +191,8 @@ class IdClashes:
         area = self.ids.area
         clashing = area.read_table(self.addresses).sort_by(ROW_ADDRESS)
         shown = clashing.slice(0, self.shown)
-        rows = rows_at(self.staged, shown.column(ROW_ADDRESS).to_numpy(), ("id",))
-        ids = rows.column("id")
+        rows = rows_at(self.staged, shown.column(ROW_ADDRESS).to_numpy(), (ID,))
+        ids = rows.column(ID)
         messages = [key_text(id_, self.problem, self.type.name) for id_ in ids.to_pylist()]
         return CheckResult(verdict(area, self.rule, _table(clashing, messages, ids), self.shown))
 
@@ -207,11 +208,11 @@ class StoredDegrees:
     def ask(self) -> CheckResult:
         """Count by source."""
         counted = []
-        for rows in self.edges.read(("id", "src")):
+        for rows in self.edges.read((ID, SRC)):
             if self.rewritten is not None:
-                left = ~self.rewritten.has(rows.column("id").combine_chunks())
+                left = ~self.rewritten.has(rows.column(ID).combine_chunks())
                 rows = rows.filter(pa.array(left))  # noqa: PLW2901 - the others are replaced
-            hits = self.sources.find(rows.column("src").combine_chunks())
+            hits = self.sources.find(rows.column(SRC).combine_chunks())
             counted.append(hits.group_by("text").aggregate([([], "count_all")]))
         if not counted:
             return CheckResult()
@@ -237,8 +238,8 @@ class EdgesOf:
         listed = area.read_table(self.listed)
         wanted = listed.column("entity").combine_chunks()
         found = []
-        for rows in self.edges.read(("id", "src")):
-            at = pc.index_in(rows.column("src"), value_set=wanted)
+        for rows in self.edges.read((ID, SRC)):
+            at = pc.index_in(rows.column(SRC), value_set=wanted)
             hit = at.is_valid()
             found.append(
                 rows.filter(hit).append_column(
@@ -250,7 +251,7 @@ class EdgesOf:
             {
                 "address": table.column(ROW_ADDRESS),
                 "message": table.column("message"),
-                "entity": table.column("src"),
+                "entity": table.column(SRC),
             }
         )
         return CheckResult(verdict(area, self.rule, shown, self.shown))
@@ -291,13 +292,13 @@ def wrong_degrees(
         # Its keys are one piece: that is how they were written.
         texts = open_part(sources.area, part).keys.column("text").combine_chunks()
         found = miscounted(edge, texts, [one, more])
-        names = found.column("src").combine_chunks()
+        names = found.column(SRC).combine_chunks()
         found = found.append_column("address", one.find(names).column("address"))
         if nodes is not None:
             found = found.filter(pa.array(~missing_ends(names, nodes)))
         wrong.append(found)
     every = pa.concat_tables(wrong)
-    names, counts = every.column("src").to_pylist(), every.column("edges").to_pylist()
+    names, counts = every.column(SRC).to_pylist(), every.column("edges").to_pylist()
     fragments = fragments_of(every.column("address").to_numpy())
     return pa.table(
         {
@@ -310,7 +311,7 @@ def wrong_degrees(
 
 
 _NOBODY = pa.schema(
-    [("src", pa.large_string()), ("edges", pa.int64()), ("address", pa.uint64())]
+    [(SRC, pa.large_string()), ("edges", pa.int64()), ("address", pa.uint64())]
 ).empty_table()
 
 

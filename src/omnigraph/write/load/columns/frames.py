@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, Rule
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.schema.catalog import ENDPOINTS, Catalog, NodeType, PropertyDef
+from omnigraph.lang.schema.catalog import Catalog, NodeType, PropertyDef
+from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.lang.types import Scalar
 from omnigraph.write.change.change_set import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column, decoded, texts
@@ -25,8 +26,6 @@ from omnigraph.write.load.ndjson.exact import unknown_property, wrong_id_text
 from omnigraph.write.load.ndjson.values import ValueTypeError
 from omnigraph.write.rules.row_rules import check_required, check_shapes
 from omnigraph.write.rules.violations import SourceMap, Violation, Violations
-
-_ENDS = {column: (word, column) for column, word in ENDPOINTS.items()}
 
 
 def read_frame(
@@ -111,6 +110,10 @@ def _from_pandas(name: str, frame: Any) -> pa.Table:
         ) from None
 
 
+def _listed(names: Iterable[str]) -> str:
+    return " and ".join(f"'{name}'" for name in names)
+
+
 def _mask(marks: pa.Array) -> np.ndarray:
     mask: np.ndarray = marks.to_numpy(zero_copy_only=False)
     return mask
@@ -150,9 +153,9 @@ class _Frame:
         """The columns of the batch, or None if something is wrong."""
         before = self._violations.total
         self._check_names()
-        columns = {"id": self._ids()}
+        columns = {ID: self._ids()}
         if not isinstance(self._type, NodeType):
-            columns |= {column: self._end(column) for column in _ENDS}
+            columns |= {column: self._end(column) for column in ENDPOINTS}
         schema = row_columns(self._type)
         for name in self._type.properties:
             columns[name] = self._property(name, schema.field(name).type)
@@ -167,9 +170,9 @@ class _Frame:
 
     def _check_names(self) -> None:
         names = self._table.column_names
-        known = {"id", *self._type.properties}
+        known = {*self._spellings(ID), *self._type.properties}
         if not isinstance(self._type, NodeType):
-            known |= {spelling for spellings in _ENDS.values() for spelling in spellings}
+            known |= {name for column in ENDPOINTS for name in self._spellings(column)}
         for at, name in enumerate(names):
             if name in names[:at]:
                 self._say("format", f"the frame has two columns '{name}'", name)
@@ -177,19 +180,32 @@ class _Frame:
                 self._say("format", unknown_property(self._type, name), name)
 
     def _ids(self) -> pa.Array:
-        if "id" not in self._table.column_names:
+        given = self._given(ID)
+        if not given:
             return pa.nulls(len(self._table), pa.string())
-        ids = self._texts("id", "id")
+        if len(given) > 1:
+            self._say("format", f"only one of the columns {_listed(given)} can be the id", ID)
+        name = given[0]
+        ids = self._texts(name, name)
         if ids.null_count:
-            said = "'id' must be a string, found null; leave the column out to have ids made"
-            self._say_missing(said, "id", "id", ids)
+            said = f"'{name}' must be a string, found null; leave the column out to have ids made"
+            self._say_missing(said, name, name, ids)
         return ids
 
+    def _spellings(self, column: str) -> tuple[str, ...]:
+        """What a frame may call a structural column."""
+        word = ENDPOINTS.get(column)
+        names = (column, spelling(column, self._type.properties))
+        return tuple(dict.fromkeys(names if word is None else (word, *names)))
+
+    def _given(self, column: str) -> list[str]:
+        return [name for name in self._spellings(column) if name in self._table.column_names]
+
     def _end(self, column: str) -> pa.Array:
-        given = [name for name in _ENDS[column] if name in self._table.column_names]
+        given = self._given(column)
         if len(given) != 1:
             said = "only one of the columns" if given else "a column"
-            spelled = " and ".join(f"'{name}'" for name in given or _ENDS[column][:1])
+            spelled = _listed(given or [ENDPOINTS[column]])
             self._say("format", f"an edge needs {said} {spelled} with the ids of nodes", None)
             return pa.nulls(len(self._table), pa.string())
         ends = self._texts(given[0], given[0])
@@ -250,21 +266,22 @@ class _Frame:
         derived = derived_ids(self._type, table)
         if derived is None:
             return table
-        wrong = pc.not_equal(table.column("id"), derived)
+        wrong = pc.not_equal(table.column(ID), derived)
         at = np.flatnonzero(pc.fill_null(wrong, fill_value=False).to_numpy())
         if len(at):
-            given, right = table.column("id").take(at), derived.take(at)
+            label = self._given(ID)[0]
+            given, right = table.column(ID).take(at), derived.take(at)
             self._violations.add_all(
                 len(at),
                 (
-                    self._violation("format", wrong_id_text(has, needs), "id", int(row))
+                    self._violation("format", wrong_id_text(has, needs), label, int(row))
                     for row, has, needs in zip(
                         at, given.to_pylist(), right.to_pylist(), strict=True
                     )
                 ),
             )
             return None
-        return table.set_column(0, "id", derived)
+        return table.set_column(0, ID, derived)
 
     def _say(self, rule: Rule, text: str, property_: str | None) -> None:
         """Report a problem of the frame as a whole."""

@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import NodeType, PropertyDef
+from omnigraph.lang.structural import ID
 from omnigraph.lang.types import Scalar
 from omnigraph.write.change.change_set import EntityType, TypeBatch, fresh_ids, key_ids, row_columns
 from omnigraph.write.load.columns.cells import read_date, read_datetime
@@ -40,7 +41,7 @@ def finish(type_: EntityType, columns: pa.Table, places: SourceMap) -> TypeBatch
     schema = row_columns(type_)
     # Not a cast: that would refuse the empty vectors which are still to be embedded.
     rows = pa.Table.from_arrays([columns.column(name) for name in schema.names], schema=schema)
-    given = rows.column("id")
+    given = rows.column(ID)
     if given.null_count == len(given):
         # Also the batch without rows.
         return TypeBatch(type_, _with_ids(rows, fresh_ids(len(rows))), None, places)
@@ -53,4 +54,4 @@ def finish(type_: EntityType, columns: pa.Table, places: SourceMap) -> TypeBatch
 
 
 def _with_ids(rows: pa.Table, ids: pa.Array) -> pa.Table:
-    return rows.set_column(0, rows.schema.field("id"), ids)
+    return rows.set_column(0, rows.schema.field(ID), ids)

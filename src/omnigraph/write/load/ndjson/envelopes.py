@@ -15,6 +15,7 @@ import numpy as np
 from omnigraph.errors import Rule, quoted
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import Catalog, NodeType
+from omnigraph.lang.structural import ID
 from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.load.ndjson.json_text import BadLineError, read_json
 from omnigraph.write.load.ndjson.lines import LineIndex, find, find_name
@@ -150,7 +151,7 @@ def check_envelope(type_: EntityType, envelope: dict[str, Any], text: str) -> li
             kind = "a node" if is_node else "an edge"
             listed = ", ".join(f'"{member}"' for member in allowed)
             said = f"unknown member '{quoted(name)}'; the line of {kind} has {listed}"
-            if name in ("id", *type_.properties):
+            if name in ("id", ID, *type_.properties):
                 said += '; properties go into "data"'
             found.append(BadLineError(said, find_name(text, (name,))))
     for end in () if is_node else ("from", "to"):

@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import Rule, quoted
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.schema.catalog import ENDPOINTS, NodeType, PropertyDef
+from omnigraph.lang.schema.catalog import NodeType, PropertyDef
 from omnigraph.lang.schema.keys import keyed_node_id
+from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC, spelling
 from omnigraph.lang.types import Scalar
 from omnigraph.write.change.change_set import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.cells import read_date, read_datetime
@@ -43,8 +44,9 @@ def unknown_property(type_: EntityType, name: str) -> str:
     """What is said about a name that is no property of a type."""
     if name in PHYSICAL:
         return f"'{name}' is reserved physical state"
-    if name in ENDPOINTS and not isinstance(type_, NodeType):
-        return f'\'{name}\' is reserved structural state; give "{ENDPOINTS[name]}" beside "data"'
+    word = ENDPOINTS.get(f"@{name.removeprefix('@')}")
+    if word is not None and not isinstance(type_, NodeType):
+        return f'\'{name}\' is reserved structural state; give "{word}" beside "data"'
     said = f"unknown property '{quoted(name)}' for {type_.name}"
     hint = name_hint(name, type_.properties)
     return f"{said}; {hint}" if hint else said
@@ -62,7 +64,7 @@ def read_exact(
         return None
     table = reader.table()
     derived = derived_ids(type_, table)
-    return table if derived is None else table.set_column(0, "id", derived)
+    return table if derived is None else table.set_column(0, ID, derived)
 
 
 def wrong_id_text(given: str, right: str) -> str:
@@ -85,6 +87,7 @@ class _Reader:
     def __init__(self, type_: EntityType, problems: LineErrors) -> None:
         self._type = type_
         self._key = type_key(type_)
+        self._ids = tuple(dict.fromkeys((spelling(ID, type_.properties), ID)))
         self._problems = problems
         self._schema = row_columns(type_)
         self._columns: dict[str, list[Any]] = {name: [] for name in self._schema.names}
@@ -103,27 +106,32 @@ class _Reader:
         for found in check_envelope(self._type, envelope, text):
             self._say(ordinal, found.text, found.column)
         if not isinstance(self._type, NodeType):
-            self._columns["src"].append(envelope.get("from"))
-            self._columns["dst"].append(envelope.get("to"))
+            self._columns[SRC].append(envelope.get("from"))
+            self._columns[DST].append(envelope.get("to"))
         data = envelope.get("data", {})
         if type(data) is dict:
             self._read_data(data, text, ordinal)
 
     def _read_data(self, data: dict[str, Any], text: str, ordinal: int) -> None:
         for name in data:
-            if name == "id" or name in self._type.properties:
+            if name in self._type.properties or name in self._ids:
                 continue
             if self._problems.full:
                 self._problems.total += 1
                 continue
             column = find_name(text, ("data", name))
             self._say(ordinal, unknown_property(self._type, name), column, name)
-        id_ = data.get("id", _ABSENT)
+        given = [name for name in self._ids if name in data]
+        if len(given) > 1:
+            said = f"'{given[0]}' and '{given[1]}' both give the id: keep one"
+            self._say(ordinal, said, find_name(text, ("data", given[0])), given[0])
+        label = given[0] if given else self._ids[0]
+        id_ = data.get(label, _ABSENT)
         if id_ is not _ABSENT and type(id_) is not str:
-            said = f"'id' must be a string, found {describe(id_)}"
-            self._say(ordinal, said, find(text, ("data", "id")), "id", rule="type")
+            said = f"'{label}' must be a string, found {describe(id_)}"
+            self._say(ordinal, said, find(text, ("data", label)), label, rule="type")
             id_ = _ABSENT
-        self._columns["id"].append(None if id_ is _ABSENT else id_)
+        self._columns[ID].append(None if id_ is _ABSENT else id_)
         row = {}
         for name, property_ in self._type.properties.items():
             value = data.get(name, _ABSENT)
@@ -132,18 +140,19 @@ class _Reader:
             if name in self._defaulted:
                 self._absent[name].append(value is _ABSENT)
         if isinstance(id_, str) and isinstance(self._type, NodeType) and self._type.key:
-            self._check_id(self._type, id_, row, text, ordinal)
+            self._check_id(self._type, (label, id_), row, text, ordinal)
 
     def _check_id(
-        self, type_: NodeType, given: str, row: dict[str, Any], text: str, ordinal: int
+        self, type_: NodeType, named: tuple[str, str], row: dict[str, Any], text: str, ordinal: int
     ) -> None:
+        label, given = named
         key = {name: self._key_value(type_.properties[name], row[name]) for name in type_.key}
         if None in key.values():
             return
         right = keyed_node_id(type_, key)
         if given != right:
-            column = find(text, ("data", "id"))
-            self._say(ordinal, wrong_id_text(given, right), column, "id")
+            column = find(text, ("data", label))
+            self._say(ordinal, wrong_id_text(given, right), column, label)
 
     def _key_value(self, property_: PropertyDef, value: Any) -> Any:
         if value is None:

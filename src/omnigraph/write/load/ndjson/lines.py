@@ -15,7 +15,7 @@ from itertools import accumulate, compress
 
 import numpy as np
 
-from omnigraph.lang.schema.catalog import ENDPOINTS
+from omnigraph.lang.structural import ENDPOINTS
 from omnigraph.write.rules.row_limits import row_limits
 from omnigraph.write.rules.violations import SourceLocation
 
@@ -26,7 +26,7 @@ _STRUCTURAL = b"{}[],:"
 _SKIP = re.compile(r"[ \t\n\r]*")
 _VALUES = json.JSONDecoder(parse_int=str, parse_float=str)
 _ENDS = {word: word for word in ENDPOINTS.values()} | dict(ENDPOINTS)
-"""Edges name their nodes beside the data; the stored columns are called src and dst."""
+"""Edges name their nodes beside the data, and not as the stored columns are called."""
 
 
 @dataclass(frozen=True)

@@ -19,6 +19,7 @@ import pyarrow.compute as pc
 import pyarrow.json as pj
 
 from omnigraph.lang.schema.catalog import NodeType, PropertyDef
+from omnigraph.lang.structural import DST, ID, SRC, spelling
 from omnigraph.lang.types import FLOATS, Scalar
 from omnigraph.write.change.change_set import EntityType, row_columns
 from omnigraph.write.load.columns import cells
@@ -92,12 +93,13 @@ def _read(type_: EntityType, lines: Sequence[bytes], numeric: frozenset[str]) ->
         if _NULL in raws:
             raise _RefusedError
     inner = dict(zip((field.name for field in outer.type), outer.flatten(), strict=True))
-    columns = {"id": inner.pop("id")}
+    label = spelling(ID, type_.properties)
+    columns = {ID: inner.pop(label)}
     if not isinstance(type_, NodeType):
-        columns["src"], columns["dst"] = _known(parsed["from"]), _known(parsed["to"])
-    asked = _asked_about(type_, columns["id"], inner) if may_be_null else []
+        columns[SRC], columns[DST] = _known(parsed["from"]), _known(parsed["to"])
+    asked = _asked_about(type_, columns[ID], inner) if may_be_null else []
     explicit = dict(zip(asked, _explicit_nulls(asked, lines), strict=True)) if asked else {}
-    if (nulls := explicit.get("id")) is not None and nulls.any():
+    if (nulls := explicit.get(label)) is not None and nulls.any():
         raise _RefusedError
     stored = row_columns(type_)
     for name, property_ in type_.properties.items():
@@ -115,10 +117,10 @@ def _identified(type_: EntityType, table: pa.Table) -> pa.Table:
     derived = derived_ids(type_, table)
     if derived is None:
         return table
-    given = table.column("id")
+    given = table.column(ID)
     if pc.any(pc.not_equal(given, derived)).as_py():
         raise _RefusedError
-    return table.set_column(0, "id", derived)
+    return table.set_column(0, ID, derived)
 
 
 def _parse(schema: pa.Schema, text: bytes, *, longest: int) -> pa.Table:
@@ -136,7 +138,7 @@ def _parse(schema: pa.Schema, text: bytes, *, longest: int) -> pa.Table:
 
 def _written_schema(type_: EntityType, numeric: frozenset[str]) -> pa.Schema:
     """Lines as the parser sees them: the envelope, and in it the data."""
-    data = [pa.field("id", pa.string())]
+    data = [pa.field(spelling(ID, type_.properties), pa.string())]
     stored = row_columns(type_)
     for name, property_ in type_.properties.items():
         kind = _written_type(property_, stored.field(name).type, as_number=name in numeric)
@@ -208,7 +210,7 @@ def _asked_about(
     type_: EntityType, ids: pa.ChunkedArray, inner: dict[str, pa.ChunkedArray]
 ) -> list[str]:
     """The members for which an explicit null and an absence are not the same."""
-    asked = ["id"] if ids.null_count else []
+    asked = [spelling(ID, type_.properties)] if ids.null_count else []
     return asked + [
         name
         for name, property_ in type_.properties.items()
