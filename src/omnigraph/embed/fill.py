@@ -105,7 +105,7 @@ def _placed(error: EmbeddingError, place: str, rows: pa.Table, wanted: Marks) ->
     if error.position is None:
         return EmbeddingError(f"{place}: {error}", kind=error.kind, details=details)
     row = int(np.flatnonzero(wanted)[error.position])
-    details[ID] = rows.column(ID)[row].as_py()
+    details["id"] = rows.column(ID)[row].as_py()
     return EmbeddingError(
         f"{place} of '{details['id']}': {error}", kind=error.kind, details=details
     )
