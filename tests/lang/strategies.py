@@ -65,6 +65,7 @@ _pg_type_names = st.builds(terms.Name, type_names)
 _digits = st.from_regex(r"[0-9]{1,20}", fullmatch=True)
 _point_digits = st.from_regex(r"[0-9]{1,5}\.[0-9]{1,5}", fullmatch=True)
 _bare_names = st.builds(pg.Argument, st.just("name"), but(idents, "true", "false"))
+_system_members = st.builds(pg.Argument, st.just("name"), st.sampled_from(("@id", "@src", "@dst")))
 _pg_literals = st.one_of(
     st.builds(pg.Argument, st.just("string"), texts),
     st.builds(pg.Argument, st.just("integer"), _digits),
@@ -105,7 +106,7 @@ _properties = st.builds(pg.Property, _pg_names, _property_types, several(_annota
 _constraints = st.builds(
     pg.Constraint,
     st.sampled_from(pg.CONSTRAINT_NAMES),
-    several(either(_pg_literals, _bare_names, _bounds), least=1),
+    several(either(_pg_literals, _bare_names, _system_members, _bounds), least=1),
 )
 _members = several(either(_properties, _constraints))
 _cardinalities = st.builds(

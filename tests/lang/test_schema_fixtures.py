@@ -4,7 +4,8 @@ Inputs of a case: `schema` (one text), or `accepted` and `desired` (versions of 
 graph's schema; several accepted versions are separated by a line `~~~`, and
 `options` may say `allow_data_loss`). `edit` changes the accepted IR as JSON before
 it is read back (`path.to.field = json`); `state` edits do the same to the sealed
-state. `rows` are rows of the one node type of `schema`, `values` are single scalars.
+state. `rows` are rows of the edge types of `schema`, without any of its node types;
+`values` are single scalars.
 All other sections are expectations.
 """
 
@@ -33,7 +34,7 @@ from omnigraph.lang.schema.compile import (
 from omnigraph.lang.schema.ir.document import compact
 from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.schema.ir.ir import IRInterface, IRNode, SchemaIR, ir_from_json
-from omnigraph.lang.schema.keys import canonical_scalar, keyed_node_id
+from omnigraph.lang.schema.keys import canonical_scalar, keyed_edge_id, keyed_node_id
 from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.types import Scalar
 from tests.lang.bless import bless
@@ -264,18 +265,24 @@ def value_id(line: str) -> str:
 
 
 def row_ids(schema: str, rows: str) -> str:
-    (node,) = compile_schema(schema).catalog.nodes.values()
-    found = []
-    for line in lines(rows):
-        row = {
-            name: typed(value, node.properties[name].type.scalar)
-            for name, value in json.loads(line).items()
-        }
-        try:
-            found.append(keyed_node_id(node, row))
-        except OmniGraphError as error:
-            found.append(f"! {error}")
-    return "".join(f"{line}\n" for line in found)
+    catalog = compile_schema(schema).catalog
+    types: list[NodeType | EdgeType] = [*(catalog.edges or catalog.nodes).values()]
+    return "".join(f"{row_id(each, line)}\n" for line in lines(rows) for each in types)
+
+
+def row_id(type_: NodeType | EdgeType, line: str) -> str:
+    row = {
+        name: typed(value, type_.properties[name].type.scalar)
+        if name in type_.properties
+        else value
+        for name, value in json.loads(line).items()
+    }
+    try:
+        return (
+            keyed_node_id(type_, row) if isinstance(type_, NodeType) else keyed_edge_id(type_, row)
+        )
+    except OmniGraphError as error:
+        return f"! {error}"
 
 
 def typed(value: Any, scalar: Scalar) -> Any:

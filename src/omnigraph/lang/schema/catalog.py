@@ -92,7 +92,10 @@ class NodeType:
 
 @dataclass(frozen=True, slots=True)
 class EdgeType:
-    """One edge type; uniques and indexes may also name `src` and `dst`."""
+    """One edge type; key, uniques and indexes may also name `@src` and `@dst`.
+
+    ``key`` is both ends, then properties ordered by stable id; empty for unkeyed types.
+    """
 
     name: str
     type_id: int
@@ -107,6 +110,7 @@ class EdgeType:
     merge_rows: bool = False
     description: str | None = None
     instruction: str | None = None
+    key: tuple[str, ...] = ()
 
     @property
     def kind(self) -> EntityKind:

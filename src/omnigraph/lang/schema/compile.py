@@ -31,12 +31,12 @@ from omnigraph.lang.schema.ir.identity import HintReport, resolve
 from omnigraph.lang.schema.ir.ir import (
     IR_VERSION,
     CheckConstraint,
-    Field,
     IRConstraint,
     IREdge,
     IRNode,
     IRProperty,
     MemberConstraint,
+    PropertyField,
     RangeConstraint,
     SchemaIR,
     SystemField,
@@ -45,6 +45,7 @@ from omnigraph.lang.schema.ir.shape import Shape, build_shape
 from omnigraph.lang.schema.syntax.parser import parse
 from omnigraph.lang.schema.syntax.tree import Schema
 from omnigraph.lang.source import Source
+from omnigraph.lang.structural import ENDPOINTS
 
 FORMAT_VERSION: Literal[2] = 2
 _CHOICES = {
@@ -166,9 +167,7 @@ def catalog_from_ir(ir: SchemaIR) -> Catalog:
 
 
 def _node(node: IRNode) -> NodeType:
-    id_of = {property_.name: property_.property_id for property_ in node.properties}
-    keys = _members(node.constraints, "key")
-    key = tuple(sorted(keys[0], key=lambda name: id_of[name])) if keys else ()
+    key = _key(node)
     return NodeType(
         node.name,
         node.type_id,
@@ -209,22 +208,27 @@ def _edge(edge: IREdge) -> EdgeType:
         note_value(edge.annotations, "merge") == "row",
         note_value(edge.annotations, "description"),
         note_value(edge.annotations, "instruction"),
+        _key(edge),
     )
+
+
+def _key(table: IRNode | IREdge) -> tuple[str, ...]:
+    """The key of a table: both ends of an edge, then properties by stable id."""
+    fields = next((found.fields for found in table.constraints if found.kind == "key"), ())
+    ends = {found.name for found in fields if isinstance(found, SystemField)}
+    properties = (found for found in fields if isinstance(found, PropertyField))
+    members = sorted(properties, key=lambda member: member.property_id)
+    return (*(end for end in ENDPOINTS if end in ends), *(found.name for found in members))
 
 
 def _members(
     constraints: Iterable[IRConstraint], kind: PropertyConstraint
 ) -> tuple[tuple[str, ...], ...]:
     return tuple(
-        tuple(_column(field) for field in found.fields)
+        tuple(field.name for field in found.fields)
         for found in constraints
         if isinstance(found, MemberConstraint) and found.kind == kind
     )
-
-
-def _column(field: Field) -> str:
-    """What a member of a constraint is called in rows."""
-    return f"@{field.role}" if isinstance(field, SystemField) else field.name
 
 
 def _indexes(

@@ -1,7 +1,7 @@
-"""Canonical text of scalars, and the node ids made of it.
+"""Canonical text of scalars, and the ids of keyed rows made of it.
 
 Owns how a stored value becomes part of an identity, so that two spellings of one
-value never name two nodes. Pure functions; never reads a row by itself.
+value never name two rows. Pure functions; never reads a row by itself.
 """
 
 from __future__ import annotations
@@ -16,8 +16,9 @@ from typing import Any, Literal
 
 from omnigraph.errors import ValidationError
 from omnigraph.lang.literals import epoch_days, epoch_millis
-from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.ir.document import compact
+from omnigraph.lang.structural import ENDPOINTS
 from omnigraph.lang.types import FLOATS, INTEGERS, Scalar
 
 _MOST_F32_DIGITS = 9
@@ -63,20 +64,33 @@ def canonical_float(value: float, width: Literal[32, 64]) -> str:
     return plain.rstrip("0").rstrip(".") if "." in plain else plain
 
 
-def node_id(parts: Sequence[str]) -> str:
-    """The id of a keyed node from its key's canonical texts, in the order of stable ids."""
+def keyed_id(parts: Sequence[str]) -> str:
+    """The id of a keyed row from its key's canonical texts, in the catalog's order.
+
+    Those of an edge begin with the ids of its source and its destination.
+    """
     return parts[0] if len(parts) == 1 else compact(list(parts))
 
 
 def keyed_node_id(node: NodeType, row: Mapping[str, Any]) -> str:
     """The id the key of a node type gives to one row of typed values."""
+    return keyed_id(_parts(node, row))
+
+
+def keyed_edge_id(edge: EdgeType, row: Mapping[str, Any]) -> str:
+    """The id the key of an edge type gives to one row, its ends under `@src` and `@dst`."""
+    return keyed_id(_parts(edge, row))
+
+
+def _parts(type_: NodeType | EdgeType, row: Mapping[str, Any]) -> list[str]:
     parts = []
-    for name in node.key:
+    for name in type_.key:
         value = row.get(name)
         if value is None:
-            raise _unidentifiable(f"the key `{name}` of `{node.name}` is missing")
-        parts.append(canonical_scalar(value, node.properties[name].type.scalar))
-    return node_id(parts)
+            raise _unidentifiable(f"the key `{name}` of `{type_.name}` is missing")
+        scalar = Scalar.STRING if name in ENDPOINTS else type_.properties[name].type.scalar
+        parts.append(canonical_scalar(value, scalar))
+    return parts
 
 
 def _unidentifiable(problem: str) -> ValidationError:

@@ -66,8 +66,11 @@ def check_property(property_: Property, owner: Owner, reporter: Reporter) -> Non
         name = annotation.name
         if name in _BODY_ONLY:
             _refuse_bare(reporter, annotation)
-        elif name in ("key", "embed") and owner == "edge":
-            _refuse(reporter, annotation, f"edge properties take no `@{name}`")
+        elif name == "embed" and owner == "edge":
+            _refuse(reporter, annotation, "edge properties take no `@embed`")
+        elif name == "key" and owner == "edge":
+            hint = f"write `@key(src, dst, {shorten(property_.name.text)})` in the edge's body"
+            _refuse(reporter, annotation, "edge properties take no `@key`", hint=hint)
         elif name in ("merge", "instruction"):
             _refuse(reporter, annotation, f"`@{name}` belongs on a node or an edge, not a property")
         elif name == "description":

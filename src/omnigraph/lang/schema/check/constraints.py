@@ -18,8 +18,8 @@ from omnigraph.lang.schema.check.patterns import PatternMistake, pattern_mistake
 from omnigraph.lang.schema.syntax.tree import Argument, Bounds, Constraint, Property
 from omnigraph.lang.source import Span
 
-EDGE_COLUMNS = ("src", "dst")
-"""The structural columns a constraint of an edge may name."""
+_ENDS = ("src", "dst")
+"""The ends of an edge, which its constraints may name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +41,7 @@ class ConstraintScope:
 def check_constraint(constraint: Constraint, scope: ConstraintScope, reporter: Reporter) -> None:
     """Check one body constraint."""
     name = constraint.name
-    if scope.owner == "edge" and name in ("key", "range", "check"):
+    if scope.owner == "edge" and name in ("range", "check"):
         _refuse(reporter, constraint.span, f"edges take no `@{name}`")
         return
     if name == "range":
@@ -64,6 +64,26 @@ def _check_members(constraint: Constraint, scope: ConstraintScope, reporter: Rep
         property_ = _named(argument, constraint, scope, reporter)
         if property_ is not None:
             _check_member(constraint, argument, property_, scope, reporter)
+    if constraint.name == "key" and scope.owner == "edge":
+        _check_edge_key(constraint, scope, reporter)
+
+
+def _check_edge_key(constraint: Constraint, scope: ConstraintScope, reporter: Reporter) -> None:
+    """Refuse a key that does not name both ends."""
+    names = {a.text for a in constraint.arguments if isinstance(a, Argument) and a.kind == "name"}
+    missing = [
+        end
+        for end in _ENDS
+        if f"@{end}" not in names and (end not in names or end in scope.properties)
+    ]
+    if not missing:
+        return
+    ends = [f"@{end}" if end in scope.properties else end for end in _ENDS]
+    hint = f"write `@key({', '.join(ends)}, …)`"
+    shadowed = [end for end in missing if end in names]
+    if shadowed:
+        hint = f"`{shadowed[0]}` is a property here, the end is `@{shadowed[0]}`: {hint}"
+    _refuse(reporter, constraint.span, "the key of an edge names both its ends", hint=hint)
 
 
 def _check_member(
@@ -97,15 +117,28 @@ def _named(
         _refuse(reporter, argument.span, message)
         return None
     property_ = scope.properties.get(argument.text)
-    structural = scope.owner == "edge" and argument.text in EDGE_COLUMNS
-    if property_ is None and not structural and scope.complete and not reporter.full:
+    if property_ is not None or _is_end(argument.text, scope.owner):
+        return property_
+    end = argument.text.removeprefix("@") in _ENDS
+    if argument.text == "@id":
+        message = f"`@id` needs no `@{constraint.name}`: it is unique and indexed in every table"
+        _refuse(reporter, argument.span, message)
+    elif end and scope.owner == "node" and (scope.complete or argument.text.startswith("@")):
+        message = f"unknown property `{argument.text}` in `@{constraint.name}`"
+        hint = "only edges have ends that a constraint may name"
+        _refuse(reporter, argument.span, message, hint=hint)
+    elif scope.complete and not reporter.full:
         _refuse(
             reporter,
             argument.span,
             f"unknown property `{shorten(argument.text)}` in `@{constraint.name}`",
             hint=did_you_mean(argument.text, scope.properties),
         )
-    return property_
+    return None
+
+
+def _is_end(name: str, owner: Owner) -> bool:
+    return owner == "edge" and name.removeprefix("@") in _ENDS
 
 
 def _first(constraint: Constraint, scope: ConstraintScope, reporter: Reporter) -> Property | None:
@@ -193,11 +226,15 @@ def _within(literal: Span, source: str, mistake: PatternMistake) -> Span:
     return Span(start, max(start, end))
 
 
-def check_one_key(keys: list[Span], reporter: Reporter) -> None:
-    """Refuse every key of a node after the first, whichever way they are written."""
+def check_one_key(keys: list[Span], owner: Owner, reporter: Reporter) -> None:
+    """Refuse every key of a type after the first, whichever way they are written."""
+    hints = {
+        "node": "a key of several properties is `@key(a, b)`",
+        "edge": "a key with properties is `@key(src, dst, a, b)`",
+    }
+    article = "an" if owner == "edge" else "a"
     for span in sorted(keys)[1:]:
-        message = "a node has one key"
-        _refuse(reporter, span, message, hint="a key of several properties is `@key(a, b)`")
+        _refuse(reporter, span, f"{article} {owner} has one key", hint=hints.get(owner))
 
 
 def check_default_ranges(

@@ -123,10 +123,6 @@ class _Checker:
     def reserved_name(self, name: Name, owner: Owner) -> None:
         if name.text in _STORAGE_NAMES:
             self.parse_error(name.span, f"`{name}` is a reserved name of the storage")
-        elif name.text == "id" or (owner == "edge" and name.text in ("src", "dst")):
-            table = "edge" if owner == "edge" else "node"
-            message = f"`{name}` is a column every {table} has; it cannot be declared"
-            self.parse_error(name.span, message)
         elif owner == "edge" and name.text in ("from", "to"):
             message = f"`{name}` names an endpoint of the edge; it cannot be a property"
             self.parse_error(name.span, message)
@@ -169,8 +165,11 @@ class _Checker:
             )
         by_name = {property_.name.text: property_ for property_ in reversed(properties)}
         scope = ConstraintScope("edge", by_name, complete=self.whole(edge), stored=self.stored)
-        for constraint in constraints_of(edge.members):
+        constraints = constraints_of(edge.members)
+        for constraint in constraints:
             check_constraint(constraint, scope, self.reporter)
+        keys = [constraint.span for constraint in constraints if constraint.name == "key"]
+        check_one_key(keys, "edge", self.reporter)
 
     def endpoint(self, name: Name) -> None:
         if name.text in self.known.nodes or not self.parsed.complete or self.reporter.full:
@@ -252,7 +251,7 @@ class _Checker:
             annotation = annotation_named(found.property.annotations, "key")
             if annotation is not None:
                 keys.append(places.get(name, annotation.span))
-        check_one_key(keys, self.reporter)
+        check_one_key(keys, "node", self.reporter)
 
     def embed_sources(
         self,

@@ -45,7 +45,7 @@ from omnigraph.lang.schema.ir.shape import (
     UniqueRule,
 )
 
-_ROLES: dict[str, Role] = {"src": "src", "dst": "dst"}
+_ROLES: dict[str, Role] = {"src": "src", "dst": "dst", "@src": "src", "@dst": "dst"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +150,7 @@ def _constraint(rule: Rule, kind: TypeKind, owner: str, ids: Ids) -> IRConstrain
 
 def _field(name: str, kind: TypeKind, owner: str, ids: Ids) -> Field:
     table = ids.types[kind, owner]
-    if kind == "edge" and name in _ROLES:
+    known = ids.properties.get((kind, owner, name))
+    if known is None:
         return SystemField(table, owner, ids.incarnations[kind, owner], _ROLES[name])
-    return PropertyField(table, owner, ids.properties[kind, owner, name], name)
+    return PropertyField(table, owner, known, name)

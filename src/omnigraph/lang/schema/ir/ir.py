@@ -81,8 +81,8 @@ class SystemField(Document, frozen=True, tag_field="kind", tag="system"):
 
     @property
     def name(self) -> str:
-        """The column's name."""
-        return self.role
+        """The column's name, which no property can have."""
+        return f"@{self.role}"
 
 
 Field = PropertyField | SystemField
@@ -339,6 +339,11 @@ def _check_property_ref(ref: PropertyRef, owner: IRType, columns: _Columns) -> N
 
 def _check_fields(table: IRNode | IREdge, columns: _Columns) -> None:
     for constraint in table.constraints:
+        roles = {field.role for field in constraint.fields if isinstance(field, SystemField)}
+        if constraint.kind == "key" and roles != (
+            {"src", "dst"} if table.kind == "edge" else set()
+        ):
+            _fail(f"the key of {table.kind} {table.name} does not name the right columns")
         for field in constraint.fields:
             if isinstance(field, PropertyRef):
                 if field.owner_type_id != table.type_id:

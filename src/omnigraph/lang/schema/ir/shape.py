@@ -7,7 +7,7 @@ Never sees an id.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import ClassVar
 
@@ -45,6 +45,7 @@ from omnigraph.lang.schema.syntax.tree import (
     constraints_of,
     properties_of,
 )
+from omnigraph.lang.structural import spelling
 
 _NOT_KEPT = frozenset({"rename_from", "embed", *PROPERTY_CONSTRAINTS})
 """Annotations that have a place of their own in the shape, or none at all."""
@@ -223,7 +224,7 @@ def _node(node: Node, interfaces: Mapping[str, Interface]) -> NodeShape:
         _notes(node.annotations),
         tuple(sorted({name.text for name in node.implements})),
         _properties(effective),
-        _rules((found.property for found in effective), constraints_of(node.members)),
+        _rules([found.property for found in effective], constraints_of(node.members)),
     )
 
 
@@ -280,19 +281,20 @@ def _notes(annotations: tuple[Annotation, ...]) -> tuple[Note, ...]:
     )
 
 
-def _rules(properties: Iterable[Property], constraints: tuple[Constraint, ...]) -> tuple[Rule, ...]:
+def _rules(properties: Sequence[Property], constraints: tuple[Constraint, ...]) -> tuple[Rule, ...]:
     rules: list[Rule] = [
         _MEMBER_RULES[kind]((property_.name.text,))
         for property_ in properties
         for kind in PROPERTY_CONSTRAINTS
         if annotation_named(property_.annotations, kind)
     ]
-    rules += map(_rule, constraints)
+    names = {property_.name.text for property_ in properties}
+    rules += [_rule(constraint, names) for constraint in constraints]
     by_text = {rule.sort_key: rule for rule in rules}
     return tuple(by_text[text] for text in sorted(by_text))
 
 
-def _rule(constraint: Constraint) -> Rule:
+def _rule(constraint: Constraint, properties: Container[str]) -> Rule:
     names = [a.text for a in constraint.arguments if isinstance(a, Argument)]
     if constraint.name == "range":
         bounds = next(a for a in constraint.arguments if isinstance(a, Bounds))
@@ -302,4 +304,6 @@ def _rule(constraint: Constraint) -> Rule:
         return RangeRule(Range(names[0], low, high))
     if constraint.name == "check":
         return CheckRule(Check(names[0], names[1]))
-    return _MEMBER_RULES[constraint.name](tuple(sorted(set(names))))
+    return _MEMBER_RULES[constraint.name](
+        tuple(sorted({spelling(name, properties) for name in names}))
+    )

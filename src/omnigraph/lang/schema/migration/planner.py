@@ -41,6 +41,7 @@ from omnigraph.lang.schema.migration.steps import (
     UpdatePropertyMetadata,
     UpdateTypeMetadata,
 )
+from omnigraph.lang.structural import spelling
 
 _METADATA = ("description", "instruction")
 _UNCLASSIFIED = "IR difference without a classified step"
@@ -214,7 +215,8 @@ class _Planner:
                 self.refuse(_entity(after), f"{_describe(constraint)} cannot be removed")
         for constraint in added:
             if constraint.kind == "index":
-                names = tuple(found.name for found in constraint.fields)
+                own = {property_.name for property_ in after.properties}
+                names = tuple(spelling(found.name, own) for found in constraint.fields)
                 self.steps.append(AddIndex(after.kind, after.name, IndexRule(names)))
             else:
                 self.refuse(_entity(after), f"{_describe(constraint)} cannot be added")

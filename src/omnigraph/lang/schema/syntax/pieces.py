@@ -29,6 +29,7 @@ from omnigraph.lang.types import (
 )
 
 _TYPE_WORDS = (*BASE_NAMES, "Vector", "enum")
+_SYSTEM_WORDS = ("id", "src", "dst")
 # What other systems call our types, where the spelling alone would not lead there.
 _TYPE_ALIASES = {
     "boolean": "Bool",
@@ -341,6 +342,9 @@ def _constraint_argument(cursor: Cursor) -> Argument | Bounds:
         return literal
     if token.kind is Kind.IDENT:
         return Argument("name", cursor.advance().text, span=token.span)
+    if cursor.at("@") and cursor.peek().kind is Kind.IDENT and cursor.peek().text in _SYSTEM_WORDS:
+        cursor.advance()
+        return Argument("name", f"@{cursor.advance().text}", span=cursor.span_from(token.start))
     if token.kind is Kind.TYPE:
         cursor.fail(
             token.span,

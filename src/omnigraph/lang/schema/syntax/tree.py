@@ -22,7 +22,8 @@ CONSTRAINT_NAMES: tuple[ConstraintName, ...] = ("key", "unique", "index", "range
 class Argument(Spanned):
     """A literal or bare name as an argument; ``text`` is its decoded value as a string.
 
-    Numbers keep the digits that were written, sign included.
+    Numbers keep the digits that were written, sign included; the name of a structural
+    column keeps its `@`.
     """
 
     kind: LiteralKind
