@@ -102,12 +102,17 @@ class CompiledSchema:
 
 
 def compile_schema(
-    source: Source | str, *, accepted: SchemaIR | None = None, domain: str | None = None
+    source: Source | str,
+    *,
+    accepted: SchemaIR | None = None,
+    domain: str | None = None,
+    first_id: int | None = None,
 ) -> CompiledSchema:
     """Compile a schema, keeping the identities of the accepted one.
 
     Without an accepted IR and a domain the ids are those of a fresh graph in a
-    placeholder domain, which is all that offline checks need.
+    placeholder domain, which is all that offline checks need. ``first_id`` begins a
+    range of ids reserved for what is new: `new_identities` says how many it takes.
     """
     source = _as_source(source)
     reporter = Reporter(source)
@@ -116,7 +121,9 @@ def compile_schema(
     shape = build_shape(syntax)
     if domain is None:
         domain = PLACEHOLDER_DOMAIN if accepted is None else accepted.schema_identity_domain
-    resolution = resolve(shape, syntax, accepted, domain=domain, reporter=reporter)
+    resolution = resolve(
+        shape, syntax, accepted, domain=domain, reporter=reporter, first_id=first_id
+    )
     catalog = catalog_from_ir(resolution.ir)
     return CompiledSchema(source, syntax, shape, resolution.ir, catalog, resolution.reports)
 

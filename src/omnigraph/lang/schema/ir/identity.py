@@ -65,13 +65,20 @@ class Resolution:
 
 
 def resolve(
-    shape: Shape, syntax: Schema, accepted: SchemaIR | None, *, domain: str, reporter: Reporter
+    shape: Shape,
+    syntax: Schema,
+    accepted: SchemaIR | None,
+    *,
+    domain: str,
+    reporter: Reporter,
+    first_id: int | None = None,
 ) -> Resolution:
     """Give every declaration of a shape its identity; the hints stand in its syntax.
 
-    Without an accepted IR everything is new. Hints that do not resolve are reported
-    where they stand and raised together; a contradiction in what is stored is a
-    SchemaError without a place.
+    Without an accepted IR everything is new. New ids are taken from ``first_id`` on, a
+    range that the caller has reserved, else from the accepted counter. Hints that do not
+    resolve are reported where they stand and raised together; a contradiction in what is
+    stored is a SchemaError without a place.
     """
     if not is_domain(domain):
         raise SchemaError(
@@ -88,10 +95,34 @@ def resolve(
     matches = resolver.match_types(shape)
     kept = resolver.match_properties(shape, matches)
     reporter.raise_if_any()
-    counter = _Counter(accepted.next_identity_id if accepted is not None else 1)
+    following = accepted.next_identity_id if accepted is not None else 1
+    counter = _Counter(following if first_id is None else first_id)
+    start = counter.following
     ids = _allocate(shape, matches, kept, counter)
-    ir = identified(shape, ids, domain=domain, following=counter.following)
+    if accepted is not None and not identities(accepted).isdisjoint(
+        range(start, counter.following)
+    ):
+        raise SchemaError(f"the ids from {start} on are taken: reserve others for the new schema")
+    if counter.following > start:
+        following = max(following, counter.following)
+    ir = identified(shape, ids, domain=domain, following=following)
     return Resolution(ir, tuple(resolver.reports))
+
+
+def identities(ir: SchemaIR) -> set[int]:
+    """Every id a schema uses: of types, of properties and of incarnations."""
+    found: set[int] = set()
+    for each in ir.types():
+        found.add(each.type_id)
+        found.update(property_.property_id for property_ in each.properties)
+        if not isinstance(each, IRInterface):
+            found.add(each.table_incarnation_id)
+    return found
+
+
+def new_identities(accepted: SchemaIR | None, desired: SchemaIR) -> int:
+    """How many ids a schema needs that the accepted one does not have."""
+    return len(identities(desired) - (set() if accepted is None else identities(accepted)))
 
 
 def table_path(kind: Literal["node", "edge"], type_id: int, incarnation: int) -> str:
@@ -265,6 +296,8 @@ class _Resolver:
 
 class _Counter:
     def __init__(self, following: int) -> None:
+        if following < 1:
+            raise SchemaError("an identity is never zero")
         self.following = following
 
     def take(self) -> int:

@@ -240,6 +240,10 @@ class SchemaIR(Document, frozen=True, dict=True):
     def types(self) -> Iterator[IRType]:
         """Every type: interfaces, then nodes, then edges."""
         yield from self.interfaces
+        yield from self.tables()
+
+    def tables(self) -> Iterator[IRNode | IREdge]:
+        """Every type that has rows: nodes, then edges."""
         yield from self.nodes
         yield from self.edges
 
