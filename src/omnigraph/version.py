@@ -4,4 +4,4 @@ Owns both constants. Imports nothing, because the build reads this file.
 """
 
 __version__ = "0.1.0"
-INTERNAL_SCHEMA = 8
+INTERNAL_SCHEMA = 9

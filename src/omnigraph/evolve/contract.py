@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from omnigraph.errors import quoted
 from omnigraph.lang.diagnostics import Phase, Reporter
+from omnigraph.lang.schema.columns import ColumnNames
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.schema.syntax.tree import Argument, Constraint, Node, constraints_of
 from omnigraph.lang.source import Source
@@ -46,14 +47,15 @@ def _judge_patterns(schema: CompiledSchema) -> None:
     reporter.raise_if_any()
 
 
-def contract_of(schema: CompiledSchema) -> SchemaContract:
-    """The manifest's entry for a compiled schema."""
+def contract_of(schema: CompiledSchema, columns: ColumnNames) -> SchemaContract:
+    """The manifest's entry for a compiled schema and the columns of its tables."""
     return SchemaContract(
         schema.source.text,
         schema.ir.render(),
         schema.shape.schema_shape_hash,
         schema.ir.schema_ir_hash,
         schema.ir.schema_identity_domain,
+        columns.to_text(schema.ir),
     )
 
 

@@ -7,6 +7,7 @@ everything else that lies where tables do. Never removes what it has not made.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -16,6 +17,7 @@ import msgspec
 from omnigraph.errors import AlreadyInitialized, Conflict, StorageError
 from omnigraph.evolve.contract import COPY_NAMES, contract_of, copies_of, first_schema
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.lang.schema.columns import columns_of_new
 from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.source import Source
 from omnigraph.lang.structural import EDGE_COLUMNS, NODE_COLUMNS
@@ -29,9 +31,10 @@ from omnigraph.manifest.entries import (
 )
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.rows import Entry
-from omnigraph.manifest.snapshot import MANIFEST_NAME
+from omnigraph.manifest.snapshot import MANIFEST_NAME, stored_columns_of
 from omnigraph.manifest.state import fold
 from omnigraph.manifest.store import Manifest
+from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 from omnigraph.storage.objects.clock import new_id
 from omnigraph.storage.objects.control_objects import ControlObjects, keep_reserve
 from omnigraph.storage.objects.location import Location
@@ -76,11 +79,11 @@ def create_graph(
         raise _already_there(objects)
     if force:
         _clear_remains(objects, claim)
-    contract = contract_of(schema)
+    contract = contract_of(schema, columns_of_new(schema.ir))
     for name, data in copies_of(contract).items():
         objects.replace(name, data)
-    tables = _tables(schema.catalog)
-    pins = _create_tables(root, schema.catalog, tables)
+    tables = registrations([*schema.catalog.nodes.values(), *schema.catalog.edges.values()])
+    pins = create_tables(root, schema.catalog, tables, stored_columns_of(contract))
     commit = PendingCommit.mint(actor)
     entries: list[Entry] = [
         contract,
@@ -186,8 +189,8 @@ def _describe(claim: bytes) -> str:
         return "an unreadable claim"
 
 
-def _tables(catalog: Catalog) -> list[Registration]:
-    types: list[NodeType | EdgeType] = [*catalog.nodes.values(), *catalog.edges.values()]
+def registrations(types: Iterable[NodeType | EdgeType]) -> list[Registration]:
+    """How tables of types are registered."""
     return [
         Registration(
             TableIdentity(found.type_id, found.incarnation),
@@ -198,15 +201,21 @@ def _tables(catalog: Catalog) -> list[Registration]:
     ]
 
 
-def _create_tables(
-    root: Location, catalog: Catalog, tables: list[Registration]
+def create_tables(
+    root: Location,
+    catalog: Catalog,
+    tables: Sequence[Registration],
+    names: Mapping[TableIdentity, StoredColumns],
 ) -> dict[TableIdentity, TablePin]:
+    """Create empty tables for types of a catalog; ``names`` are those of the columns."""
+
     def create(table: Registration) -> TablePin:
         types = catalog.nodes if table.entity_kind == "node" else catalog.edges
         structural = NODE_COLUMNS if table.entity_kind == "node" else EDGE_COLUMNS
         properties = types[table.type_name].properties
-        columns = table_columns(structural, {name: p.type for name, p in properties.items()})
-        return create_table(root.join(table.path), columns)
+        stored = names.get(table.identity, AS_NAMED)
+        columns = {stored.of(name): found.type for name, found in properties.items()}
+        return create_table(root.join(table.path), table_columns(structural, columns))
 
     with ThreadPoolExecutor(CONCURRENCY) as pool:
         pins = list(pool.map(create, tables))

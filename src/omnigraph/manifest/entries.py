@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from omnigraph.lang.schema.columns import AS_WRITTEN
 from omnigraph.storage.tables.table import TablePin
 
 MAIN = "main"
@@ -134,10 +135,15 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class SchemaContract:
-    """The accepted schema: its source and its IR, byte for byte."""
+    """The accepted schema: its source and its IR, byte for byte.
+
+    ``columns`` says which columns are called otherwise than their properties, and which are left
+    behind.
+    """
 
     source: str
     ir: str
     shape_hash: str
     ir_hash: str
     identity_domain: str
+    columns: str = AS_WRITTEN

@@ -64,6 +64,7 @@ _RELEASES = {
     5: "unreleased",
     6: "0.1.0 before branches were datasets of their own",
     7: "0.1.0 while heads carried their generation",
+    8: "0.1.0 while columns were named by their properties",
 }
 
 
@@ -194,6 +195,7 @@ def _schema_metadata(schema: SchemaContract) -> dict[str, Any]:
         "schema_shape_hash": schema.shape_hash,
         "schema_ir_hash": schema.ir_hash,
         "schema_identity_domain": schema.identity_domain,
+        "columns": schema.columns,
     }
 
 
@@ -232,6 +234,7 @@ def _decode(row: _Row) -> Entry:
                 metadata["schema_shape_hash"],
                 metadata["schema_ir_hash"],
                 metadata["schema_identity_domain"],
+                metadata["columns"],
             )
         case unknown:
             raise ValueError(f"unknown object type {unknown!r}")

@@ -23,8 +23,10 @@ from omnigraph.lang.schema.compile import (
     sealed,
     shape_of_source,
 )
-from omnigraph.lang.schema.ir.ir import ir_from_json
+from omnigraph.lang.schema.columns import AS_WRITTEN, TableColumns, columns_from_text
+from omnigraph.lang.schema.ir.ir import IREdge, IRNode, ir_from_json
 from omnigraph.lang.source import Source
+from omnigraph.lang.structural import EDGE_COLUMNS, NODE_COLUMNS
 from omnigraph.manifest.entries import (
     Commit,
     EntityKind,
@@ -36,6 +38,7 @@ from omnigraph.manifest.entries import (
 from omnigraph.manifest.publish_request import ExactHead
 from omnigraph.manifest.rows import from_table
 from omnigraph.manifest.state import ManifestState, line_of
+from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.head_log import HeadLog
 from omnigraph.storage.tables.table import Table, TablePin
@@ -97,9 +100,13 @@ class Snapshot:
 
 def snapshot_of(state: ManifestState, root: Location) -> Snapshot:
     """The snapshot that a manifest state shows of the graph at a root."""
+    columns = stored_columns_of(state.schema)
     tables = {
         table.type_key: SnapshotTable(
-            table, version.version, Table(root.join(table.path), version.pin), version.branch
+            table,
+            version.version,
+            Table(root.join(table.path), version.pin, columns.get(table.identity, AS_NAMED)),
+            version.branch,
         )
         for table, version in state.live
     }
@@ -119,6 +126,28 @@ def catalog_of(contract: SchemaContract) -> Catalog:
     shape = shape_of_source(Source(contract.source, SOURCE_NAME), stored=True)
     check_state(state_of(contract), ir, shape)
     return catalog_from_ir(ir)
+
+
+@lru_cache(maxsize=16)
+def stored_columns_of(contract: SchemaContract) -> Mapping[TableIdentity, StoredColumns]:
+    """The columns of those tables that have others than their properties say."""
+    if contract.columns == AS_WRITTEN:
+        return {}
+    ir = ir_from_json(contract.ir)
+    names = columns_from_text(contract.columns, ir)
+    return {
+        TableIdentity(table.type_id, table.table_incarnation_id): _stored_columns(
+            table, names[table.type_id]
+        )
+        for table in ir.tables()
+        if names[table.type_id].differs_from(table)
+    }
+
+
+def _stored_columns(table: IRNode | IREdge, names: TableColumns) -> StoredColumns:
+    structural = NODE_COLUMNS if table.kind == "node" else EDGE_COLUMNS
+    properties = [(found.name, names[found.property_id]) for found in table.properties]
+    return StoredColumns((*((name, name) for name in structural), *properties))
 
 
 def state_of(contract: SchemaContract) -> SchemaState:

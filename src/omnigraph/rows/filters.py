@@ -43,6 +43,7 @@ from omnigraph.rows.sql_conditions import (
     all_of,
     any_of,
 )
+from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 
 ValueOf = Callable[[Scalarish], Constant]
 """Gives the value of a literal, a parameter or the present moment."""
@@ -85,6 +86,8 @@ class RowFilter:
     """All columns it looks at."""
     sql: str | None = None
     """The part for the scan as text, where Arrow has no expression that storage understands."""
+    stored: tuple[pc.Expression, ...] = ()
+    """The part for the scan, about columns as they are stored."""
 
     @property
     def expression(self) -> pc.Expression | None:
@@ -94,10 +97,10 @@ class RowFilter:
     @property
     def condition(self) -> Condition | None:
         """The part for the scan, as storage evaluates it."""
-        expression = self.expression
-        if expression is None or self.sql is None:
-            return expression
-        return SqlCondition(self.sql, expression)
+        if not self.stored:
+            return None
+        expression = together(and_, self.stored)
+        return expression if self.sql is None else SqlCondition(self.sql, expression)
 
     def narrow(self, rows: pa.Table) -> pa.Table:
         """Of rows that the scan returned, those that pass the rest."""
@@ -152,8 +155,13 @@ def pushes(predicates: Iterable[Predicate]) -> Iterator[bool]:
         yield taken
 
 
-def row_filter(predicates: Sequence[Predicate], value_of: ValueOf) -> RowFilter:
-    """The filter of predicates that all speak of one row, one side being a column of it."""
+def row_filter(
+    predicates: Sequence[Predicate], value_of: ValueOf, names: StoredColumns = AS_NAMED
+) -> RowFilter:
+    """The filter of predicates that all speak of one row, one side being a column of it.
+
+    ``names`` are those of the table that is to be scanned.
+    """
     pushed: list[pc.Expression] = []
     kept: list[pc.Expression] = []
     memberships: list[Membership] = []
@@ -172,14 +180,26 @@ def row_filter(predicates: Sequence[Predicate], value_of: ValueOf) -> RowFilter:
         else:
             kept.append(condition)
             kept_columns.extend(_columns(predicate))
+    needs_sql = any(map(_needs_sql, in_storage))
     return RowFilter(
         tuple(pushed),
         tuple(kept),
         tuple(memberships),
         tuple(dict.fromkeys(kept_columns)),
         tuple(dict.fromkeys(columns)),
-        _sql(in_storage, value_of) if any(map(_needs_sql, in_storage)) else None,
+        _sql(in_storage, value_of, lambda name: SqlColumn(names.of(name))) if needs_sql else None,
+        tuple(_in_storage(in_storage, value_of, names)) if names else tuple(pushed),
     )
+
+
+def _in_storage(
+    predicates: Iterable[Predicate], value_of: ValueOf, names: StoredColumns
+) -> Iterator[pc.Expression]:
+    for predicate in predicates:
+        found = _condition(predicate, value_of, lambda name: pc.field(names.of(name)))
+        if isinstance(found, Membership):
+            raise AssertionError("storage knows nothing of lists")
+        yield found
 
 
 def together(
@@ -205,16 +225,17 @@ def _needs_sql(predicate: Predicate) -> bool:
     return False
 
 
-def _sql(predicates: Iterable[Predicate], value_of: ValueOf) -> str:
-    return all_of(_spelled(predicate, value_of) for predicate in predicates).text
+def _sql(predicates: Iterable[Predicate], value_of: ValueOf, field_of: FieldOf) -> str:
+    return all_of(_spelled(predicate, value_of, field_of) for predicate in predicates).text
 
 
-def _spelled(predicate: Predicate, value_of: ValueOf) -> SqlText:
+def _spelled(predicate: Predicate, value_of: ValueOf, field_of: FieldOf) -> SqlText:
     if isinstance(predicate, Either):
         return any_of(
-            all_of(_spelled(member, value_of) for member in group) for group in predicate.groups
+            all_of(_spelled(member, value_of, field_of) for member in group)
+            for group in predicate.groups
         )
-    found: Any = _condition(predicate, value_of, SqlColumn)
+    found: Any = _condition(predicate, value_of, field_of)
     return NEVER if found is _NEVER else found
 
 
@@ -262,7 +283,7 @@ def _condition(
             return _starts_with(field_of(column.name), value_of(value))
         case Either(groups):
             alternatives = [
-                together(and_, [_condition(member, value_of) for member in group])
+                together(and_, [_condition(member, value_of, field_of) for member in group])
                 for group in groups
             ]
             return together(or_, alternatives)

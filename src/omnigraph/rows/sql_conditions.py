@@ -102,7 +102,7 @@ class SqlColumn:
 
     @property
     def _quoted(self) -> str:
-        if not self.name.removeprefix("@").replace("_", "").isalnum():
+        if not self.name.replace("@", "").replace("_", "").isalnum():
             raise AssertionError(f"{self.name!r} is no name of a column")
         return f"`{self.name}`"
 

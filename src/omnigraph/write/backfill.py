@@ -30,6 +30,7 @@ from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.rows.external_sort import Spool
 from omnigraph.rows.filters import RowFilter, row_filter
+from omnigraph.rows.stored_columns import StoredColumns
 from omnigraph.storage.tables.columns import plain_blobs
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
@@ -126,9 +127,9 @@ class Backfill(Change[EmbedResult]):
         catalog = txn.base.catalog
         node = _find_node(self.type_name, catalog)
         names = _find_properties(node, self.property)
-        wanted = _row_filter(self.where, node, catalog)
         key = type_key(node)
         table = txn.base.table(key).table
+        wanted = _row_filter(self.where, node, catalog, table.columns)
         embedder = embedder_of(self.embedding)
         schema = plain_blobs(table.schema).remove_metadata()
         spool = Spool(schema.append(pa.field(ROW_ID, pa.uint64())))
@@ -260,12 +261,14 @@ def _find_properties(node: NodeType, name: str | None) -> tuple[str, ...]:
     raise BadRequest(f"{node.name} has no property '{name}' with @embed; {hint}")
 
 
-def _row_filter(where: str | None, node: NodeType, catalog: Catalog) -> RowFilter:
+def _row_filter(
+    where: str | None, node: NodeType, catalog: Catalog, names: StoredColumns
+) -> RowFilter:
     """The filter of a where clause, read as the one of a statement that nobody runs."""
     if where is None:
         return RowFilter()
     text = f"query where() {{\n    delete {node.name} where\n{where}\n}}"
     match compile_query(text, catalog, path="<where>").require_mutation().statements:
         case (plan.DeleteNodes(node.name, predicates, _),):
-            return row_filter(predicates, Values({}, statement_time()).of)
+            return row_filter(predicates, Values({}, statement_time()).of, names)
     raise BadRequest("`where` is one condition, such as `year > 1999 and title is not null`")

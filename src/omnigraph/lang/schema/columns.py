@@ -6,15 +6,15 @@ property of its table, and the JSON of what is not self-evident. Never touches a
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from collections.abc import Set as AbstractSet
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 
 import msgspec
 
 from omnigraph.errors import SchemaError
 from omnigraph.lang.schema.ir.document import Document, Text, compact, read_document
-from omnigraph.lang.schema.ir.ir import IREdge, IRNode, IRProperty, SchemaIR
+from omnigraph.lang.schema.ir.ir import IREdge, IRNode, SchemaIR
 
 RESERVED_COLUMNS = frozenset(
     {
@@ -31,6 +31,9 @@ RESERVED_COLUMNS = frozenset(
 """What the storage itself adds to rows; no column has such a name in any case."""
 
 _DOCUMENT = "column names"
+
+AS_WRITTEN = "{}"
+"""The names of a schema whose columns are all called like their properties."""
 
 
 class _Stored(Document, frozen=True, omit_defaults=True):
@@ -57,6 +60,12 @@ class TableColumns:
     def __getitem__(self, property_id: int) -> str:
         return self.by_property[property_id]
 
+    def differs_from(self, table: IRNode | IREdge) -> bool:
+        """Whether there is more to say than that columns are called like their properties."""
+        return bool(self.retired) or any(
+            self[property_.property_id] != property_.name for property_ in table.properties
+        )
+
 
 @dataclass(frozen=True, slots=True)
 class ColumnNames:
@@ -77,7 +86,7 @@ class ColumnNames:
                 for property_ in table.properties
                 if found[property_.property_id] != property_.name
             }
-            if columns or found.retired:
+            if found.differs_from(table):
                 tables[str(table.type_id)] = _Stored(columns, found.retired)
         return compact(msgspec.to_builtins(_AllStored(tables)))
 
@@ -110,13 +119,16 @@ def columns_of_new(ir: SchemaIR) -> ColumnNames:
 
 
 def carried(
-    accepted_columns: ColumnNames, desired: SchemaIR, *, rewritten: AbstractSet[int] = frozenset()
+    accepted_columns: ColumnNames,
+    desired: SchemaIR,
+    rewritten: Mapping[int, int] = MappingProxyType({}),
 ) -> ColumnNames:
     """The columns after a change of the schema.
 
-    A property that stays keeps its column, whatever it is called; those in ``rewritten``
-    (property ids whose values are written anew in another type) and new ones get a fresh
-    one. What no property has any more is retired.
+    A property that stays keeps its column, whatever it is called. New ones get a column, and
+    so do those in ``rewritten``, whose values are written again: each with an identity that was
+    given to nothing else, so that two branches never mean different values by one name. What
+    no property has any more is retired.
     """
     tables = {}
     for table in desired.tables():
@@ -128,41 +140,31 @@ def carried(
 
 
 def _carried(
-    before: TableColumns, table: IRNode | IREdge, rewritten: AbstractSet[int]
+    before: TableColumns, table: IRNode | IREdge, rewritten: Mapping[int, int]
 ) -> TableColumns:
-    properties = {property_.property_id for property_ in table.properties}
-    kept = {
-        property_id: column
-        for property_id, column in before.by_property.items()
-        if property_id in properties and property_id not in rewritten
-    }
-    gone = [column for property_id, column in before.by_property.items() if property_id not in kept]
+    by_property = {}
+    for property_ in table.properties:
+        identity = property_.property_id
+        column = before.by_property.get(identity)
+        if column is None or identity in rewritten:
+            column = _made_of(property_.name, rewritten.get(identity, identity))
+        by_property[identity] = column
+    gone = set(before.by_property.values()) - set(by_property.values())
     retired = tuple(sorted({*before.retired, *gone}))
-    return TableColumns(_with_new(kept, table.properties, retired), retired)
+    return TableColumns(dict(sorted(by_property.items())), retired)
 
 
 def _new_table(table: IRNode | IREdge) -> TableColumns:
-    return TableColumns(_with_new({}, table.properties, ()))
+    """Columns called like their properties, but for names that storage cannot tell from others."""
+    taken = set(RESERVED_COLUMNS)
+    by_property = {}
+    for property_ in sorted(table.properties, key=lambda found: found.property_id):
+        name, identity = property_.name, property_.property_id
+        by_property[identity] = _made_of(name, identity) if name.lower() in taken else name
+        taken.add(name.lower())
+    return TableColumns(by_property)
 
 
-def _with_new(
-    kept: Mapping[int, str], properties: Iterable[IRProperty], retired: Iterable[str]
-) -> dict[int, str]:
-    """The kept columns and a free one for every other property, in the order of ids."""
-    names = {property_.property_id: property_.name for property_ in properties}
-    taken = {name.lower() for name in (*kept.values(), *retired)} | RESERVED_COLUMNS
-    columns = dict(kept)
-    for property_id in sorted(names.keys() - kept.keys()):
-        column = _free(names[property_id], property_id, taken)
-        taken.add(column.lower())
-        columns[property_id] = column
-    return dict(sorted(columns.items()))
-
-
-def _free(name: str, property_id: int, taken: AbstractSet[str]) -> str:
-    """The property's own name, else one made of its id; storage may fold the case of names."""
-    column, attempt = name, 1
-    while column.lower() in taken:
-        column = f"{name}_{property_id}" if attempt == 1 else f"{name}_{property_id}_{attempt}"
-        attempt += 1
-    return column
+def _made_of(name: str, identity: int) -> str:
+    """A name that no property can have, nor any column with another identity."""
+    return f"{name}@{identity}"

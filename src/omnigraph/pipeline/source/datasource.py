@@ -65,7 +65,7 @@ def expression_of(selection: TypeSelection, wanted: spark.Filter) -> pc.Expressi
     if not is_filterable(selection.table):
         return None
     scalars = {
-        column.name: (column.stored, column.type.scalar)
+        column.name: (selection.table.columns.of(column.stored), column.type.scalar)
         for column in selection.columns
         if column.stored and column.type.is_plain and column.type.scalar in _PUSHABLE
     }

@@ -177,9 +177,9 @@ def read_rows(
     table = selection.table
     blobs = selection.blobs
     with storage_errors(f"scanning {table.location}"):
-        scanner = table.dataset().scanner(
-            columns=[column.stored for column in selection.columns if column.stored],
-            filter=where,
+        scanner = table.scanner(
+            [column.stored for column in selection.columns if column.stored],
+            where,
             with_row_address=bool(blobs),
             # Rows can be wide (vectors), and Lance reads several batches ahead.
             batch_size=DEFAULT_LIMITS.batch_rows,
@@ -239,6 +239,7 @@ def parts_of(table: Table, rows: int = ROWS) -> list[TablePart]:
         TablePart(
             table.location,
             replace(table.pin, row_count=sum(part.rows for part in group)),
+            table.columns,
             tuple(part.number for part in group),
         )
         for group in _groups(layout_of(table).parts, rows)
@@ -266,7 +267,8 @@ def blob_bytes(table: Table, rows: pa.RecordBatch, name: str) -> pa.Array:
     if not len(addresses):
         return pa.nulls(rows.num_rows, pa.large_binary())
     with storage_errors(f"reading blobs of {table.location}"):
-        found = table.dataset().read_blobs(name, addresses=addresses, preserve_order=True)
+        stored = table.columns.of(name)
+        found = table.dataset().read_blobs(stored, addresses=addresses, preserve_order=True)
     contents = pa.array(list(map(itemgetter(1), found)), pa.large_binary())
     places = np.cumsum(present.to_numpy(zero_copy_only=False)) - 1
     return contents.take(pc.if_else(present, pa.array(places), pa.scalar(None, pa.int64())))

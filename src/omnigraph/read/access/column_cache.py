@@ -149,12 +149,12 @@ class ColumnCache:
 
     def peek(self, table: Table, column: str) -> pa.Array | None:
         """A column that is at hand, or None."""
-        found = self._entries.get((table.location.uri, table.pin.version, column))
+        found = self._entries.get(_whole(table, column))
         return found.values if isinstance(found, CachedColumn) else None
 
     def holds(self, table: Table, column: str) -> bool:
         """Whether a whole column is at hand; asking is no use of it."""
-        found = self._entries.look((table.location.uri, table.pin.version, column))
+        found = self._entries.look(_whole(table, column))
         return isinstance(found, CachedColumn)
 
     def some(self, table: Table, column: str, row_ids: Positions) -> pa.Array:
@@ -243,7 +243,7 @@ class ColumnCache:
                 loaded[name] = _empty(table, name) if values is None else values
                 keep(int(loaded[name].get_total_buffer_size()))
                 self._entries.missed()
-                self._entries.keep((*version, name), CachedColumn(layout, loaded[name]))
+                self._entries.keep(_whole(table, name), CachedColumn(layout, loaded[name]))
                 self._entries.forget(_partial(table, name))
                 self._replaced.missed(version)
         if any(not assembly.shares_any for assembly, _ in groups.values()):
@@ -259,7 +259,7 @@ class ColumnCache:
         find: Callable[[], pa.Table],
     ) -> pa.Table:
         """Rows looked up by a few texts; the same question is not asked twice of a version."""
-        key = (table.location.uri, table.pin.version, column, tuple(texts.to_pylist()), (*wanted,))
+        key = (*_whole(table, column), tuple(texts.to_pylist()), table.columns, (*wanted,))
         known = self._found.get(key)
         if known is not None:
             return known
@@ -297,16 +297,22 @@ class ColumnCache:
     def _nearest(self, table: Table, names: frozenset[str]) -> dict[str, CachedColumn]:
         """The same columns of other versions, those used last."""
         uri = table.location.uri
+        stored = {table.columns.of(name): name for name in names}
         nearest: dict[str, CachedColumn] = {}
-        for key, found in self._entries.newest(lambda key: key[0] == uri and key[2] in names):
+        for key, found in self._entries.newest(lambda key: key[0] == uri and key[2] in stored):
             if isinstance(found, CachedColumn):
-                nearest.setdefault(key[2], found)
+                nearest.setdefault(stored[key[2]], found)
         return nearest
+
+
+def _whole(table: Table, column: str) -> Key:
+    """Where a column is kept: under the name that renames leave as it is."""
+    return (table.location.uri, table.pin.version, table.columns.of(column))
 
 
 def _partial(table: Table, column: str) -> Key:
     """Where the values of some rows of a column are kept, beside the whole."""
-    return (table.location.uri, table.pin.version, f"@some:{column}")
+    return (table.location.uri, table.pin.version, f"@some:{table.columns.of(column)}")
 
 
 def _parts(held: CacheEntry) -> list[Part]:

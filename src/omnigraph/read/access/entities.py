@@ -26,6 +26,7 @@ from omnigraph.read.execute.budget import need, took
 from omnigraph.read.execute.grouping import value_codes
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.rows.filters import RowFilter
+from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 from omnigraph.rows.text_positions import PositionsByText, positions_by_text
 from omnigraph.storage.tables.columns import arrow_field
 from omnigraph.storage.tables.fragments import RowIds, row_ids_of
@@ -112,6 +113,11 @@ class Entities:
         if self.pinned is None:
             raise AssertionError(f"{self.type.name} has no table in this snapshot")
         return self.pinned
+
+    @property
+    def names(self) -> StoredColumns:
+        """The columns that their properties are stored in."""
+        return AS_NAMED if self.pinned is None else self.pinned.columns
 
     # -- positions -------------------------------------------------------------------
 
@@ -286,7 +292,9 @@ class Entities:
             or self._has_nobody(positions)
         ):
             return None
-        known = self.cache.derived(self.table, f"@codes:{column}", lambda: self._coded(column))
+        known = self.cache.derived(
+            self.table, f"@codes:{self.names.of(column)}", lambda: self._coded(column)
+        )
         return known.codes if positions is self.in_order else known.codes[self._slots(positions)]
 
     def _coded(self, column: str) -> _Codes:

@@ -163,7 +163,7 @@ def _positions(entities: Entities, variable: str, path: AccessPath, ctx: ReadCon
         ctx.variables[variable] = found
         return found.every
     if path.filtered:
-        wanted = row_filter(path.filtered, ctx.value_of)
+        wanted = row_filter(path.filtered, ctx.value_of, entities.names)
         return entities.matching(wanted, in_memory=path.access == "whole columns")
     return entities.positions()
 

@@ -216,7 +216,7 @@ def _contents(table: Table, name: str, addresses: pa.Array, wanted: pa.Array) ->
         return pa.nulls(len(addresses), pa.large_binary())
     with storage_errors(f"reading blobs of {table.location}"):
         found = table.dataset().read_blobs(
-            name, addresses=addresses.filter(wanted), preserve_order=True
+            table.columns.of(name), addresses=addresses.filter(wanted), preserve_order=True
         )
     contents = pa.array(list(map(itemgetter(1), found)), pa.large_binary())
     if count == len(addresses):

@@ -37,7 +37,7 @@ def condition_of(
     """The predicates as one condition, if storage decides all of them through indexes."""
     if not entities.count or not all(can_filter(predicate) for predicate in where):
         return None
-    wanted = row_filter(where, ctx.value_of)
+    wanted = row_filter(where, ctx.value_of, entities.names)
     if wanted.kept or wanted.memberships:
         return None
     if wanted.sql is None and not is_filterable(entities.table):

@@ -120,7 +120,7 @@ class BuiltIndex:
 
 def index_name(table: Table, column: str, kind: IndexKind) -> str:
     """The name of our index of a kind on a column: one of each at most, and renames keep it."""
-    field = table.dataset().lance_schema.field(column)
+    field = table.dataset().lance_schema.field(table.columns.of(column))
     if field is None:
         raise StorageError(f"{table.location} has no column {column!r}", kind="not_found")
     return f"{kind.lower()}_{field.id()}"
@@ -154,7 +154,7 @@ def build_index(
     with storage_errors(f"indexing {column!r} of {table.location}"):
         segment = dataset.create_index_uncommitted(
             # "replace" only lets the name be used again: the commit says what goes.
-            column,
+            table.columns.of(column),
             kind,
             name=name,
             replace=True,

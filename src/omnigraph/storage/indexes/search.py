@@ -77,7 +77,8 @@ def text_hits(
     """
     from lance.query import MatchQuery, PhraseQuery
 
-    asked = PhraseQuery(query, column) if is_phrase else MatchQuery(query, column)
+    stored = table.columns.of(column)
+    asked = PhraseQuery(query, stored) if is_phrase else MatchQuery(query, stored)
     where: pc.Expression | str | None
     if isinstance(among, np.ndarray):
         # Numbers of our own.
@@ -113,7 +114,8 @@ def nearest_hits(
     Hardly one of ``depth`` of the nearest is missed. What a rough index says about distances
     is compared with the vectors themselves unless it need not be ``refined``.
     """
-    asked: dict[str, Any] = {"column": column, "q": query, "k": count, "metric": METRIC}
+    stored = table.columns.of(column)
+    asked: dict[str, Any] = {"column": stored, "q": query, "k": count, "metric": METRIC}
     if has_vector_index(table, column):
         asked["nprobes"] = probes(table.pin.row_count, depth)
         if refined and is_rough(table, column):

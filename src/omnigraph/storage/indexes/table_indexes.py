@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 class TableIndex:
     """An index of a pinned version, and the fragments it covers or not.
 
-    ``with_position`` says that a text index answers phrases, ``metric`` is the distance of a
-    vector index, in lower case.
+    ``column`` is None when nothing is read from it any more. ``with_position`` says that a text
+    index answers phrases, ``metric`` is the distance of a vector index, in lower case.
     """
 
     name: str
-    column: str
+    column: str | None
     kind: str
     uncovered: frozenset[int]
     covered: frozenset[int] = frozenset()
@@ -55,12 +55,13 @@ def _indexes_of(table: Table) -> tuple[TableIndex, ...]:
             covered = fragments.intersection(
                 number for segment in index.segments for number in segment.fragment_ids
             )
+            stored = ".".join(index.field_names)
             details: dict[str, Any] = index.details or {}
             metric = details.get("metric_type")
             found.append(
                 TableIndex(
                     name=index.name,
-                    column=".".join(index.field_names),
+                    column=table.columns.name_of(stored),
                     # Lance spells it `BTree` in some places and `BTREE` in others.
                     kind=index.index_type.upper(),
                     uncovered=fragments - covered,

@@ -35,10 +35,14 @@ _BYTES = 2
 
 
 def arrow_field(name: str, type_: ValueType) -> pa.Field:
-    """The column of a property."""
+    """The column of a property.
+
+    It may hold nulls whatever the property may: that is a rule of the schema, which changes
+    without the table, and rows that are written after it was dropped have none.
+    """
     if type_.is_blob:
-        return lance.blob_field(name, nullable=type_.nullable)
-    return pa.field(name, arrow_type(type_), nullable=type_.nullable)
+        return lance.blob_field(name, nullable=True)
+    return pa.field(name, arrow_type(type_))
 
 
 def table_columns(structural: Iterable[str], properties: Mapping[str, ValueType]) -> pa.Schema:

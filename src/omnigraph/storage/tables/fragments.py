@@ -19,7 +19,7 @@ from lance.fragment import FragmentMetadata, RowIdSequence
 
 from omnigraph.storage.cache_budget import Cache, Part, budget
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, column_names
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, NamedScan, Table, column_names
 
 # How many rows a scan hands over at a time.
 STREAMED = 32_768
@@ -72,11 +72,12 @@ class Layout:
 
 def layout_of(table: Table) -> Layout:
     """The layout of a version."""
-    known = _layouts.get(table)
+    key = (table.location.uri, table.pin.version)
+    known = _layouts.get(key)
     if known is None:
         _layouts.missed()
         known = _listed(table)
-        _layouts.keep(table, known)
+        _layouts.keep(key, known)
     return known
 
 
@@ -90,7 +91,7 @@ def _weight(layout: Layout) -> list[Part]:
     return [(layout, LAYOUT_BYTES + PART_BYTES * len(layout.parts))]
 
 
-_layouts: Cache[Table, Layout] = Cache("layouts", _weight, budget)
+_layouts: Cache[tuple[str, int], Layout] = Cache("layouts", _weight, budget)
 
 
 def fragment_part(metadata: FragmentMetadata) -> FragmentPart:
@@ -153,10 +154,10 @@ def _scanner(
     *,
     with_blobs: bool = False,
     may_be_more: bool = False,
-) -> lance.LanceScanner:
+) -> NamedScan:
     dataset = table.dataset()
-    return dataset.scanner(
-        columns=_projection(table, columns, may_be_more=may_be_more),
+    return table.scanner(
+        _projection(table, columns, may_be_more=may_be_more),
         with_row_id=ROW_ID in columns,
         with_row_address=ROW_ADDRESS in columns,
         fragments=[_fragment(dataset, part) for part in parts],
@@ -196,9 +197,7 @@ def read_rows(
         for start in range(0, len(wanted), LISTED):
             # Numbers of our own: Lance goes straight to these rows.
             listed = ", ".join(map(str, wanted[start : start + LISTED]))
-            scanner = table.dataset().scanner(
-                columns=list(columns), filter=f"{ROW_ID} in ({listed})", with_row_id=True
-            )
+            scanner = table.scanner(columns, f"{ROW_ID} in ({listed})", with_row_id=True)
             read.append(scanner.to_table())
     if not read:
         return [pa.array([], table.schema.field(column).type) for column in columns]

@@ -156,7 +156,7 @@ class FragmentMaps:
     def get(self, table: Table, column: str) -> FragmentMap | None:
         """The map of a column; None where making one does not pay."""
         asked = self._ask(table, column)
-        known = self._columns.get((table.location.uri, column)) or _Column()
+        known = self._columns.get(_key(table, column)) or _Column()
         found = known.maps.get(table.pin.version)
         if found is not None:
             return found
@@ -164,15 +164,15 @@ class FragmentMaps:
         if base is None and not _pays(table, column, asked):
             return None
         self._columns.missed()
-        self._replaced.missed((table.location.uri, column, table.pin.version))
+        self._replaced.missed((*_key(table, column), table.pin.version))
         made = _made(table, column, base or FragmentMap())
-        self._keep(table, column, made)
+        self._keep(table, table.columns.of(column), made)
         return made
 
     def pays(self, table: Table, column: str) -> bool:
         """Whether to ask the map of a column: it is there, or enough has been asked without it."""
         asked = self._ask(table, column)
-        return self._columns.look((table.location.uri, column)) is not None or asked > PATIENCE
+        return self._columns.look(_key(table, column)) is not None or asked > PATIENCE
 
     def use(self) -> CacheUse:
         """How full it is."""
@@ -194,7 +194,9 @@ class FragmentMaps:
 
         ``texts`` holds the text columns of all written rows, in the order of writing.
         """
-        hashes = {name: hash_texts(texts.column(name)) for name in texts.column_names}
+        hashes = {
+            table.columns.of(name): hash_texts(texts.column(name)) for name in texts.column_names
+        }
         start = 0
         for path, rows in written.sizes:
             part = {name: found[start : start + rows] for name, found in hashes.items()}
@@ -228,13 +230,13 @@ class FragmentMaps:
 
     def _ask(self, table: Table, column: str) -> int:
         """Count a question about a column; returns how many there were."""
-        key = (table.location.uri, column)
+        key = _key(table, column)
         with self._lock:
             self._asked[key] = asked = self._asked.get(key, 0) + 1
         return asked
 
-    def _keep(self, table: Table, column: str, found: FragmentMap) -> None:
-        key = (table.location.uri, column)
+    def _keep(self, table: Table, stored: str, found: FragmentMap) -> None:
+        key = (table.location.uri, stored)
         # Of two threads one may undo what the other keeps, which is then made once more.
         known = self._columns.look(key) or _Column()
         replaced = {
@@ -243,6 +245,10 @@ class FragmentMaps:
             if each.files.isdisjoint(found.files) and self._replaced.gives_up((*key, version))
         }
         self._columns.keep(key, known.having(table.pin.version, found, replaced))
+
+
+def _key(table: Table, column: str) -> ColumnKey:
+    return table.location.uri, table.columns.of(column)
 
 
 def _note_parts(note: Note) -> list[Part]:
@@ -263,7 +269,7 @@ def find_rows(
         return _nothing(table, columns)
     where: pc.Expression | str | None = None
     if len(texts) <= MAX_LISTED and is_filterable(table):
-        where = among(column, texts)
+        where = among(table.columns.of(column), texts)
     fragments: list[lance.LanceFragment] | None = None
     known = fragment_maps.get(table, column)
     if known is not None:
@@ -278,18 +284,14 @@ def find_rows(
     if fragments is not None and not fragments:
         return _nothing(table, columns)  # Lance would take no fragments for all of them
     with storage_errors(f"looking up rows of {table.location}"):
-        rows = (
-            table.dataset()
-            .scanner(
-                columns=list(dict.fromkeys([*columns, column])),
-                filter=where,
-                with_row_id=True,
-                with_row_address=True,
-                fragments=fragments,
-                blob_handling="all_binary" if with_blobs else None,
-            )
-            .to_table()
-        )
+        rows = table.scanner(
+            list(dict.fromkeys([*columns, column])),
+            where,
+            with_row_id=True,
+            with_row_address=True,
+            fragments=fragments,
+            blob_handling="all_binary" if with_blobs else None,
+        ).to_table()
     found = rows.filter(pc.is_in(rows.column(column), value_set=texts))
     return found.select([*columns, ROW_ID, ROW_ADDRESS])
 
@@ -317,7 +319,7 @@ def _pays(table: Table, column: str, asked: int) -> bool:
         indexed = {
             name for found in table.dataset().describe_indices() for name in found.field_names
         }
-    return column not in indexed
+    return table.columns.of(column) not in indexed
 
 
 def _made(table: Table, column: str, base: FragmentMap) -> FragmentMap:
@@ -332,8 +334,8 @@ def _made(table: Table, column: str, base: FragmentMap) -> FragmentMap:
         hashes: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
         if missing:
             # Deleted rows too: another version, that of a branch say, has them still.
-            scanner = table.dataset().scanner(
-                columns=[column],
+            scanner = table.scanner(
+                [column],
                 with_row_id=True,
                 include_deleted_rows=True,
                 fragments=missing,

@@ -35,8 +35,8 @@ def _scan(
     table: Table, columns: Sequence[str] | None, limits: SortLimits, *, with_row_address: bool
 ) -> Iterator[pa.RecordBatch]:
     with storage_errors(f"scanning {table.location}"):
-        scanner = table.dataset().scanner(
-            columns=None if columns is None else list(columns),
+        scanner = table.scanner(
+            columns,
             with_row_address=with_row_address,
             # Rows can be wide (vectors), and Lance reads several batches ahead.
             batch_size=limits.batch_rows,

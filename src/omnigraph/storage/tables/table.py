@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
-from typing import TYPE_CHECKING, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 from omnigraph.errors import StorageError
 from omnigraph.lang.structural import ID
 from omnigraph.rows.sql_conditions import Condition, SqlCondition
+from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.errors import classify, storage_errors
 from omnigraph.storage.objects.location import Location
@@ -54,23 +55,42 @@ class ScanExtras(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table as of a pin."""
+    """A table as of a pin.
+
+    Columns are asked for, and rows are read and written, by the names that ``columns`` knows;
+    a condition is about columns as they are stored.
+    """
 
     location: Location
     pin: TablePin
+    columns: StoredColumns = AS_NAMED
 
     def dataset(self) -> lance.LanceDataset:
-        """The opened version, for what this class does not offer."""
+        """The opened version as it is stored, for what this class does not offer."""
         return open_pin(self.location, self.pin.version)
 
     @property
     def schema(self) -> pa.Schema:
-        """The columns."""
+        """The columns, by name."""
         return _schema(self)
 
     def at(self, pin: TablePin) -> Table:
         """The same table as of another pin."""
-        return Table(self.location, pin)
+        return replace(self, pin=pin)
+
+    def scanner(
+        self,
+        columns: Sequence[str] | None,
+        filter: Condition | str | None = None,  # noqa: A002 - pyarrow's and Lance's word
+        **options: Any,
+    ) -> NamedScan:
+        """A scan with any options of Lance; a filter that is a text is of numbers alone."""
+        scanner = self.dataset().scanner(
+            columns=self.columns.of_all(columns),
+            filter=filter.text if isinstance(filter, SqlCondition) else filter,
+            **options,
+        )
+        return NamedScan(scanner, self.columns)
 
     def scan(
         self,
@@ -84,16 +104,16 @@ class Table:
 
         A blob is a description of where it lies, unless ``with_blobs`` asks for its bytes.
         """
-        in_memory = not _is_pushed(self, filter)
-        read = columns if not in_memory or columns is None else _with_plain(columns, self.schema)
-        where, most = (None, None) if in_memory else (filter, limit)
+        if _is_pushed(self, filter):
+            with storage_errors(f"scanning {self.location}"):
+                return self._scanner(columns, filter, limit=limit, **extras).to_table()
+        stored = replace(self, columns=AS_NAMED)
+        read = columns if columns is None else _with_plain(self, columns)
         with storage_errors(f"scanning {self.location}"):
-            rows = self._scanner(read, where, limit=most, **extras).to_table()
-        if not in_memory:
-            return rows
+            rows = stored._scanner(read, None, **extras).to_table()  # noqa: SLF001 - its own
+        rows = self.columns.named(rows.filter(filter).slice(0, limit))
         extra = [name for name in (ROW_ID, ROW_ADDRESS) if name in rows.column_names]
-        shown = rows.column_names if columns is None else [*columns, *extra]
-        return rows.filter(filter).select(shown).slice(0, limit)
+        return rows.select([*(self.schema.names if columns is None else columns), *extra])
 
     def batches(
         self,
@@ -128,10 +148,10 @@ class Table:
         with_row_address: bool = False,
         with_blobs: bool = False,
         limit: int | None = None,
-    ) -> lance.LanceScanner:
-        return self.dataset().scanner(
-            columns=None if columns is None else list(columns),
-            filter=where.text if isinstance(where, SqlCondition) else where,
+    ) -> NamedScan:
+        return self.scanner(
+            columns,
+            where,
             with_row_id=with_row_id,
             with_row_address=with_row_address,
             blob_handling="all_binary" if with_blobs else None,
@@ -139,15 +159,37 @@ class Table:
         )
 
 
+@dataclass(frozen=True, slots=True)
+class NamedScan:
+    """A scan whose rows have names for columns."""
+
+    scanner: lance.LanceScanner
+    columns: StoredColumns
+
+    def to_table(self) -> pa.Table:
+        """All rows."""
+        return self.columns.named(self.scanner.to_table())
+
+    def to_batches(self) -> Iterator[pa.RecordBatch]:
+        """All rows, batch by batch."""
+        if not self.columns:
+            return self.scanner.to_batches()
+        return map(self.columns.named, self.scanner.to_batches())
+
+    def count_rows(self) -> int:
+        """How many rows there are."""
+        return self.scanner.count_rows()
+
+
 @lru_cache(maxsize=256)
 def _schema(table: Table) -> pa.Schema:
     """Lance makes it anew each time, column by column."""
-    return table.dataset().schema
+    return table.columns.fields(table.dataset().schema)
 
 
 @lru_cache(maxsize=4096)
 def column_names(table: Table) -> frozenset[str]:
-    """The columns of a pinned version, by name; asking Lance takes longer."""
+    """The names of a pinned version's columns; asking Lance takes longer."""
     return frozenset(table.schema.names)
 
 
@@ -163,7 +205,7 @@ def is_filterable(table: Table) -> bool:
     opaque = (pa.uint32(), pa.uint64())
     return not any(
         pa.types.is_list(column.type) and column.type.value_type in opaque
-        for column in table.schema
+        for column in table.dataset().schema
     )
 
 
@@ -172,17 +214,17 @@ def _is_pushed(table: Table, condition: Condition | None) -> bool:
     return condition is None or isinstance(condition, SqlCondition) or is_filterable(table)
 
 
-def _with_plain(columns: Sequence[str], schema: pa.Schema) -> list[str]:
-    """Some columns, and every other one that a filter may look at."""
+def _with_plain(table: Table, names: Sequence[str]) -> list[str]:
+    """The stored columns of some names, and every other one that a filter may look at."""
     import pyarrow as pa
 
     plain = [
         column.name
-        for column in schema
+        for column in table.dataset().schema
         if not pa.types.is_fixed_size_list(column.type)
         and not isinstance(column.type, pa.BaseExtensionType)
     ]
-    return list(dict.fromkeys([*columns, *plain]))
+    return list(dict.fromkeys([*map(table.columns.of, names), *plain]))
 
 
 def create_table(

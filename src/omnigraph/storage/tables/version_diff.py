@@ -64,11 +64,8 @@ class FragmentDelta:
             fields += [pa.field(ROW_ID, pa.uint64())] if with_row_id else []
             return pa.schema(fields).empty_table()
         with storage_errors(f"scanning {self.after.location}"):
-            scanner = dataset.scanner(
-                columns=list(columns),
-                fragments=fragments,
-                with_row_id=with_row_id,
-                with_row_address=True,
+            scanner = self.after.scanner(
+                columns, fragments=fragments, with_row_id=with_row_id, with_row_address=True
             )
             return scanner.to_table()
 
@@ -189,7 +186,7 @@ def rows_at(
         wanted = addresses[start : start + LISTED].tolist()
         with storage_errors(f"reading rows of {table.location}"):
             rows = dataset.scanner(
-                columns=[name for name in columns if name not in PLACE],
+                columns=table.columns.of_all([name for name in columns if name not in PLACE]),
                 # Numbers of our own: Lance goes straight to these rows.
                 filter=f"{ROW_ADDRESS} in ({', '.join(map(str, wanted))})",
                 with_row_id=ROW_ID in columns,
@@ -200,7 +197,7 @@ def rows_at(
             raise StorageError(
                 f"rows of {table.location} are not where its manifest says", kind="permanent"
             )
-        yield from rows.select(list(columns)).to_batches()
+        yield from table.columns.named(rows).select(list(columns)).to_batches()
 
 
 def _named(

@@ -120,7 +120,8 @@ def write_rows(
     if not parts:
         return WrittenRows()
     data = pa.concat_tables(parts)
-    return WrittenRows(stage_fragments(table, data), tuple(row_ids), data.num_rows)
+    written = stage_fragments(table, table.columns.stored(data))
+    return WrittenRows(written, tuple(row_ids), data.num_rows)
 
 
 def write_streams(
@@ -131,21 +132,25 @@ def write_streams(
     row_ids: list[int] = []
     counted = [0]
 
+    def stored(rows: pa.Table) -> list[pa.RecordBatch]:
+        batches: list[pa.RecordBatch] = table.columns.stored(_conform(rows, schema)).to_batches()
+        return batches
+
     def pieces() -> Iterator[pa.RecordBatch]:
         # Updated rows come first: row ids are given to the first rows of the new fragments.
         for rows in updated:
             row_ids.extend(rows.column(ROW_ID).to_pylist())
             counted[0] += rows.num_rows
-            yield from _conform(rows.drop_columns([ROW_ID]), schema).to_batches()
+            yield from stored(rows.drop_columns([ROW_ID]))
         for rows in inserted:
             counted[0] += rows.num_rows
-            yield from _conform(rows, schema).to_batches()
+            yield from stored(rows)
 
     batches = pieces()
     first = next(batches, None)
     if first is None:
         return WrittenRows()
-    reader = pa.RecordBatchReader.from_batches(schema, chain([first], batches))
+    reader = pa.RecordBatchReader.from_batches(first.schema, chain([first], batches))
     return WrittenRows(stage_fragments(table, reader), tuple(row_ids), counted[0])
 
 
@@ -196,7 +201,7 @@ def overwrite_fragments(table: Table, written: WrittenRows, stamp: Stamp | None 
 
 
 def stage_fragments(table: Table, data: pa.Table | pa.RecordBatchReader) -> tuple[str, ...]:
-    """Write rows into data files that no version refers to.
+    """Write rows, by their stored columns, into data files that no version refers to.
 
     The fragments are JSON, so that other processes can write and one can commit.
     """

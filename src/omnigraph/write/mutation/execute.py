@@ -175,7 +175,7 @@ class _Run:
             for name, value in self._assigned(type_, assignments).items()
         }
         pending = self._of(type_)
-        wanted = row_filter(where, self.values.of)
+        wanted = self._filter(type_, where)
         question = selection(type_, where, wanted, self.values)
         stored = pending.untouched(self.reads.ask(self.base, type_key(type_), question))
         columns = row_columns(type_)
@@ -216,10 +216,14 @@ class _Run:
 
     def _delete(self, type_: EntityType, where: tuple[plan.Predicate, ...]) -> pa.Array:
         """Delete the rows that a where clause chooses; says which these are."""
-        wanted = row_filter(where, self.values.of)
+        wanted = self._filter(type_, where)
         question = selection(type_, where, wanted, self.values, located_columns(type_))
         stored = self.reads.ask(self.base, type_key(type_), question)
         return self._remove(type_, stored, wanted.select(self._of(type_).rows))
+
+    def _filter(self, type_: EntityType, where: tuple[plan.Predicate, ...]) -> RowFilter:
+        names = self.base.table(type_key(type_)).table.columns
+        return row_filter(where, self.values.of, names)
 
     def _delete_at(self, edge: EdgeType, column: str, nodes: pa.Array) -> None:
         """Delete the edges that have one of these nodes at an end."""

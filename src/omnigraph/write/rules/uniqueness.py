@@ -155,7 +155,7 @@ class HoldingTuples:
             values = self.typed.column(member).combine_chunks().unique()
             if values.type in _UNPUSHABLE or len(values) > MAX_LISTED:
                 continue
-            condition = pc.field(member).isin(values)
+            condition = pc.field(table.columns.of(member)).isin(values)
             where = condition if where is None else where & condition
         rows = table.scan((ID, *members), where, with_row_id=True, with_row_address=True)
         return self.select(rows)
