@@ -6,6 +6,7 @@ import pytest
 from lance.schema import LanceSchema
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import columns
@@ -38,8 +39,8 @@ def test_null_columns_write_no_data(table: Table) -> None:
         after = table.at(columns.add_columns(table, NESTED, stamp=STAMP))
     assert counted.puts == 2
     assert after.pin.row_count == 5
-    assert after.scan(["id", "tags", "place"], pc.field("n") == 4).to_pylist() == [
-        {"id": "k4", "tags": None, "place": None}
+    assert after.scan([ID, "tags", "place"], pc.field("n") == 4).to_pylist() == [
+        {ID: "k4", "tags": None, "place": None}
     ]
     assert stamp_of(after) == STAMP
     validate(after)
@@ -60,10 +61,10 @@ def test_columns_of_an_empty_table(empty: Table, rows: Rows) -> None:
     table = empty.at(columns.add_columns(empty, NESTED))
     table = table.at(columns.drop_columns(table, ["n"]))
     table = table.at(columns.rename_column(table, "text", "words"))
-    assert table.schema.names == ["id", "words", "vector", "tags", "place"]
-    inserted = rows([1]).drop_columns(["n"]).rename_columns(["id", "words", "vector"])
+    assert table.schema.names == [ID, "words", "vector", "tags", "place"]
+    inserted = rows([1]).drop_columns(["n"]).rename_columns([ID, "words", "vector"])
     table = table.at(table_writes.insert(table, inserted))
-    assert table.scan(["id", "words"]).to_pylist() == [{"id": "k1", "words": "word1 common"}]
+    assert table.scan([ID, "words"]).to_pylist() == [{ID: "k1", "words": "word1 common"}]
     validate(table)
 
 
@@ -71,17 +72,17 @@ def test_ids_stay_through_gaps(table: Table) -> None:
     before = ids(table)
     table = table.at(columns.drop_columns(table, ["n", "vector"], STAMP))
     assert stamp_of(table) == STAMP
-    assert ids(table) == {"id": before["id"], "text": before["text"]}
+    assert ids(table) == {ID: before[ID], "text": before["text"]}
     table = table.at(columns.add_columns(table, NESTED))
     table = table.at(columns.rename_column(table, "text", "words", STAMP))
     added = {name: ids(table)[name] for name in NESTED.names}
     assert min(added.values()) > max(before.values())
     assert ids(table)["words"] == before["text"]
-    found = table.scan(["id", "words", "tags"], pc.field("id") == "k4").to_pylist()
-    assert found == [{"id": "k4", "words": "word4 common", "tags": None}]
+    found = table.scan([ID, "words", "tags"], pc.field(ID) == "k4").to_pylist()
+    assert found == [{ID: "k4", "words": "word4 common", "tags": None}]
     full = pa.table(
         {
-            "id": ["k4", "k9"],
+            ID: ["k4", "k9"],
             "words": ["a", "b"],
             "tags": [["x"], []],
             "place": [{"x": 1.0, "y": 2.0}, None],
@@ -90,9 +91,9 @@ def test_ids_stay_through_gaps(table: Table) -> None:
     )
     table = table.at(table_writes.upsert(table, full))
     validate(table)
-    assert table.scan(None, pc.field("id").isin(["k4", "k9"])).sort_by("id").equals(full)
+    assert table.scan(None, pc.field(ID).isin(["k4", "k9"])).sort_by(ID).equals(full)
     [field] = table.dataset().lance_schema.unenforced_primary_key()
-    assert field.name() == "id"
+    assert field.name() == ID
 
 
 def test_a_dropped_column_can_come_back_empty(table: Table) -> None:
