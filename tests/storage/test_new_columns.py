@@ -82,7 +82,9 @@ def test_deleted_rows_keep_the_others_in_their_places(table: Table) -> None:
 
 
 def test_files_that_were_written_serve_a_later_version(table: Table, rows: Rows) -> None:
-    first = WrittenColumns(write_columns(table, (WIDE,), fragments_without(table, WrittenColumns())))
+    first = WrittenColumns(
+        write_columns(table, (WIDE,), fragments_without(table, WrittenColumns()))
+    )
     places = table.scan([KEY], pc.field("n") == 1, with_row_address=True)
     later = table.at(table_writes.update_rows(table, None, deleted=places.column(ROW_ADDRESS)))
     later = later.at(table_writes.insert(later, rows([6])))

@@ -21,6 +21,7 @@ from omnigraph.lang.schema.migration.effects import CreateTable, DropTable, KeyE
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.steps import Step
 from omnigraph.lang.source import Source
+from omnigraph.manifest import publish_request
 from omnigraph.manifest.entries import MAIN, Commit, TableIdentity
 from omnigraph.manifest.publish_request import (
     PendingCommit,
@@ -28,7 +29,6 @@ from omnigraph.manifest.publish_request import (
     RegisterTable,
     TableChange,
 )
-from omnigraph.manifest import publish_request
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED
 from omnigraph.storage.tables.new_columns import (
@@ -38,7 +38,7 @@ from omnigraph.storage.tables.new_columns import (
     fragments_without,
     write_columns,
 )
-from omnigraph.storage.tables.table import Table
+from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base, BaseTable
 from omnigraph.write.publish.driver import Target, run
@@ -96,7 +96,7 @@ def apply_schema(change: SchemaChange, target: Target) -> SchemaResult:
     """Run a schema change; the copies of the schema beside the manifest follow that of main."""
     result = run(change, target)
     if result.applied and target.branch == MAIN:
-        reach("schema_published", target.branch)
+        reach("copies_lagging", target.branch)
         refresh_copies(target.root, target.manifest.view(MAIN).state.schema)
     return result
 
@@ -158,7 +158,6 @@ class SchemaChange(Change[SchemaResult]):
         planned = self.planned
         self._planned = replace(planned, plan=planned.checked())
         self.planned.plan.require_supported()
-        reach("schema_checked", txn.base.view.state.branch)
         for type_id, accepted in planned.facts.types.items():
             found = planned.facts.table(type_id)
             checks = planned.plan.checks_on(type_id)
@@ -171,17 +170,20 @@ class SchemaChange(Change[SchemaResult]):
 
     def stage(self, txn: WriteTxn) -> Effects:
         """Create tables, and write columns, all tables side by side."""
-        planned, base, files = self.planned, txn.base, txn.files
-        columns = {key: new for key, new in self._new_columns(base).items() if new}
+        base, files = txn.base, txn.files
+        columns = {key: new for key, new in self._new_columns().items() if new}
         rekeyed = self._rekeyed(base)
         touched = sorted({*columns, *rekeyed})
         if touched:
             files.begin(touched, base, self._size(base, columns, rekeyed))
         self._created = self._create(base)
-        reach("schema_tables_created", base.view.state.branch)
+        reach("tables_created", base.view.state.branch)
 
         def stage(key: str) -> TableEffect:
-            return self._stage(base.table(key), columns.get(key, ()), files, key in rekeyed)
+            found = base.table(key)
+            return self._stage(
+                found, columns.get(key, ()), files, rekeys=key in rekeyed, known=WrittenColumns()
+            )
 
         if not touched:
             return ()
@@ -200,8 +202,9 @@ class SchemaChange(Change[SchemaResult]):
         found: BaseTable,
         columns: tuple[NewColumn, ...],
         files: IntentScope,
+        *,
         rekeys: bool,
-        known: WrittenColumns = WrittenColumns(),
+        known: WrittenColumns,
     ) -> TableEffect:
         table = found.table
         missing = fragments_without(table, known)
@@ -234,10 +237,10 @@ class SchemaChange(Change[SchemaResult]):
             if found.table.pin == effect.base_pin:
                 staged.append(replace(effect, base_version=found.version))
             elif isinstance(effect, ColumnsEffect):
-                again = self._stage(
-                    found, effect.columns, files, effect.type_key in rekeyed, effect.files
+                rekeys = effect.type_key in rekeyed
+                staged.append(
+                    self._stage(found, effect.columns, files, rekeys=rekeys, known=effect.files)
                 )
-                staged.append(again)
         return tuple(staged)
 
     def publish(self, base: Base, effects: Effects) -> PublishRequest:
@@ -277,8 +280,8 @@ class SchemaChange(Change[SchemaResult]):
         pins = create_tables(base.root, planned.schema.catalog, tables, names)
         return tuple(RegisterTable(table, pins[table.identity]) for table in tables)
 
-    def _new_columns(self, base: Base) -> dict[str, tuple[NewColumn, ...]]:
-        """The columns to write, by the type keys of the base."""
+    def _new_columns(self) -> dict[str, tuple[NewColumn, ...]]:
+        """The columns to write, by type key."""
         planned, found = self.planned, {}
         names = stored_columns_of(planned.contract)
         for type_id in {effect.type_id for effect in planned.plan.effects}:
@@ -306,7 +309,7 @@ class SchemaChange(Change[SchemaResult]):
         )
         return frozenset(key for key in tables if base.table(key).table.pin.row_count)
 
-    def _table_after(self, found: BaseTable, pin: Any) -> Table:
+    def _table_after(self, found: BaseTable, pin: TablePin) -> Table:
         """A table with its new columns, read by the names of the desired schema."""
         names = stored_columns_of(self.planned.contract).get(found.identity, AS_NAMED)
         return replace(found.table, pin=pin, columns=names)

@@ -130,9 +130,7 @@ def _mask(check: RowCheck, values: pa.ChunkedArray) -> pa.ChunkedArray:
 # -- rows among others -------------------------------------------------------------------
 
 
-def _repeated(
-    after: TypeAfter, table: Table, members: list[str]
-) -> Iterator[pa.ChunkedArray]:
+def _repeated(after: TypeAfter, table: Table, members: list[str]) -> Iterator[pa.ChunkedArray]:
     """The ids of all rows that share their members with another; a null shares nothing."""
     hashes = [np.empty(0, dtype=np.uint64)]
     for _, keys in _keyed(after, table, members):

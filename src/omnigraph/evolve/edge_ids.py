@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.structural import ID
-from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Stamp, Table, TablePin
+from omnigraph.storage.tables.table import ROW_ADDRESS, Stamp, Table, TablePin
 from omnigraph.storage.tables.write_rows import WrittenRows, apply_rows, write_streams
 from omnigraph.write.change.change_set import key_texts
 from omnigraph.write.publish.read_set import has_blobs

@@ -78,7 +78,10 @@ class PlannedSchema:
     def desired_type(self, type_id: int) -> NodeType | EdgeType:
         """A type of the desired schema."""
         catalog = self.schema.catalog
-        types = (*catalog.nodes.values(), *catalog.edges.values())
+        types: tuple[NodeType | EdgeType, ...] = (
+            *catalog.nodes.values(),
+            *catalog.edges.values(),
+        )
         return next(found for found in types if found.type_id == type_id)
 
     def checked(self) -> MigrationPlan:
@@ -111,9 +114,7 @@ def plan_schema(
 
     def compiled(first_id: int | None) -> tuple[CompiledSchema, MigrationPlan]:
         schema = compile_schema(source, accepted=accepted.ir, first_id=first_id)
-        plan = plan_migration(
-            accepted.ir, schema.ir, allow_data_loss=allow_data_loss, facts=facts
-        )
+        plan = plan_migration(accepted.ir, schema.ir, allow_data_loss=allow_data_loss, facts=facts)
         return schema, plan
 
     schema, plan = compiled(None)

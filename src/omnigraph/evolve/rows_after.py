@@ -85,9 +85,7 @@ class TypeAfter:
         """Rows of the table as it is, by names afterwards."""
         columns = {ID: rows.column(ID)}
         for name in names:
-            columns[name] = (
-                rows.column(name) if name in EDGE_COLUMNS else self._values(rows, name)
-            )
+            columns[name] = rows.column(name) if name in EDGE_COLUMNS else self._values(rows, name)
         return pa.table(columns)
 
     def _values(self, rows: pa.Table, name: str) -> pa.ChunkedArray:

@@ -18,7 +18,7 @@ _R = TypeVar("_R", pa.Table, pa.RecordBatch)
 
 @dataclass(frozen=True, eq=False)
 class StoredColumns:
-    """Every name of a table with its column, in the order that rows have; none at all if they agree.
+    """Every name of a table with its column, in the order of rows; none at all if they agree.
 
     Columns that no name leads to are not read, and null in rows that are written.
     """
