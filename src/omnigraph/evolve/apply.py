@@ -7,14 +7,11 @@ write meanwhile are checked and given their columns, what was written for the ot
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
-from omnigraph.evolve.checks import RowsObey, StillEmpty
 from omnigraph.evolve.contract import refresh_copies
-from omnigraph.evolve.edge_ids import rekey_edges
 from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
 from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema
 from omnigraph.lang.schema.migration.effects import CreateTable, DropTable, KeyEdges, RenameTable
@@ -31,30 +28,25 @@ from omnigraph.manifest.publish_request import (
 )
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED
-from omnigraph.storage.tables.new_columns import (
-    NewColumn,
-    WrittenColumns,
-    commit_columns,
-    fragments_without,
-    write_columns,
-)
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.new_columns import write_columns
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
-from omnigraph.write.publish.base import Base, BaseTable
+from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.publish.failpoints import reach
-from omnigraph.write.publish.staging import OperationClass, TableEffect
+from omnigraph.write.publish.staging import OperationClass
 from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
+from omnigraph.write.reshape.checks import RowsObey, StillEmpty
+from omnigraph.write.reshape.column_effects import (
+    ReshapeEffect,
+    TableReshape,
+    WriteColumns,
+    restage_reshape,
+    stage_reshape,
+)
 
 STEPS = "schema_steps"
 """Where a commit notes the steps that changed its schema."""
-
-WriteColumns = Callable[[Table, Sequence[NewColumn], Sequence[int]], Mapping[str, str]]
-"""Writes new columns of some fragments: in this process, or in many."""
-
-# What is assumed of a value that is written, to tell a small change from a large one.
-_VALUE_BYTES = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,14 +91,6 @@ def apply_schema(change: SchemaChange, target: Target) -> SchemaResult:
         reach("copies_lagging", target.branch)
         refresh_copies(target.root, target.manifest.view(MAIN).state.schema)
     return result
-
-
-@dataclass(frozen=True, slots=True)
-class ColumnsEffect(TableEffect):
-    """A table with more columns, or with other ids."""
-
-    columns: tuple[NewColumn, ...] = ()
-    files: WrittenColumns = field(default_factory=WrittenColumns)
 
 
 class SchemaChange(Change[SchemaResult]):
@@ -171,77 +155,28 @@ class SchemaChange(Change[SchemaResult]):
     def stage(self, txn: WriteTxn) -> Effects:
         """Create tables, and write columns, all tables side by side."""
         base, files = txn.base, txn.files
-        columns = {key: new for key, new in self._new_columns().items() if new}
-        rekeyed = self._rekeyed(base)
-        touched = sorted({*columns, *rekeyed})
-        if touched:
-            files.begin(touched, base, self._size(base, columns, rekeyed))
+        reshaped = self._reshapes()
+        if reshaped:
+            sizes = (one.size(base.table(key).table) for key, one in reshaped.items())
+            files.begin(reshaped, base, sum(sizes))
         self._created = self._create(base)
         reach("tables_created", base.view.state.branch)
 
-        def stage(key: str) -> TableEffect:
-            found = base.table(key)
-            return self._stage(
-                found, columns.get(key, ()), files, rekeys=key in rekeyed, known=WrittenColumns()
-            )
+        def stage(key: str) -> ReshapeEffect:
+            return stage_reshape(base.table(key), reshaped[key], files, write=self._write)
 
-        if not touched:
-            return ()
-        with ThreadPoolExecutor(min(CONCURRENCY, len(touched))) as pool:
-            effects = tuple(pool.map(stage, touched))
-        written = {
-            effect.type_key: (*effect.files.names, *effect.written.files)
-            for effect in effects
-            if isinstance(effect, ColumnsEffect)
-        }
-        files.name(written, base)
+        with ThreadPoolExecutor(CONCURRENCY) as pool:
+            effects = tuple(pool.map(stage, sorted(reshaped)))
+        files.name({effect.type_key: effect.all_files for effect in effects}, base)
         return effects
-
-    def _stage(
-        self,
-        found: BaseTable,
-        columns: tuple[NewColumn, ...],
-        files: IntentScope,
-        *,
-        rekeys: bool,
-        known: WrittenColumns,
-    ) -> TableEffect:
-        table = found.table
-        missing = fragments_without(table, known)
-        written = known.joined(self._write(table, columns, missing))
-        reach("columns_written", found.type_key)
-        pin = commit_columns(table, columns, written, files.stamp())
-        effect = ColumnsEffect(
-            found.type_key,
-            found.identity,
-            found.version,
-            table.pin,
-            pin,
-            columns=columns,
-            files=written,
-        )
-        if rekeys:
-            after = self._table_after(found, pin)
-            edge = self.planned.desired_type(found.identity.table_id)
-            rows, pin = rekey_edges(edge, after, files.stamp())
-            effect = replace(effect, written=rows, pin=pin)
-        reach("table_staged", found.type_key)
-        return effect
 
     def restage(self, effects: Effects, newer: Base, files: IntentScope) -> Effects | None:
         """The same on a newer base: columns of fragments that are there already stay."""
-        rekeyed = self._rekeyed(newer)
-        staged: list[TableEffect] = []
-        for effect in effects:
-            found = newer.table(effect.type_key)
-            if found.table.pin == effect.base_pin:
-                staged.append(replace(effect, base_version=found.version))
-            elif isinstance(effect, ColumnsEffect):
-                rekeys = effect.type_key in rekeyed
-                staged.append(
-                    self._stage(found, effect.columns, files, rekeys=rekeys, known=effect.files)
-                )
-        return tuple(staged)
+        return tuple(
+            restage_reshape(effect, newer.table(effect.type_key), files, self._write)
+            for effect in effects
+            if isinstance(effect, ReshapeEffect)
+        )
 
     def publish(self, base: Base, effects: Effects) -> PublishRequest:
         """Tables that come, change their names, advance and go, and the schema, in one step."""
@@ -280,49 +215,23 @@ class SchemaChange(Change[SchemaResult]):
         pins = create_tables(base.root, planned.schema.catalog, tables, names)
         return tuple(RegisterTable(table, pins[table.identity]) for table in tables)
 
-    def _new_columns(self) -> dict[str, tuple[NewColumn, ...]]:
-        """The columns to write, by type key."""
+    def _reshapes(self) -> dict[str, TableReshape]:
+        """What is done to tables that stay, by type key; others are not touched."""
         planned, found = self.planned, {}
         names = stored_columns_of(planned.contract)
-        for type_id in {effect.type_id for effect in planned.plan.effects}:
-            if type_id not in planned.facts.types or self._is_dropped(type_id):
+        effects = planned.plan.effects
+        dropped = {one.type_id for one in effects if isinstance(one, DropTable)}
+        keyed = {one.type_id for one in effects if isinstance(one, KeyEdges)}
+        for type_id in {one.type_id for one in effects} - dropped:
+            if type_id not in planned.facts.types:
                 continue
             shown = planned.facts.table(type_id)
             after = names.get(shown.identity, AS_NAMED)
-            found[shown.table.type_key] = planned.type_after(type_id).new_columns(
-                shown.pinned.columns, after
+            reshape = TableReshape(
+                planned.type_after(type_id).new_columns(shown.pinned.columns, after),
+                after,
+                planned.desired_type(type_id) if type_id in keyed else None,
             )
+            if not reshape.is_nothing:
+                found[shown.table.type_key] = reshape
         return found
-
-    def _is_dropped(self, type_id: int) -> bool:
-        return any(
-            isinstance(effect, DropTable) and effect.type_id == type_id
-            for effect in self.planned.plan.effects
-        )
-
-    def _rekeyed(self, base: Base) -> frozenset[str]:
-        """The edge tables with rows whose ids change, by type key."""
-        tables = (
-            self.planned.facts.table(effect.type_id).table.type_key
-            for effect in self.planned.plan.effects
-            if isinstance(effect, KeyEdges)
-        )
-        return frozenset(key for key in tables if base.table(key).table.pin.row_count)
-
-    def _table_after(self, found: BaseTable, pin: TablePin) -> Table:
-        """A table with its new columns, read by the names of the desired schema."""
-        names = stored_columns_of(self.planned.contract).get(found.identity, AS_NAMED)
-        return replace(found.table, pin=pin, columns=names)
-
-    def _size(
-        self, base: Base, columns: Mapping[str, tuple[NewColumn, ...]], rekeyed: frozenset[str]
-    ) -> int:
-        """About how many bytes are written."""
-        size = 0
-        for key, new in columns.items():
-            made = sum(column.is_written for column in new)
-            size += _VALUE_BYTES * made * base.table(key).table.pin.row_count
-        for key in rekeyed:
-            table = base.table(key).table
-            size += _VALUE_BYTES * len(table.schema) * table.pin.row_count
-        return size

@@ -10,10 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 
-from omnigraph.evolve.checks import find_violations
 from omnigraph.evolve.contract import contract_of, judge_patterns
 from omnigraph.evolve.facts import SnapshotFacts
-from omnigraph.evolve.rows_after import TypeAfter
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.columns import ColumnNames, carried, columns_from_text
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
@@ -25,6 +23,8 @@ from omnigraph.lang.schema.migration.steps import Violations
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
 from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.write.reshape.checks import find_violations
+from omnigraph.write.reshape.rows_after import TypeAfter
 
 Reserve = Callable[[int, int], int]
 """Gives out so many identities, at the earliest from a number on; the first of them."""

@@ -8,14 +8,14 @@ be judged by itself. Must agree with the rules of writes, whose functions it ask
 from __future__ import annotations
 
 import heapq
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import reduce
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.evolve.rows_after import TypeAfter
 from omnigraph.lang.schema.migration.effects import (
     CardinalityWithin,
     Column,
@@ -35,13 +35,17 @@ from omnigraph.rows.hashing import hash_texts
 from omnigraph.rows.patterns import found_in
 from omnigraph.storage.tables.table import Table
 from omnigraph.storage.tables.version_diff import fragment_delta
-from omnigraph.write.change.change_set import key_texts
+from omnigraph.write.change.change_set import EntityType, key_texts
 from omnigraph.write.publish.base import Base
+from omnigraph.write.reshape.rows_after import TypeAfter
 from omnigraph.write.rules.row_rules import above_range, below_range, outside_enum
 
-RowCheck = NotNull | ColumnIsEmpty | InEnum | InRange | MatchesPattern
+RowCheck = NotNull | InEnum | InRange | MatchesPattern
 """What a row obeys or breaks by itself."""
-_ROW_CHECKS = (NotNull, ColumnIsEmpty, InEnum, InRange, MatchesPattern)
+_ROW_CHECKS = (NotNull, InEnum, InRange, MatchesPattern)
+
+RowsOf = Callable[[Sequence[str]], Iterator[pa.Table]]
+"""Gives some columns of rows with their ids, piece by piece; asked twice, the same rows."""
 
 
 @dataclass
@@ -62,50 +66,62 @@ class _Found:
 
 def find_violations(check: DataCheck, after: TypeAfter, table: Table) -> Violations:
     """The rows of a table that break a check once the change is made."""
+    if not table.pin.row_count:
+        return _Found().violations
+    if isinstance(check, ColumnIsEmpty):
+        return _values_of(check, after, table)
+    return violations_among(check, after.desired, lambda names: after.rows(table, names))
+
+
+def violations_among(check: DataCheck, type_: EntityType, rows: RowsOf) -> Violations:
+    """Those of some rows that break a check; the rows are as the type has them."""
     found = _Found()
-    if table.pin.row_count:
-        for ids in _breaking(check, after, table):
-            found.add(ids)
+    for ids in _breaking(check, type_, rows):
+        found.add(ids)
     return found.violations
 
 
-def _breaking(check: DataCheck, after: TypeAfter, table: Table) -> Iterator[pa.ChunkedArray]:
+def _breaking(check: DataCheck, type_: EntityType, rows: RowsOf) -> Iterator[pa.ChunkedArray]:
     match check:
         case UniqueMembers():
-            members = [_member(after, member) for member in check.members]
-            yield from _repeated(after, table, members)
+            yield from _repeated(type_, rows, [_member(type_, one) for one in check.members])
         case UniqueEdges():
-            members = [_member(after, member) for member in check.members]
-            yield from _repeated(after, table, [SRC, DST, *members])
+            members = [_member(type_, one) for one in check.members]
+            yield from _repeated(type_, rows, [SRC, DST, *members])
         case CardinalityWithin():
-            yield _miscounted(check, table)
+            yield _miscounted(check, rows)
+        case ColumnIsEmpty():
+            raise AssertionError("whether a column is empty is asked of a table")
         case _:
-            for rows in table.batches(_reading(check, after)):
-                yield _wrong(check, after, pa.Table.from_batches([rows]))
+            name = _named(type_, check.property_id)
+            for some in rows([name]):
+                yield _wrong(check, some, name)
 
 
-def _member(after: TypeAfter, member: Column | str) -> str:
-    return member if isinstance(member, str) else after.name(member.property_id)
+def _member(type_: EntityType, member: Column | str) -> str:
+    return member if isinstance(member, str) else _named(type_, member.property_id)
+
+
+def _named(type_: EntityType, property_id: int) -> str:
+    properties = type_.properties.items()
+    return next(name for name, found in properties if found.property_id == property_id)
 
 
 # -- rows by themselves ------------------------------------------------------------------
 
 
-def _reading(check: RowCheck, after: TypeAfter) -> list[str]:
-    if isinstance(check, ColumnIsEmpty):
-        return [ID, after.former_name(check.property_id)]
-    return after.reading([after.name(check.property_id)])
+def _values_of(check: ColumnIsEmpty, after: TypeAfter, table: Table) -> Violations:
+    """The rows that have a value in a column as it stands."""
+    found, name = _Found(), after.former_name(check.property_id)
+    for batch in table.batches([ID, name]):
+        found.add(batch.column(ID).filter(batch.column(name).is_valid()))
+    return found.violations
 
 
-def _wrong(check: RowCheck, after: TypeAfter, rows: pa.Table) -> pa.ChunkedArray:
-    """The ids of those rows that break a check; the rows are as they are stored."""
-    if isinstance(check, ColumnIsEmpty):
-        values = rows.column(after.former_name(check.property_id))
-        return rows.column(ID).filter(values.is_valid())
-    name = after.name(check.property_id)
-    shown = after.shown(rows, [name])
-    broken = pc.fill_null(_mask(check, shown.column(name)), fill_value=False)
-    return shown.column(ID).filter(broken)
+def _wrong(check: RowCheck, rows: pa.Table, name: str) -> pa.ChunkedArray:
+    """The ids of those rows that break a check."""
+    broken = pc.fill_null(_mask(check, rows.column(name)), fill_value=False)
+    return rows.column(ID).filter(broken)
 
 
 def _mask(check: RowCheck, values: pa.ChunkedArray) -> pa.ChunkedArray:
@@ -118,22 +134,18 @@ def _mask(check: RowCheck, values: pa.ChunkedArray) -> pa.ChunkedArray:
             masks = [pc.is_nan(values)] if pa.types.is_floating(values.type) else []
             masks += [] if check.minimum is None else [below_range(values, check.minimum)]
             masks += [] if check.maximum is None else [above_range(values, check.maximum)]
-            broken = masks[0]
-            for mask in masks[1:]:
-                broken = pc.or_(broken, mask)
-            return broken
+            return reduce(pc.or_, masks)
         case MatchesPattern():
             return pc.invert(found_in(values, check.pattern))
-    raise AssertionError(f"{check} is not about one row")
 
 
 # -- rows among others -------------------------------------------------------------------
 
 
-def _repeated(after: TypeAfter, table: Table, members: list[str]) -> Iterator[pa.ChunkedArray]:
+def _repeated(type_: EntityType, source: RowsOf, members: list[str]) -> Iterator[pa.ChunkedArray]:
     """The ids of all rows that share their members with another; a null shares nothing."""
     hashes = [np.empty(0, dtype=np.uint64)]
-    for _, keys in _keyed(after, table, members):
+    for _, keys in _keyed(type_, source, members):
         hashes.append(hash_texts(keys.drop_null(), whole=True))
     values, counts = np.unique(np.concatenate(hashes), return_counts=True)
     suspects = values[counts > 1]
@@ -141,7 +153,7 @@ def _repeated(after: TypeAfter, table: Table, members: list[str]) -> Iterator[pa
         return
     # Equal hashes are not yet equal members: only these rows are compared.
     parts = []
-    for ids, keys in _keyed(after, table, members):
+    for ids, keys in _keyed(type_, source, members):
         maybe = pa.array(np.isin(hash_texts(keys, whole=True), suspects))
         chosen = pc.and_(maybe, keys.is_valid())
         parts.append(pa.table({ID: ids.filter(chosen), "key": keys.filter(chosen)}))
@@ -152,16 +164,16 @@ def _repeated(after: TypeAfter, table: Table, members: list[str]) -> Iterator[pa
 
 
 def _keyed(
-    after: TypeAfter, table: Table, members: list[str]
+    type_: EntityType, source: RowsOf, members: list[str]
 ) -> Iterator[tuple[pa.ChunkedArray, pa.Array]]:
-    for rows in after.rows(table, members):
-        yield rows.column(ID), key_texts(after.desired, members, rows)
+    for rows in source(members):
+        yield rows.column(ID), key_texts(type_, members, rows)
 
 
-def _miscounted(check: CardinalityWithin, table: Table) -> pa.Array:
+def _miscounted(check: CardinalityWithin, source: RowsOf) -> pa.Array:
     """The sources with too few or too many edges; one without edges is exempt."""
-    sources = table.scan([SRC]).column(SRC)
-    counted = sources.value_counts()
+    chunks = [chunk for rows in source([SRC]) for chunk in rows.column(SRC).chunks]
+    counted = pa.chunked_array(chunks, pa.string()).value_counts()
     wrong = pc.less(counted.field("counts"), check.minimum)
     if check.maximum is not None:
         wrong = pc.or_(wrong, pc.greater(counted.field("counts"), check.maximum))
@@ -189,8 +201,9 @@ class RowsObey:
         delta = fragment_delta(old, new)
         for check in self.checks:
             if isinstance(check, _ROW_CHECKS):
-                rows = delta.rows(_reading(check, self.after))
-                if len(_wrong(check, self.after, rows)):
+                name = self.after.name(check.property_id)
+                rows = self.after.shown(delta.rows(self.after.reading([name])), [name])
+                if len(_wrong(check, rows, name)):
                     return False
             elif find_violations(check, self.after, new).count:
                 return False
