@@ -197,7 +197,8 @@ def rows_at(
             raise StorageError(
                 f"rows of {table.location} are not where its manifest says", kind="permanent"
             )
-        yield from table.columns.named(rows).select(list(columns)).to_batches()
+        named = table.columns.named(rows, [name for name in columns if name not in PLACE])
+        yield from named.select(list(columns)).to_batches()
 
 
 def _named(
