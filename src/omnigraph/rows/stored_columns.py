@@ -7,7 +7,7 @@ dropped leaves its behind: where nothing of that has happened, names are columns
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -85,6 +85,18 @@ class StoredColumns:
     def find(self, name: str) -> str | None:
         """The column of a name, if it is stored."""
         return self._columns.get(name, name)
+
+    def differ_in(self, other: StoredColumns, names: Iterable[str]) -> list[str]:
+        """The names whose values may be others in a row that lies in the same place."""
+        mine, theirs = (self._columns, self._shown), (other._columns, other._shown)
+        return [
+            name
+            for name in names
+            if any(
+                one.get(name, name) != two.get(name, name)
+                for one, two in zip(mine, theirs, strict=True)
+            )
+        ]
 
     def of_all(self, names: Sequence[str] | None) -> list[str] | None:
         """The columns of those of some names that are stored, or of all there are."""

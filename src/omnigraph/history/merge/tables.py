@@ -168,9 +168,9 @@ def _merge(
     # Of edges that are counted, the sources that they had are counted, too.
     known = columns if not is_brief else [ID, SRC] if counts_edges else [ID]
     streams = [
-        only_in(base, source, known, located=True, limits=limits),
+        only_in(base, source, known, compared=columns, located=True, limits=limits),
         only_in(source, base, columns, located=True, limits=limits),
-        only_in(base, target, known, located=True, limits=limits),
+        only_in(base, target, known, compared=columns, located=True, limits=limits),
         only_in(target, base, columns, located=True, limits=limits),
     ]
     for rows in merge_join(streams):
