@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from omnigraph.errors import BadRequest, NotFound
-from omnigraph.evolve.planning import accepted_schema, plan_schema
+from omnigraph.evolve.planning import plan_schema
 from omnigraph.graph.access import Access, Arguments, Surface, Where, action, shown_at
 from omnigraph.history.changes import Filters, Names
 from omnigraph.history.diff import Diff, diff, named_state
@@ -23,6 +23,7 @@ from omnigraph.lang.source import Source
 from omnigraph.maintain.index_choice import index_status
 from omnigraph.maintain.reports import IndexStatus
 from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.schema_contract import accepted_schema
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.read.execute.budget import Budget
 from omnigraph.read.execute.cancellation import Cancellation

@@ -69,9 +69,10 @@ def changed_rows(
     Only the named columns are compared, `id` among them; all of them without any.
     With ``located`` the rows have their row ids and addresses too.
     """
-    if before.pin.version == after.pin.version:
-        return
     names = compared_columns(before, after) if columns is None else list(columns)
+    is_same_version = (before.location, before.pin.version) == (after.location, after.pin.version)
+    if is_same_version and not before.columns.differ_in(after.columns, names):
+        return
     sides = merge_join(
         [
             only_in(before, after, names, located=located, limits=limits),
