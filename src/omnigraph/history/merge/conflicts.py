@@ -17,7 +17,7 @@ from omnigraph.errors import BadRequest, MergeConflict, NotFound, quoted
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.structural import ENDPOINTS, ID
+from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.manifest.entries import Commit
 from omnigraph.read.output.json_text import json_text
 from omnigraph.write.change.change_set import EntityType
@@ -185,10 +185,10 @@ def property_conflicts(
 def rule_conflict(
     kind: str, type_: EntityType, entity_id: str, message: str, property_: str | None = None
 ) -> MergeConflict:
-    """A merged row that breaks a rule of the schema."""
-    return MergeConflict(
-        kind, type_.kind, type_.name, entity_id, message, ENDPOINTS.get(property_ or "", property_)
-    )
+    """A merged row that breaks a rule of the schema; ``property_`` is as a violation has it."""
+    words = {spelling(column, type_.properties): word for column, word in ENDPOINTS.items()}
+    shown = words.get(property_ or "", property_)
+    return MergeConflict(kind, type_.kind, type_.name, entity_id, message, shown)
 
 
 def json_values(column: pa.ChunkedArray) -> list[Any]:
