@@ -19,7 +19,7 @@ from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.merge.conflicts import concerns_schema, read_side
 from omnigraph.lang.schema.migration.plan import MigrationPlan
-from omnigraph.lang.structural import ENDPOINTS, ID
+from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.manifest.entries import Commit
 from omnigraph.read.output.json_text import json_text
 from omnigraph.write.change.change_set import EntityType
@@ -184,10 +184,10 @@ def property_conflicts(
 def rule_conflict(
     kind: str, type_: EntityType, entity_id: str, message: str, property_: str | None = None
 ) -> MergeConflict:
-    """A merged row that breaks a rule of the schema."""
-    return MergeConflict(
-        kind, type_.kind, type_.name, entity_id, message, ENDPOINTS.get(property_ or "", property_)
-    )
+    """A merged row that breaks a rule of the schema; ``property_`` is as a violation has it."""
+    words = {spelling(column, type_.properties): word for column, word in ENDPOINTS.items()}
+    shown = words.get(property_ or "", property_)
+    return MergeConflict(kind, type_.kind, type_.name, entity_id, message, shown)
 
 
 def json_values(column: pa.ChunkedArray) -> list[Any]:
