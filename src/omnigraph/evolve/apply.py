@@ -7,9 +7,12 @@ write meanwhile are checked and given their columns, what was written for the ot
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
+
+import msgspec
 
 from omnigraph.evolve.contract import refresh_copies
 from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
@@ -26,6 +29,7 @@ from omnigraph.manifest.publish_request import (
     RegisterTable,
     TableChange,
 )
+from omnigraph.manifest.schema_contract import STEPS
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED
 from omnigraph.storage.tables.new_columns import write_columns
@@ -33,6 +37,7 @@ from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, Write
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.publish.staging import OperationClass
 from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
@@ -45,18 +50,18 @@ from omnigraph.write.reshape.column_effects import (
     stage_reshape,
 )
 
-STEPS = "schema_steps"
-"""Where a commit notes the steps that changed its schema."""
-
 
 @dataclass(frozen=True, slots=True)
 class SchemaResult:
-    """What became of a schema change; ``commit`` is None when there was nothing to change."""
+    """What became of a schema change; ``commit`` is None when there was nothing to change.
+
+    With ``repeats_run`` it was done before, by an earlier call with the same run id.
+    """
 
     branch: str
     plan: MigrationPlan
     commit: Commit | None = None
-    repeats: bool = False
+    repeats_run: bool = field(default=False, compare=False)
 
     @property
     def supported(self) -> bool:
@@ -106,12 +111,14 @@ class SchemaChange(Change[SchemaResult]):
         *,
         allow_data_loss: bool = False,
         actor: str | None = None,
+        run: RunId | None = None,
         write: WriteColumns = write_columns,
     ) -> None:
         self.source = source
         self.allow_data_loss = allow_data_loss
         self.commit = PendingCommit.mint(actor)
         self.notes: dict[str, Any] = {}
+        self.run = run
         self._reserve = reserve
         self._write = write
         self._planned: PlannedSchema | None = None
@@ -194,9 +201,19 @@ class SchemaChange(Change[SchemaResult]):
         commit = replace(self.commit, metadata=self.notes)
         return PublishRequest(commit, tuple(changes), self.planned.contract)
 
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """The steps that were taken."""
+        return {STEPS: self.planned.plan.to_json()["steps"]}
+
     def result(self, written: WriteOutcome) -> SchemaResult:
         """What was planned, and the commit that did it."""
-        return SchemaResult(written.branch, self.planned.plan, written.commit, written.repeats)
+        if written.repeats:
+            steps = msgspec.convert(written.first[STEPS], tuple[Step, ...])
+            return SchemaResult(
+                written.branch, MigrationPlan(steps), written.commit, repeats_run=True
+            )
+        return SchemaResult(written.branch, self.planned.plan, written.commit)
 
     # -- tables --------------------------------------------------------------------------
 

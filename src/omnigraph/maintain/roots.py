@@ -86,6 +86,10 @@ class Roots:
         bases = possible_bases(heads, self._ancestors)
         self._trace_all(bases)
 
+    def knows(self, commit_id: str) -> bool:
+        """Whether a branch that was looked at descends from a commit, readable or not."""
+        return commit_id in self._ancestors
+
     @property
     def manifest_files(self) -> dict[str, set[str]]:
         """The files of the manifests that stay, by the id of the branch."""

@@ -14,6 +14,9 @@ from omnigraph.lang.schema.compile import CompiledSchema
 from omnigraph.lang.schema.ir.ir import SchemaIR, ir_from_json
 from omnigraph.manifest.entries import SchemaContract
 
+STEPS = "schema_steps"
+"""Where a commit notes the steps that changed its schema."""
+
 
 @dataclass(frozen=True, slots=True)
 class AcceptedSchema:

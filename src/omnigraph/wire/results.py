@@ -174,6 +174,7 @@ class MutationBody(Body, frozen=True):
     actor_id: str | None
     commit: CommitBody | None
     warnings: list[EmptiedPropertiesBody]
+    repeats_run: bool = False
 
     @classmethod
     def of(cls, result: MutationResult) -> MutationBody:
@@ -186,6 +187,7 @@ class MutationBody(Body, frozen=True):
             result.actor,
             CommitBody.of_any(result.commit),
             [EmptiedPropertiesBody.of(warning) for warning in result.warnings],
+            result.repeats_run,
         )
 
 
