@@ -187,8 +187,10 @@ def _agreeing(type_: Type, known: Schema) -> Type:
 def changed(random: Random, schema: Schema) -> Schema:
     """A schema after a few changes, each of one thing."""
     found = dict(schema)
-    for _ in range(random.randint(1, 4)):
-        _change(random, found)
+    # Changes that meet are the ones to look at.
+    focus = random.choice(sorted(found))
+    for _ in range(random.randint(1, 5)):
+        _change(random, found, focus)
     nodes = {name for name, each in found.items() if each.head == "node"}
     interfaces = {name for name, each in found.items() if each.head == "interface"}
     sound: Schema = {}
@@ -199,9 +201,11 @@ def changed(random: Random, schema: Schema) -> Schema:
     return sound
 
 
-def _change(random: Random, found: Schema) -> None:
-    what = random.choice(("type", "part", "part", *("property",) * 6))
+def _change(random: Random, found: Schema, focus: str) -> None:
+    what = random.choice(("type", *("part",) * 4, *("property",) * 7))
     name = random.choice(sorted(found)) if found else ""
+    if focus in found and random.random() < 0.7:
+        name = focus
     if what == "type" or not found:
         fresh, head = random.choice((("C", "node"), ("G", "edge"), ("J", "interface")))
         if found and random.random() < 0.3:
@@ -218,9 +222,9 @@ def _change(random: Random, found: Schema) -> None:
 def _other_part(random: Random, type_: Type, known: Schema) -> Type:
     if type_.head == "interface":
         return type_
-    how = random.choice(("constraints", "constraints", "notes", "head"))
+    how = random.choice((*("constraints",) * 5, "notes", "head"))
     if how == "constraints":
-        return replace(type_, constraints=_constraints(random, type_))
+        return replace(type_, constraints=_other_constraints(random, type_))
     if how == "notes":
         return replace(type_, notes=_notes(random))
     nodes = [name for name, each in known.items() if each.head == "node"]
@@ -229,6 +233,21 @@ def _other_part(random: Random, type_: Type, known: Schema) -> Type:
         return replace(type_, card=random.choice(CARDS), ends=ends)
     interfaces = [name for name, each in known.items() if each.head == "interface"]
     return replace(type_, implements=tuple(some(random, interfaces, 2)))
+
+
+def _other_constraints(random: Random, type_: Type) -> tuple[str, ...]:
+    """Some of the constraints, some with other bounds, and some that are new."""
+    kept = {
+        re.sub(r"[^ ]*\.\.[^)]*", random.choice(RANGES), text)
+        for text in some(random, type_.constraints, len(type_.constraints))
+    }
+    is_keyed = any(text.startswith("@key") for text in kept)
+    fresh = {
+        text
+        for text in some(random, _constraints(random, type_), 3)
+        if not (is_keyed and text.startswith("@key"))
+    }
+    return tuple(sorted(kept | fresh))
 
 
 def _other_properties(random: Random, type_: Type) -> dict[str, Property]:
