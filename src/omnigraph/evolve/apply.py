@@ -12,8 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-import msgspec
-
 from omnigraph.evolve.contract import refresh_copies
 from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
 from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema

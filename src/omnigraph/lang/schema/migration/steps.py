@@ -7,12 +7,12 @@ applies one.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal, cast, get_args
 
 import msgspec
 
 from omnigraph.lang.schema.catalog import Scalar as Value
-from omnigraph.lang.schema.ir.document import Cardinality, Document, Note, PropertyType
+from omnigraph.lang.schema.ir.document import Cardinality, Document, Json, Note, PropertyType
 from omnigraph.lang.schema.ir.ir import TypeKind
 from omnigraph.lang.schema.ir.shape import CheckRule, EmbedShape, RangeRule, Rule
 from omnigraph.lang.schema.migration.codes import Tier
@@ -294,3 +294,28 @@ def _members(rule: Rule) -> tuple[str, ...]:
     if isinstance(rule, RangeRule):
         return (rule.range.property,)
     return (rule.check.property,) if isinstance(rule, CheckRule) else rule.members
+
+
+_KINDS: dict[object, type[Document]] = {kind.__struct_config__.tag: kind for kind in get_args(Step)}
+_RULES: dict[str, type[Document]] = {
+    kind.__struct_encode_fields__[0]: kind for kind in get_args(Rule)
+}
+
+
+def step_from_json(body: Json) -> Step:
+    """The step that plain data of `to_json` describes."""
+    kind = _KINDS[body["kind"]]
+    given = {
+        field.name: _value(body[field.encode_name], field)
+        for field in msgspec.structs.fields(kind)
+        if field.encode_name in body
+    }
+    return cast("Step", kind(**given))
+
+
+def _value(body: Any, field: msgspec.structs.FieldInfo) -> Any:
+    if field.name != "constraint":
+        return msgspec.convert(body, field.type)
+    # Rules have no tag: what they are is the name of their one member.
+    (name,) = body
+    return msgspec.convert(body, _RULES[name])
