@@ -207,10 +207,8 @@ class SchemaChange(Change[SchemaResult]):
     def result(self, written: WriteOutcome) -> SchemaResult:
         """What was planned, and the commit that did it."""
         if written.repeats:
-            steps = msgspec.convert(written.first[STEPS], tuple[Step, ...])
-            return SchemaResult(
-                written.branch, MigrationPlan(steps), written.commit, repeats_run=True
-            )
+            done = MigrationPlan(tuple(map(step_from_json, written.first[STEPS])))
+            return SchemaResult(written.branch, done, written.commit, repeats_run=True)
         return SchemaResult(written.branch, self.planned.plan, written.commit)
 
     # -- tables --------------------------------------------------------------------------
