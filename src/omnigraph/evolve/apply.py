@@ -17,7 +17,7 @@ from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
 from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema
 from omnigraph.lang.schema.migration.effects import CreateTable, DropTable, KeyEdges, RenameTable
 from omnigraph.lang.schema.migration.plan import MigrationPlan
-from omnigraph.lang.schema.migration.steps import Step
+from omnigraph.lang.schema.migration.steps import Step, step_from_json
 from omnigraph.lang.source import Source
 from omnigraph.manifest import publish_request
 from omnigraph.manifest.entries import MAIN, Commit, TableIdentity
