@@ -13,7 +13,7 @@ from typing import Literal
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType, PropertyDef
-from omnigraph.lang.structural import DST, ID, SRC
+from omnigraph.lang.structural import DST, ID, SRC, spelling
 from omnigraph.maintain.reports import Coverage, IndexState, IndexStatus
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.storage.indexes.build import EXACT_BELOW, VECTOR_KINDS, IndexKind, vector_kind
@@ -136,6 +136,10 @@ def _of_edge(type_: EdgeType) -> TypeIntent:
         for members in type_.indexes
         if len(members) > 1 or members[0] not in {SRC, DST}
     ]
+    if type_.key:
+        members = ", ".join(spelling(member, type_.properties) for member in type_.key)
+        reason = "@key of an edge builds nothing: its id is made of it"
+        unbuilt.append(Unbuilt(key, members, reason))
     return TypeIntent(key, tuple(wanted), tuple(unbuilt))
 
 
