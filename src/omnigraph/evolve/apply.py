@@ -138,7 +138,9 @@ class SchemaChange(Change[SchemaResult]):
             looks=True,
             reserve=self._reserve,
         )
-        planned.plan.require_supported()
+        if not planned.plan.supported:
+            # Whatever else rows stand against is told with it.
+            planned.checked().require_supported()
         self.notes = {STEPS: planned.plan.to_json()["steps"]}
         return bool(planned.plan.steps)
 

@@ -30,8 +30,9 @@ class Refusal:
 
     @property
     def message(self) -> str:
-        """The reason, after its code if it has one."""
-        return self.reason if self.code is None else f"[{self.code}] {self.reason}"
+        """What is refused and why, after its code if it has one."""
+        told = self.reason if self.violations is not None else f"{self.entity}: {self.reason}"
+        return told if self.code is None else f"[{self.code}] {told}"
 
     def to_json(self) -> Json:
         """The refusal as plain data; what it does not have is left out."""
