@@ -31,6 +31,8 @@ from omnigraph.manifest.schema_contract import STEPS
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED
 from omnigraph.storage.tables.new_columns import write_columns
+from omnigraph.storage.tables.reachable_files import files_of
+from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
@@ -166,7 +168,7 @@ class SchemaChange(Change[SchemaResult]):
         if reshaped:
             sizes = (one.size(base.table(key).table) for key, one in reshaped.items())
             files.begin(reshaped, base, sum(sizes))
-        self._created = self._create(base)
+        self._created = self._create(base, files)
         reach("tables_created", base.view.state.branch)
 
         def stage(key: str) -> ReshapeEffect:
@@ -218,7 +220,7 @@ class SchemaChange(Change[SchemaResult]):
     def _identity(self, type_id: int) -> TableIdentity:
         return self.planned.facts.table(type_id).identity
 
-    def _create(self, base: Base) -> tuple[RegisterTable, ...]:
+    def _create(self, base: Base, files: IntentScope) -> tuple[RegisterTable, ...]:
         planned = self.planned
         types = [
             planned.desired_type(effect.type_id)
@@ -228,6 +230,11 @@ class SchemaChange(Change[SchemaResult]):
         tables = registrations(types)
         names = stored_columns_of(planned.contract)
         pins = create_tables(base.root, planned.schema.catalog, tables, names)
+        if files.are_announced:
+            # Otherwise a collection that begins meanwhile has all of it staged again.
+            for table in tables:
+                made = Table(base.root.join(table.path), pins[table.identity])
+                files.name_files(table, 1, tuple(sorted(files_of(made))))
         return tuple(RegisterTable(table, pins[table.identity]) for table in tables)
 
     def _reshapes(self) -> dict[str, TableReshape]:

@@ -226,28 +226,38 @@ class Session(Reading):
         allow_data_loss: bool = False,
         if_commit: str | None = None,
         run_id: str | None = None,
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
         actor: str | None = None,
     ) -> SchemaResult:
         """Give a branch another schema, as one commit; ``source`` is a `.pg` file or its text.
 
         What rows do not obey is refused as a whole, and nothing is changed. A dropped type or
         property stays readable in older commits, unless ``allow_data_loss`` gives it up. A call
-        that is repeated with the same ``run_id`` changes nothing and tells what was done.
+        that is repeated with the same ``run_id`` changes nothing and tells what was done. Columns
+        of tables with many millions of rows are written on Spark, or as the ``engine`` says.
         """
+        from omnigraph.pipeline.load.entry import SparkTarget
+        from omnigraph.pipeline.schema_columns import column_writer
+
         target = self._access.target(branch, if_commit=if_commit)
         text = schema_source(source)
         run_of = None
         if run_id is not None:
             request = {"source": text.text, "branch": target.branch, "hard": allow_data_loss}
             run_of = RunId.of(run_id, "apply_schema", request)
-        change = SchemaChange(
-            text,
-            target.manifest.refs.reserve_identities,
-            allow_data_loss=allow_data_loss,
-            actor=actor or self.actor,
-            run=run_of,
-        )
-        return apply_schema(change, target)
+        choice = SparkTarget.of(spark, progress=progress)
+        with column_writer(self.location, engine, choice) as write:
+            change = SchemaChange(
+                text,
+                target.manifest.refs.reserve_identities,
+                allow_data_loss=allow_data_loss,
+                actor=actor or self.actor,
+                run=run_of,
+                write=write,
+            )
+            return apply_schema(change, target)
 
     @action("change", branch="branch")
     def embed(
