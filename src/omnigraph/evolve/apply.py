@@ -17,7 +17,8 @@ from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
 from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema
 from omnigraph.lang.schema.migration.effects import CreateTable, DropTable, KeyEdges, RenameTable
 from omnigraph.lang.schema.migration.plan import MigrationPlan
-from omnigraph.lang.schema.migration.steps import Step, step_from_json
+from omnigraph.lang.schema.migration.steps import Change as AppliedStep
+from omnigraph.lang.schema.migration.steps import Step, UnsupportedChange, step_from_json
 from omnigraph.lang.source import Source
 from omnigraph.manifest import publish_request
 from omnigraph.manifest.entries import MAIN, Commit, TableIdentity
@@ -27,7 +28,7 @@ from omnigraph.manifest.publish_request import (
     RegisterTable,
     TableChange,
 )
-from omnigraph.manifest.schema_contract import STEPS
+from omnigraph.manifest.schema_contract import HARD_DROP, STEPS
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED
 from omnigraph.storage.tables.new_columns import write_columns
@@ -98,6 +99,10 @@ def apply_schema(change: SchemaChange, target: Target) -> SchemaResult:
     return result
 
 
+def _taken(planned: PlannedSchema) -> list[AppliedStep]:
+    return [step for step in planned.plan.steps if not isinstance(step, UnsupportedChange)]
+
+
 class SchemaChange(Change[SchemaResult]):
     """A schema on its way to a branch."""
 
@@ -144,6 +149,8 @@ class SchemaChange(Change[SchemaResult]):
             # Whatever else rows stand against is told with it.
             planned.checked().require_supported()
         self.notes = {STEPS: planned.plan.to_json()["steps"]}
+        if self.allow_data_loss and any(step.tier == "destructive" for step in _taken(planned)):
+            self.notes[HARD_DROP] = True
         return bool(planned.plan.steps)
 
     def check(self, txn: WriteTxn) -> None:

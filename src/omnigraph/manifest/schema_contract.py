@@ -17,6 +17,9 @@ from omnigraph.manifest.entries import SchemaContract
 STEPS = "schema_steps"
 """Where a commit notes the steps that changed its schema."""
 
+HARD_DROP = "gives_up_history"
+"""What a commit notes whose schema change gave up what it dropped: older commits may go."""
+
 
 @dataclass(frozen=True, slots=True)
 class AcceptedSchema:
