@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import (
@@ -67,9 +68,7 @@ def update_rows(
     return apply_rows(table, written, np.union1d(moved, gone), stamp)
 
 
-def upsert(
-    table: Table, data: pa.Table, *, key: str = "id", stamp: Stamp | None = None
-) -> TablePin:
+def upsert(table: Table, data: pa.Table, *, key: str = ID, stamp: Stamp | None = None) -> TablePin:
     """Insert rows, or replace the ones with the same key, which keep their row ids.
 
     The keys of ``data`` must be distinct: Lance would insert a new key twice.

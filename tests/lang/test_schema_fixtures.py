@@ -35,8 +35,10 @@ from omnigraph.lang.schema.ir.document import compact
 from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.schema.ir.ir import IRInterface, IRNode, SchemaIR, ir_from_json
 from omnigraph.lang.schema.keys import canonical_scalar, keyed_edge_id, keyed_node_id
+from omnigraph.lang.schema.migration.effects import Column, DataCheck, Effect
+from omnigraph.lang.schema.migration.facts import KnownFacts
 from omnigraph.lang.schema.migration.planner import plan_migration
-from omnigraph.lang.types import Scalar
+from omnigraph.lang.types import Scalar, ValueType
 from tests.lang.bless import bless
 from tests.lang.fixture_file import Case, load_cases
 from tests.lang.sealing import state_of
@@ -44,7 +46,7 @@ from tests.lang.sealing import state_of
 ROOT = Path(__file__).parent / "fixtures"
 PATHS = sorted(ROOT.glob("schema/*.txt")) + sorted(ROOT.glob("migration/*.txt"))
 CASES = [(path, case) for path in PATHS for case in load_cases(path)]
-INPUTS = ("schema", "accepted", "desired", "options", "edit", "rows", "values", "stored")
+INPUTS = ("schema", "accepted", "desired", "options", "facts", "edit", "rows", "values", "stored")
 DOMAIN = "01ARZ3NDEKTSV4RRFFQ69G5FAV"
 
 
@@ -156,14 +158,55 @@ def migration_outcome(sections: dict[str, str]) -> dict[str, str]:
     # What is stored is what is read back: planning works on either.
     assert ir_from_json(desired.ir.render()) == desired.ir
     loss = "allow_data_loss" in sections.get("options", "")
-    plan = plan_migration(accepted, desired.ir, allow_data_loss=loss)
+    facts = facts_of(sections.get("facts", ""), accepted)
+    plan = plan_migration(accepted, desired.ir, allow_data_loss=loss, facts=facts)
     document = plan.to_json()
     result = compiled_outcome(desired)
+    result["effects"] = "".join(map(effect_line, plan.effects))
+    result["checks"] = "".join(map(effect_line, plan.checks))
+    result["text"] = f"{plan}\n"
     result["plan"] = f"supported: {json.dumps(document['supported'])}\n" + "".join(
         f"{compact(step)}\n" for step in document["steps"]
     )
     result["refusal"] = refusal(plan.require_supported)
     return result
+
+
+def facts_of(text: str, accepted: SchemaIR) -> KnownFacts:
+    """Facts from lines like `A 3` (rows of a type) and `A.a empty` or `A.a filled`."""
+    rows: dict[int, int] = {}
+    empty: dict[tuple[int, int], bool] = {}
+    tables = {table.name: table for table in accepted.tables()}
+    for line in lines(text):
+        name, _, fact = line.partition(" ")
+        type_name, _, member = name.partition(".")
+        table = tables[type_name]
+        if member:
+            (id_,) = (p.property_id for p in table.properties if p.name == member)
+            empty[table.type_id, id_] = {"empty": True, "filled": False}[fact]
+        else:
+            rows[table.type_id] = int(fact)
+    return KnownFacts(rows, empty)
+
+
+def effect_line(effect: Effect | DataCheck) -> str:
+    """An effect or a check, the place of its step first."""
+    values = [
+        f"{each.name}={shown(getattr(effect, each.name))}"
+        for each in fields(effect)
+        if each.name not in ("step", "type_id")
+    ]
+    return (
+        f"{effect.step} {type(effect).__name__} {effect.type_id} {' '.join(values)}".rstrip() + "\n"
+    )
+
+
+def shown(value: object) -> str:
+    if isinstance(value, tuple):
+        return f"({', '.join(map(shown, value))})"
+    if isinstance(value, Column):
+        return f"{value.property_id}:{value.type}"
+    return str(value) if isinstance(value, ValueType) else repr(value)
 
 
 def refusal(require: Callable[[], None]) -> str:

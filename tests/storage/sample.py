@@ -7,11 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from omnigraph.lang.structural import ID
 from omnigraph.storage.tables.table import Table
 
 SCHEMA = pa.schema(
     [
-        pa.field("id", pa.string(), nullable=False),
+        pa.field(ID, pa.string(), nullable=False),
         pa.field("n", pa.int64()),
         pa.field("text", pa.string()),
         pa.field("vector", pa.list_(pa.float32(), 4)),
@@ -26,7 +27,7 @@ def make_rows(numbers: Iterable[int], *, shift: int = 0) -> pa.Table:
     values = [number + shift for number in numbers]
     return pa.table(
         {
-            "id": [f"k{number}" for number in numbers],
+            ID: [f"k{number}" for number in numbers],
             "n": values,
             "text": [f"word{value} common" for value in values],
             "vector": [[float(value), 0.0, 0.0, 1.0] for value in values],

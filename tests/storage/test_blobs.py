@@ -9,6 +9,7 @@ import pytest
 from lance import Blob
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table, create_table
@@ -17,7 +18,7 @@ from tests.storage.sample import validate
 
 SCHEMA = pa.schema(
     [
-        pa.field("id", pa.string(), nullable=False),
+        pa.field(ID, pa.string(), nullable=False),
         pa.field("n", pa.int64()),
         lance.blob_field("blob"),
     ]
@@ -43,13 +44,13 @@ def table(tmp_path: Path) -> Table:
 
 
 def content(table: Table) -> dict[str, bytes | None]:
-    found = table.scan(["id", "blob"], with_blobs=True)
-    return dict(zip(found["id"].to_pylist(), found["blob"].to_pylist(), strict=True))
+    found = table.scan([ID, "blob"], with_blobs=True)
+    return dict(zip(found[ID].to_pylist(), found["blob"].to_pylist(), strict=True))
 
 
 def test_content_comes_back(table: Table) -> None:
     assert content(table) == CONTENT
-    [batch] = table.batches(["blob"], pc.field("id") == "small", with_blobs=True)
+    [batch] = table.batches(["blob"], pc.field(ID) == "small", with_blobs=True)
     assert batch["blob"].to_pylist() == [b"small"]
 
 
@@ -68,15 +69,13 @@ def test_an_update_without_the_bytes_is_refused(table: Table) -> None:
     described = table.scan(with_row_id=True, with_row_address=True)
     with pytest.raises(StorageError):
         table_writes.update_rows(table, described)
-    partial = table.scan(["id", "n"], with_row_id=True, with_row_address=True)
+    partial = table.scan([ID, "n"], with_row_id=True, with_row_address=True)
     with pytest.raises(StorageError, match="needs 'blob' too"):
         table_writes.update_rows(table, partial)
 
 
 def test_an_update_of_blobs(table: Table) -> None:
-    found = table.scan(
-        ["id", "n"], pc.field("id") == "large", with_row_id=True, with_row_address=True
-    )
+    found = table.scan([ID, "n"], pc.field(ID) == "large", with_row_id=True, with_row_address=True)
     found = found.append_column(SCHEMA.field("blob"), lance.blob_array([b"new"]))
     after = table.at(table_writes.update_rows(table, found))
     assert content(after) == {**CONTENT, "large": b"new"}

@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
+from omnigraph.lang.structural import ID
 from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table
 from omnigraph.storage.tables.version_diff import FragmentDelta, fragment_delta
@@ -26,20 +27,20 @@ def table(local: Table, rows: Rows) -> Table:
 
 
 def address(table: Table, *names: str) -> np.ndarray:
-    found = table.scan(["id"], with_row_address=True).to_pylist()
-    places = {row["id"]: row[ROW_ADDRESS] for row in found}
+    found = table.scan([ID], with_row_address=True).to_pylist()
+    places = {row[ID]: row[ROW_ADDRESS] for row in found}
     return np.array([places[name] for name in names], dtype=np.uint64)
 
 
 def ids(delta: FragmentDelta) -> list[str]:
-    return sorted(delta.rows(["id"]).column("id").to_pylist())
+    return sorted(delta.rows([ID]).column(ID).to_pylist())
 
 
 def test_the_same_version_has_no_difference(table: Table) -> None:
     delta = fragment_delta(table, table)
     assert (delta.added, delta.added_rows, delta.touched, delta.gone) == ((), 0, NONE, NONE)
     assert ids(delta) == []
-    assert delta.rows(["id", "n"]).column_names[:2] == ["id", "n"]
+    assert delta.rows([ID, "n"]).column_names[:2] == [ID, "n"]
     assert delta.keeps(address(table, "k0", "k8"))
 
 
@@ -70,7 +71,7 @@ def test_a_fragment_that_loses_all_rows_is_gone(table: Table) -> None:
 
 def test_updated_rows_are_added_and_not_kept(table: Table) -> None:
     found = table.scan(with_row_id=True, with_row_address=True)
-    changed = found.filter(pa.compute.equal(found["id"], "k4"))
+    changed = found.filter(pa.compute.equal(found[ID], "k4"))
     column = changed.column_names.index("n")
     changed = changed.set_column(column, "n", pa.array([99], pa.int64()))
     after = table.at(update_rows(table, changed))
@@ -82,7 +83,7 @@ def test_updated_rows_are_added_and_not_kept(table: Table) -> None:
 
 
 def test_an_index_makes_no_difference(table: Table) -> None:
-    after = table.at(create_index(table, "id", "BTREE"))
+    after = table.at(create_index(table, ID, "BTREE"))
     delta = fragment_delta(table, after)
     assert (delta.added, delta.touched) == ((), NONE)
     assert delta.keeps(address(table, "k0", "k8"))

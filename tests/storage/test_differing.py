@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from omnigraph.lang.structural import ID
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import version_diff, write_rows
@@ -17,7 +18,7 @@ from omnigraph.storage.tables.version_diff import rows_only_in
 from tests import table_writes
 from tests.storage.sample import make_rows
 
-PLACED = ["id", "_rowid", "_rowaddr"]
+PLACED = [ID, "_rowid", "_rowaddr"]
 
 
 @pytest.fixture(params=[0, 64], ids=["picked", "by default"])
@@ -27,7 +28,7 @@ def _dense(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 def located(table: Table, ids: list[str]) -> pa.Table:
-    wanted = pc.field("id").isin(ids)
+    wanted = pc.field(ID).isin(ids)
     return table.scan(None, wanted, with_row_id=True, with_row_address=True)
 
 
@@ -53,7 +54,7 @@ def by_place(table: Table) -> dict[tuple[str, int], dict[str, Any]]:
     """Every row by the file that it is in and its number there."""
     fragments = table.dataset().get_fragments()
     files = {part.fragment_id: part.metadata.files[0].path for part in fragments}
-    rows = table.scan(["id"], with_row_id=True, with_row_address=True).to_pylist()
+    rows = table.scan([ID], with_row_id=True, with_row_address=True).to_pylist()
     return {(files[row["_rowaddr"] >> 32], row["_rowaddr"] & 0xFFFFFFFF): row for row in rows}
 
 
@@ -75,7 +76,7 @@ def test_rows_of_two_lines_of_versions(local: Table, seed: int) -> None:
     for line in (1, 2):
         here = base
         for step in range(6):
-            known = sorted(here.scan(["id"])["id"].to_pylist())
+            known = sorted(here.scan([ID])[ID].to_pylist())
             few = chance.sample(known, 5)
             match chance.choice(["insert", "update", "update", "delete", "compact"]):
                 case "insert":
@@ -111,7 +112,7 @@ def test_rows_that_were_written_again_are_named_by_few_requests(local: Table) ->
     after = update(base, ids)
     with measure() as meter:
         found = [row for batch in rows_only_in(base, after, PLACED) for row in batch.to_pylist()]
-    assert sorted(row["id"] for row in found) == sorted(ids)
+    assert sorted(row[ID] for row in found) == sorted(ids)
     assert meter.total <= 8, str(meter)
 
 

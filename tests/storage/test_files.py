@@ -8,6 +8,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pytest
 
+from omnigraph.lang.structural import ID
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables import columns, write_rows
 from omnigraph.storage.tables.reachable_files import files_of
@@ -45,14 +46,14 @@ def test_every_version_names_its_own(empty: Table, rows: Rows) -> None:
 def test_the_named_files_are_enough(tmp_path: Path) -> None:
     """A copy of nothing but these files is the whole version."""
     blobs = Location.parse(str(tmp_path / "blobs"))
-    schema = pa.schema([pa.field("id", pa.string(), nullable=False), lance.blob_field("blob")])
+    schema = pa.schema([pa.field(ID, pa.string(), nullable=False), lance.blob_field("blob")])
     content = [b"small", None, b"m" * 100_000, b"l" * 5_000_000]
     data = pa.table([pa.array(["a", "b", "c", "d"]), lance.blob_array(content)], schema=schema)
     table = Table(blobs, create_table(blobs, schema))
     table_writes.insert(table, data)  # files that no wanted version refers to
     table = table.at(table_writes.insert(table, data))
     table = table.at(write_rows.delete_addresses(table, [0]))
-    table = table.at(table_indexing.create_index(table, "id", "BTREE"))
+    table = table.at(table_indexing.create_index(table, ID, "BTREE"))
     assert files_of(table) < all_files(table)
     assert len([name for name in files_of(table) if name.endswith(".blob")]) == 2
     copy = Location.parse(str(tmp_path / "copy"))
@@ -63,9 +64,9 @@ def test_the_named_files_are_enough(tmp_path: Path) -> None:
     copied = Table(copy, table.pin)
     validate(copied)
     found = copied.dataset().to_table(
-        filter=pc.field("id").isin(["b", "c", "d"]), blob_handling="all_binary"
+        filter=pc.field(ID).isin(["b", "c", "d"]), blob_handling="all_binary"
     )
-    assert dict(zip(found["id"].to_pylist(), found["blob"].to_pylist(), strict=True)) == {
+    assert dict(zip(found[ID].to_pylist(), found["blob"].to_pylist(), strict=True)) == {
         "b": None,
         "c": content[2],
         "d": content[3],

@@ -15,6 +15,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from omnigraph.lang.query import plan
+from omnigraph.lang.structural import ID
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
 from omnigraph.rows.filters import RowFilter, among, arrow_scalar, arrow_values, row_filter
 from omnigraph.rows.sql_conditions import SqlColumn, SqlCondition
@@ -67,9 +68,9 @@ Row = dict[str, Any]
 
 
 def stored_rows() -> list[Row]:
-    rows: list[Row] = [{"id": "none"}]
+    rows: list[Row] = [{ID: "none"}]
     for number in range(12):
-        row: Row = {"id": f"r{number}"}
+        row: Row = {ID: f"r{number}"}
         for at, (name, type_) in enumerate(COLUMNS.items()):
             pool = POOL[type_.scalar]
             if type_.is_list:
@@ -85,7 +86,7 @@ INDEXED = ("small", "usmall", "ularge", "moment", "text")
 
 
 def arrow_rows() -> pa.Table:
-    schema = table_columns(("id",), COLUMNS)
+    schema = table_columns((ID,), COLUMNS)
     columns: list[Any] = []
     for field in schema:
         values = [row.get(field.name) for row in ROWS]
@@ -128,10 +129,10 @@ def plainly(predicate: plan.Predicate, row: Row) -> bool:
         case plan.IsNull(plan.Property() as tested, negated):
             return (tested.name != "@id" and row.get(tested.name) is None) is not negated
         case plan.Comparison(plan.Property() as tested, op, plan.Const(value, _)):
-            found = row["id"] if tested.name == "@id" else row.get(tested.name)
+            found = row.get(tested.name)
             return found is not None and value is not None and OPERATORS[op](found, value)
         case plan.InList(plan.Property() as tested, plan.Const(values, _)):
-            found = row["id"] if tested.name == "@id" else row.get(tested.name)
+            found = row.get(tested.name)
             return found is not None and isinstance(values, tuple) and found in values
         case plan.Contains(plan.Property() as tested, plan.Const(value, _)):
             found = row.get(tested.name)
@@ -149,7 +150,7 @@ def predicates(draw: st.DrawFn) -> plan.Predicate:
     scalar = tested.type.scalar
     values: st.SearchStrategy[Any] = st.sampled_from(POOL[scalar])
     if name == "@id":
-        values = st.sampled_from([row["id"] for row in ROWS] + ["zed"])
+        values = st.sampled_from([row[ID] for row in ROWS] + ["zed"])
     if scalar in INTEGERS or scalar in (Scalar.F32, Scalar.F64):
         # Any number may be compared with any other.
         numbers = POOL[scalar] + (NUMBERS if scalar in INTEGERS else POOL[scalar])
@@ -175,11 +176,11 @@ def predicates(draw: st.DrawFn) -> plan.Predicate:
 
 
 def ids(rows: pa.Table) -> set[str]:
-    return set(rows.column("id").to_pylist())
+    return set(rows.column(ID).to_pylist())
 
 
 def through_a_scan(table: Table, filter_: RowFilter) -> set[str]:
-    columns = list(dict.fromkeys(["id", *filter_.kept_columns]))
+    columns = list(dict.fromkeys([ID, *filter_.kept_columns]))
     return ids(filter_.narrow(table.scan(columns, filter_.condition)))
 
 
@@ -199,7 +200,7 @@ def beside_a_number(predicate: plan.Predicate) -> list[plan.Predicate]:
 @example([plan.Contains(column("numbers"), const(0.5))])
 def test_a_filter_means_the_same_everywhere(table: Table, chosen: list[plan.Predicate]) -> None:
     filter_ = row_filter(chosen, value_of)
-    expected = {row["id"] for row in ROWS if all(plainly(one, row) for one in chosen)}
+    expected = {row[ID] for row in ROWS if all(plainly(one, row) for one in chosen)}
     assert ids(filter_.select(arrow_rows())) == expected
     assert through_a_scan(table, filter_) == expected
 
@@ -210,7 +211,7 @@ def test_every_operator_of_every_column(table: Table, name: str) -> None:
         for op in OPERATORS:
             predicate = plan.Comparison(column(name), op, const(value))
             filter_ = row_filter([predicate], value_of)
-            expected = {row["id"] for row in ROWS if plainly(predicate, row)}
+            expected = {row[ID] for row in ROWS if plainly(predicate, row)}
             assert ids(filter_.select(arrow_rows())) == expected, (op, value)
             assert through_a_scan(table, filter_) == expected, (op, value)
             in_sql = row_filter(beside_a_number(predicate), value_of)
@@ -234,7 +235,7 @@ def test_text_and_lists_beside_an_unsigned_number(table: Table) -> None:
         *(plan.Comparison(column("usmall"), op, const(-1)) for op in OPERATORS),
     ]
     for predicate in chosen:
-        expected = {row["id"] for row in ROWS if plainly(predicate, row)}
+        expected = {row[ID] for row in ROWS if plainly(predicate, row)}
         in_sql = row_filter(beside_a_number(predicate), value_of)
         assert not in_sql.kept
         assert through_a_scan(table, in_sql) == expected, predicate
@@ -247,7 +248,7 @@ def test_a_table_with_lists_of_unsigned_numbers(tmp_path: Path) -> None:
     table = Table(location, create_table(location, rows.schema))
     table = table.at(insert(table, rows))
     predicate = plan.Comparison(column("ularge"), ">=", const(2**63))
-    expected = {row["id"] for row in ROWS if plainly(predicate, row)}
+    expected = {row[ID] for row in ROWS if plainly(predicate, row)}
     assert through_a_scan(table, row_filter([predicate], value_of)) == expected
 
 
@@ -285,10 +286,10 @@ def test_an_index_serves_it(indexed: Table, chosen: list[plan.Predicate], used: 
     assert not filter_.kept
     condition = filter_.condition
     where = condition.text if isinstance(condition, SqlCondition) else condition
-    planned = indexed.dataset().scanner(columns=["id"], filter=where).explain_plan()
+    planned = indexed.dataset().scanner(columns=[ID], filter=where).explain_plan()
     asked = next(line for line in planned.splitlines() if "ScalarIndexQuery" in line)
     assert sorted(set(re.findall(r"\[(\w+) ", asked))) == used, planned
-    expected = {row["id"] for row in ROWS if all(plainly(one, row) for one in chosen)}
+    expected = {row[ID] for row in ROWS if all(plainly(one, row) for one in chosen)}
     assert through_a_scan(indexed, filter_) == expected
 
 
@@ -308,7 +309,7 @@ def test_a_filter_names_its_columns() -> None:
         ],
         value_of,
     )
-    assert filter_.columns == ("id", "ularge", "words")
+    assert filter_.columns == (ID, "ularge", "words")
     assert set(filter_.kept_columns) == {"words"}
 
 
@@ -333,8 +334,8 @@ def test_a_name_that_is_none_is_not_spelled() -> None:
 
 def test_among(table: Table) -> None:
     wanted = pa.chunked_array([["r1"], ["r2", "zed"]])
-    assert ids(table.scan(["id"], among("id", wanted))) == {"r1", "r2"}
-    assert ids(table.scan(["id"], among("id", pa.array([], pa.string())))) == set()
+    assert ids(table.scan([ID], among(ID, wanted))) == {"r1", "r2"}
+    assert ids(table.scan([ID], among(ID, pa.array([], pa.string())))) == set()
 
 
 @pytest.mark.parametrize("scalar", sorted(INTEGERS))

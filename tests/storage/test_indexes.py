@@ -9,6 +9,7 @@ import pytest
 from lance.query import MatchQuery, PhraseQuery
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.storage.indexes import build, table_indexes
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import write_rows
@@ -20,7 +21,7 @@ from tests.table_writes import all_files, stamp_of
 
 STAMP = Stamp("00000000-0000-0000-0000-00000000000c", {"class": "maintenance"})
 ALL: list[tuple[str, build.IndexKind]] = [
-    ("id", "BTREE"),
+    (ID, "BTREE"),
     ("n", "BTREE"),
     ("text", "INVERTED"),
     ("vector", "IVF_FLAT"),
@@ -41,7 +42,7 @@ def indexed(table: Table) -> Table:
 
 def changed(table: Table) -> Table:
     """`k5` with other values."""
-    found = table.scan(None, pc.field("id") == "k5", with_row_id=True, with_row_address=True)
+    found = table.scan(None, pc.field(ID) == "k5", with_row_id=True, with_row_address=True)
     vector = pa.array([[0.0, 9.0, 0.0, 0.0]], found.schema.field("vector").type)
     for name, value in {
         "n": pa.array([-1]),
@@ -54,24 +55,24 @@ def changed(table: Table) -> Table:
 
 def search(table: Table, query: MatchQuery | PhraseQuery) -> list[str]:
     found = table.dataset().to_table(
-        columns=["id"], full_text_query=query, disable_scoring_autoprojection=True
+        columns=[ID], full_text_query=query, disable_scoring_autoprojection=True
     )
-    return sorted(found["id"].to_pylist())
+    return sorted(found[ID].to_pylist())
 
 
 def nearest(table: Table, vector: list[float]) -> str:
     query: dict[str, Any] = {"column": "vector", "q": vector, "k": 1, "nprobes": 100}
     found = table.dataset().to_table(
-        columns=["id"], nearest=query, disable_scoring_autoprojection=True
+        columns=[ID], nearest=query, disable_scoring_autoprojection=True
     )
-    return str(found["id"][0])
+    return str(found[ID][0])
 
 
 def assert_changed(table: Table) -> None:
     """Every sort of index answers with the new values of `k5`, and never with the old ones."""
-    assert table.scan(["id"], pc.field("n") == 5).num_rows == 0
-    assert table.scan(["id"], pc.field("n") == -1)["id"].to_pylist() == ["k5"]
-    assert table.scan(["n"], pc.field("id") == "k5")["n"].to_pylist() == [-1]
+    assert table.scan([ID], pc.field("n") == 5).num_rows == 0
+    assert table.scan([ID], pc.field("n") == -1)[ID].to_pylist() == ["k5"]
+    assert table.scan(["n"], pc.field(ID) == "k5")["n"].to_pylist() == [-1]
     assert search(table, MatchQuery("word5", "text")) == []
     assert search(table, MatchQuery("new", "text")) == ["k5"]
     assert len(search(table, MatchQuery("common", "text"))) == table.pin.row_count
@@ -83,12 +84,12 @@ def assert_changed(table: Table) -> None:
 def test_every_kind_answers(table: Table) -> None:
     table = indexed(table)
     assert [(index.column, index.uncovered) for index in table_indexes.indexes_of(table)] == [
-        ("id", frozenset()),
+        (ID, frozenset()),
         ("n", frozenset()),
         ("text", frozenset()),
         ("vector", frozenset()),
     ]
-    plan = table.dataset().scanner(filter=pc.field("id") == "k7").explain_plan()
+    plan = table.dataset().scanner(filter=pc.field(ID) == "k7").explain_plan()
     assert "ScalarIndexQuery" in plan
     assert search(table, MatchQuery("word7", "text")) == ["k7"]
     assert search(table, PhraseQuery("word7 common", "text")) == ["k7"]
@@ -129,7 +130,7 @@ def test_extending_after_an_insert(table: Table, rows: Rows) -> None:
     for column, kind in ALL:
         table = table.at(table_indexing.extend_index(table, column, kind))
     assert not any(index.uncovered for index in table_indexes.indexes_of(table))
-    assert table.scan(["id"], pc.field("n") == 77)["id"].to_pylist() == ["k77"]
+    assert table.scan([ID], pc.field("n") == 77)[ID].to_pylist() == ["k77"]
     assert search(table, MatchQuery("word77", "text")) == ["k77"]
     assert nearest(table, [77.0, 0.0, 0.0, 1.0]) == "k77"
 
@@ -151,7 +152,7 @@ def test_dropping(local: Table, rows: Rows) -> None:
     dropped = made.at(table_indexes.drop_indexes(made, [index.name]))
     assert table_indexes.indexes_of(dropped) == []
     assert table_indexes.drop_indexes(dropped, [index.name]) is dropped.pin
-    assert dropped.scan(["id"], pc.field("n") == 3).num_rows == 1
+    assert dropped.scan([ID], pc.field("n") == 3).num_rows == 1
 
 
 def test_nothing_to_do(local: Table) -> None:
@@ -172,8 +173,8 @@ def test_cosine(local: Table, rows: Rows) -> None:
         "k": 1,
         "metric": "cosine",
     }
-    found = table.dataset().to_table(columns=["id", "_distance"], nearest=query)
-    assert found["id"].to_pylist() == ["k4"]
+    found = table.dataset().to_table(columns=[ID, "_distance"], nearest=query)
+    assert found[ID].to_pylist() == ["k4"]
 
 
 def test_compaction_merges_and_keeps_row_ids(table: Table, rows: Rows) -> None:
@@ -181,11 +182,11 @@ def test_compaction_merges_and_keeps_row_ids(table: Table, rows: Rows) -> None:
         table = table.at(table_writes.insert(table, rows([number])))
     gone = table.scan([], pc.field("n") < 12, with_row_address=True)["_rowaddr"]
     table = table.at(write_rows.delete_addresses(table, gone))
-    before = table.scan(["id"], with_row_id=True).sort_by("id")
+    before = table.scan([ID], with_row_id=True).sort_by(ID)
     after = table.at(table_indexes.compact(table, stamp=STAMP))
     assert len(after.dataset().get_fragments()) == 1
     assert after.pin.row_count == 23
-    assert after.scan(["id"], with_row_id=True).sort_by("id").equals(before)
+    assert after.scan([ID], with_row_id=True).sort_by(ID).equals(before)
     assert stamp_of(after) == STAMP
     assert table_indexes.compact(after) is after.pin
     validate(after)
@@ -211,7 +212,7 @@ def test_covered_and_uncovered_fragments_are_not_merged(local: Table, rows: Rows
     merged = table.at(table_indexes.compact(table, without_indexes=True, stamp=STAMP))
     assert len(merged.dataset().get_fragments()) == 1
     assert table_indexes.indexes_of(merged) == []
-    assert merged.scan(["id"]).equals(table.scan(["id"]))
+    assert merged.scan([ID]).equals(table.scan([ID]))
     assert stamp_of(merged) == STAMP
     assert table_indexes.compact(merged, without_indexes=True) is merged.pin
 

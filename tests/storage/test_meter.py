@@ -4,6 +4,7 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables.table import Table
 from tests import faults, table_writes
@@ -27,7 +28,7 @@ def test_a_detached_insert_is_three_puts(empty: Table, rows: Rows) -> None:
 def test_reading_puts_nothing(empty: Table, rows: Rows) -> None:
     table = empty.at(table_writes.insert(empty, rows(range(3))))
     with measure() as counted:
-        table.scan(["n"], pc.field("id") == "k1")
+        table.scan(["n"], pc.field(ID) == "k1")
     assert counted.gets > 0
     assert counted.puts == counted.deletes == counted.lists == 0
 

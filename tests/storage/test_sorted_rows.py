@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.rows.external_sort import SortLimits
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.sorted_scan import sorted_batches
@@ -31,8 +32,8 @@ def make_table(directory: Path, rows: list[pa.Table]) -> Table:
 
 
 def ids_of(table: Table, limits: SortLimits) -> list[str]:
-    batches = sorted_batches(table, ["id"], limits=limits)
-    return [id_ for batch in batches for id_ in batch["id"].to_pylist()]
+    batches = sorted_batches(table, [ID], limits=limits)
+    return [id_ for batch in batches for id_ in batch[ID].to_pylist()]
 
 
 def test_an_empty_table_has_no_batches(tmp_path: Path) -> None:
@@ -43,7 +44,7 @@ def test_all_columns_stay_together(tmp_path: Path) -> None:
     rows = make_rows([5, 3, 12, 1, 40, 7, 2])
     table = make_table(tmp_path, [rows.slice(0, 3), rows.slice(3)])
     found = pa.Table.from_batches(sorted_batches(table, limits=TINY))
-    assert found.to_pylist() == rows.sort_by("id").to_pylist()
+    assert found.to_pylist() == rows.sort_by(ID).to_pylist()
 
 
 def test_batches_are_as_small_as_asked(tmp_path: Path) -> None:
@@ -56,7 +57,7 @@ def test_batches_are_as_small_as_asked(tmp_path: Path) -> None:
 
 def test_row_addresses_come_along(tmp_path: Path) -> None:
     table = make_table(tmp_path, [make_rows([3, 1, 2])])
-    [batch] = sorted_batches(table, ["id"], with_row_address=True)
+    [batch] = sorted_batches(table, [ID], with_row_address=True)
     assert batch["_rowaddr"].to_pylist() == [1, 2, 0]
 
 
@@ -69,7 +70,7 @@ def test_the_size_of_runs_changes_nothing(
     fan_in: int,
     data: st.DataObject,
 ) -> None:
-    rows = pa.table({"id": ids, "n": range(len(ids))}, schema=SCHEMA.remove(3).remove(2))
+    rows = pa.table({ID: ids, "n": range(len(ids))}, schema=SCHEMA.remove(3).remove(2))
     cut = data.draw(st.integers(0, len(ids)))
     table = make_table(tmp_path_factory.mktemp("table"), [rows.slice(0, cut), rows.slice(cut)])
     limits = SortLimits(run_rows=run_rows, fan_in=fan_in, batch_rows=data.draw(st.integers(1, 9)))
@@ -110,7 +111,7 @@ def test_memory_does_not_grow_with_the_table(tmp_path: Path, step: int) -> None:
     peaks = []
     for size in (8_000, 32_000):
         ids = [f"k{index * step % 65_537:06}" for index in range(size)]
-        rows = make_rows(range(size)).set_column(0, SCHEMA.field("id"), pa.array(ids))
+        rows = make_rows(range(size)).set_column(0, SCHEMA.field(ID), pa.array(ids))
         table = make_table(tmp_path / str(size), [rows])
         del rows
         gc.collect()

@@ -10,6 +10,7 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import write_rows
 from omnigraph.storage.tables.table import Stamp, Table, TablePin
@@ -28,15 +29,15 @@ def table(empty: Table, rows: Rows) -> Table:
 
 
 def values(table: Table) -> dict[str, int]:
-    found = table.scan(["id", "n"])
+    found = table.scan([ID, "n"])
     assert table.pin.row_count == found.num_rows == table.dataset().count_rows()
     validate(table)
-    return dict(zip(found["id"].to_pylist(), found["n"].to_pylist(), strict=True))
+    return dict(zip(found[ID].to_pylist(), found["n"].to_pylist(), strict=True))
 
 
 def row_ids(table: Table) -> dict[str, int]:
-    found = table.scan(["id"], with_row_id=True)
-    return dict(zip(found["id"].to_pylist(), found["_rowid"].to_pylist(), strict=True))
+    found = table.scan([ID], with_row_id=True)
+    return dict(zip(found[ID].to_pylist(), found["_rowid"].to_pylist(), strict=True))
 
 
 def addresses(table: Table, where: pc.Expression) -> pa.ChunkedArray:
@@ -63,7 +64,7 @@ def test_an_insert_is_a_new_pin_and_the_old_one_stays(empty: Table, rows: Rows) 
 
 
 def test_an_insert_fills_missing_columns_with_null(empty: Table) -> None:
-    ids = pa.table({"id": ["a"]}, schema=pa.schema([SCHEMA.field("id")]))
+    ids = pa.table({ID: ["a"]}, schema=pa.schema([SCHEMA.field(ID)]))
     assert values(empty.at(table_writes.insert(empty, ids))) == {"a": None}
 
 
@@ -76,9 +77,9 @@ def test_an_insert_from_a_stream(empty: Table, rows: Rows) -> None:
 @pytest.mark.parametrize(
     "bad",
     [
-        pa.table({"id": pa.array([None], pa.string())}),
-        pa.table({"id": ["a"], "n": ["text"]}),
-        pa.table({"id": ["a"], "unknown": [1]}),
+        pa.table({ID: pa.array([None], pa.string())}),
+        pa.table({ID: ["a"], "n": ["text"]}),
+        pa.table({ID: ["a"], "unknown": [1]}),
     ],
     ids=["null key", "wrong type", "unknown column"],
 )
@@ -132,8 +133,8 @@ from omnigraph.storage.tables import write_rows
 from omnigraph.storage.tables.table import Table, TablePin
 
 table = Table(Location.parse(sys.argv[1]), TablePin(int(sys.argv[2]), None, 0))
-schema = pa.schema([table.schema.field("id"), table.schema.field("n")])
-rows = pa.table({"id": ["k30", "k31"], "n": [30, 31]}, schema=schema)
+schema = pa.schema([table.schema.field("@id"), table.schema.field("n")])
+rows = pa.table({"@id": ["k30", "k31"], "n": [30, 31]}, schema=schema)
 print(*write_rows.stage_fragments(table, rows), sep="\\n")
 """
     ran = subprocess.run(
@@ -178,19 +179,19 @@ def test_addresses_of_another_version_are_refused(local: Table, rows: Rows, addr
 
 def test_an_update_keeps_row_ids_and_creation(table: Table) -> None:
     dataset = table.dataset()
-    created = dataset.to_table(columns=["id", "_row_created_at_version"]).to_pylist()
-    changed = with_n(located(table, pc.field("id").isin(["k1", "k7"])), 100)
+    created = dataset.to_table(columns=[ID, "_row_created_at_version"]).to_pylist()
+    changed = with_n(located(table, pc.field(ID).isin(["k1", "k7"])), 100)
     after = table.at(table_writes.update_rows(table, changed, stamp=STAMP))
     assert values(after) == {**values(table), "k1": 100, "k7": 100}
     assert row_ids(after) == row_ids(table)
-    kept = after.dataset().to_table(columns=["id", "_row_created_at_version"]).to_pylist()
+    kept = after.dataset().to_table(columns=[ID, "_row_created_at_version"]).to_pylist()
     assert sorted(kept, key=str) == sorted(created, key=str)
     assert stamp_of(after) == STAMP
 
 
 def test_update_insert_and_delete_in_one_version(table: Table, rows: Rows) -> None:
-    changed = with_n(located(table, pc.field("id").isin(["k1", "k7"])), 100)
-    gone = addresses(table, pc.field("id").isin(["k2", "k8"]))
+    changed = with_n(located(table, pc.field(ID).isin(["k1", "k7"])), 100)
+    gone = addresses(table, pc.field(ID).isin(["k2", "k8"]))
     with measure() as counted:
         pin = table_writes.update_rows(table, changed, inserted=rows([30, 31]), deleted=gone)
     after = table.at(pin)
@@ -249,7 +250,7 @@ def test_upsert(table: Table, rows: Rows) -> None:
 
 
 def test_an_upsert_of_repeated_keys_is_refused(local: Table, rows: Rows) -> None:
-    with pytest.raises(StorageError, match="repeat a value of 'id'"):
+    with pytest.raises(StorageError, match="repeat a value of '@id'"):
         table_writes.upsert(local, pa.concat_tables([rows([1]), rows([1])]))
 
 
@@ -259,7 +260,7 @@ def test_overwrite(table: Table, rows: Rows) -> None:
     assert set(row_ids(after).values()).isdisjoint(row_ids(table).values())
     dataset = after.dataset()
     assert dataset.has_stable_row_ids
-    assert [field.name() for field in dataset.lance_schema.unenforced_primary_key()] == ["id"]
+    assert [field.name() for field in dataset.lance_schema.unenforced_primary_key()] == [ID]
     nothing = after.at(table_writes.overwrite(after, rows([])))
     assert values(nothing) == {}
     assert nothing.schema == table.schema

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.storage.cache_budget import CacheBudget
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import measure
@@ -36,7 +37,7 @@ def test_a_new_table_is_as_the_layout_says(empty: Table) -> None:
     assert empty.pin.row_count == dataset.count_rows() == 0
     assert dataset.has_stable_row_ids
     assert dataset.data_storage_version == "2.2"
-    assert [field.name() for field in dataset.lance_schema.unenforced_primary_key()] == ["id"]
+    assert [field.name() for field in dataset.lance_schema.unenforced_primary_key()] == [ID]
     assert dataset.config() == {}
     assert empty.schema.names == SCHEMA.names
     assert stamp_of(empty) == Stamp(str(empty.pin.transaction_uuid), {})
@@ -48,7 +49,7 @@ def test_another_key_column(tmp_path: Path) -> None:
     table = Table(location, create_table(location, schema, key="object_id", transaction="mine"))
     assert table.pin.transaction_uuid == "mine"
     assert not table.schema.field("object_id").nullable
-    with pytest.raises(StorageError, match="needs the column 'id'"):
+    with pytest.raises(StorageError, match="needs the column '@id'"):
         create_table(Location.parse(str(tmp_path / "u")), schema)
 
 
@@ -101,18 +102,18 @@ def test_a_lost_acknowledgement_of_a_create(tmp_path: Path) -> None:
 def test_scan(empty: Table, rows: Rows) -> None:
     table = empty.at(table_writes.insert(empty, rows(range(10))))
     assert table.scan().equals(rows(range(10)).cast(table.schema))
-    assert table.scan(["n"], pc.field("id") == "k3").to_pylist() == [{"n": 3}]
+    assert table.scan(["n"], pc.field(ID) == "k3").to_pylist() == [{"n": 3}]
     assert table.scan(["n"], pc.field("n").isin([1, 12]) | (pc.field("n") > 8)).num_rows == 2
-    assert table.scan(["id"], limit=4).num_rows == 4
+    assert table.scan([ID], limit=4).num_rows == 4
     found = table.scan([], pc.field("n") >= 8, with_row_id=True, with_row_address=True)
     assert found.to_pydict() == {"_rowid": [8, 9], "_rowaddr": [8, 9]}
-    assert sum(batch.num_rows for batch in table.batches(["id"], pc.field("n") < 5)) == 5
+    assert sum(batch.num_rows for batch in table.batches([ID], pc.field("n") < 5)) == 5
 
 
 def test_quotes_in_a_value_are_only_a_value(local: Table) -> None:
     name = "o'hara\" or 1=1 --"
-    table = local.at(table_writes.insert(local, pa.table({"id": [name, "other"]}, schema=_ids())))
-    assert table.scan(["id"], pc.field("id") == name).to_pylist() == [{"id": name}]
+    table = local.at(table_writes.insert(local, pa.table({ID: [name, "other"]}, schema=_ids())))
+    assert table.scan([ID], pc.field(ID) == name).to_pylist() == [{ID: name}]
 
 
 def test_count(empty: Table, rows: Rows) -> None:
@@ -192,7 +193,7 @@ def test_without_any_memory_for_caches_tables_are_read_all_the_same(
     table = local.at(table_writes.insert(local, rows(range(3))))
     handles = TableHandles(CacheBudget(0))
     monkeypatch.setattr(session, "handles", handles)
-    assert table.scan(["id"]).num_rows == 3
+    assert table.scan([ID]).num_rows == 3
     assert len(handles) == 0
 
 
@@ -230,4 +231,4 @@ def test_locations_and_faults_import_nothing_heavy() -> None:
 
 
 def _ids() -> pa.Schema:
-    return pa.schema([SCHEMA.field("id")])
+    return pa.schema([SCHEMA.field(ID)])

@@ -6,9 +6,8 @@ files are copies for people and tools, rewritten when they lag.
 
 from __future__ import annotations
 
-from omnigraph.errors import quoted
+from omnigraph.errors import StorageError, quoted
 from omnigraph.lang.diagnostics import Phase, Reporter
-from omnigraph.lang.schema.columns import ColumnNames
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.schema.syntax.tree import Argument, Constraint, Node, constraints_of
 from omnigraph.lang.source import Source
@@ -17,6 +16,7 @@ from omnigraph.manifest.snapshot import SOURCE_NAME, state_of
 from omnigraph.rows.patterns import refusal
 from omnigraph.storage.objects.clock import new_id
 from omnigraph.storage.objects.control_objects import ControlObjects
+from omnigraph.storage.objects.location import Location
 
 IR_NAME = "_schema.ir.json"
 STATE_NAME = "__schema_state.json"
@@ -26,11 +26,11 @@ COPY_NAMES = (SOURCE_NAME, IR_NAME, STATE_NAME)
 def first_schema(source: Source) -> CompiledSchema:
     """A schema for a new graph, in an identity domain of its own."""
     schema = compile_schema(source, domain=new_id())
-    _judge_patterns(schema)
+    judge_patterns(schema)
     return schema
 
 
-def _judge_patterns(schema: CompiledSchema) -> None:
+def judge_patterns(schema: CompiledSchema) -> None:
     """Refuse a `@check` that its engine does not take, before any row is held against it."""
     reporter = Reporter(schema.source)
     for declaration in schema.syntax.declarations:
@@ -47,18 +47,6 @@ def _judge_patterns(schema: CompiledSchema) -> None:
     reporter.raise_if_any()
 
 
-def contract_of(schema: CompiledSchema, columns: ColumnNames) -> SchemaContract:
-    """The manifest's entry for a compiled schema and the columns of its tables."""
-    return SchemaContract(
-        schema.source.text,
-        schema.ir.render(),
-        schema.shape.schema_shape_hash,
-        schema.ir.schema_ir_hash,
-        schema.ir.schema_identity_domain,
-        columns.to_text(schema.ir),
-    )
-
-
 def copies_of(contract: SchemaContract) -> dict[str, bytes]:
     """The files of the graph root, by name."""
     return {
@@ -73,6 +61,15 @@ def lagging_copies(objects: ControlObjects, contract: SchemaContract) -> list[st
     return [
         name for name, expected in copies_of(contract).items() if objects.read(name) != expected
     ]
+
+
+def refresh_copies(root: Location, contract: SchemaContract) -> None:
+    """Have the copies say what the manifest does; those that cannot be written lag till later."""
+    objects = ControlObjects(root)
+    try:
+        write_copies(objects, contract, lagging_copies(objects, contract))
+    except StorageError:
+        return  # whoever opens the graph next writes them
 
 
 def write_copies(objects: ControlObjects, contract: SchemaContract, names: list[str]) -> None:

@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from omnigraph.errors import BadRequest, NotFound, StorageError
+from omnigraph.errors import NotFound, StorageError
 from omnigraph.evolve.contract import lagging_copies, write_copies
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.graph.guard import guarded
+from omnigraph.graph.reading import schema_source
 from omnigraph.graph.session import Graph
-from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
 from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.manifest.store import GraphHandle, Manifest
@@ -29,7 +29,7 @@ def init(
     """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text."""
     root = Location.parse(str(location))
     require_reachable(root)
-    create_graph(root, _schema_source(schema), force=force, actor=actor)
+    create_graph(root, schema_source(schema), force=force, actor=actor)
     return open(location, actor=actor)
 
 
@@ -52,18 +52,6 @@ def open(  # noqa: A001 - the word everybody expects: `omnigraph.open`
     if not read_only:
         graph.notices += [*_mend_files(root, contract), *_sweep(root, manifest)]
     return graph
-
-
-def _schema_source(schema: str | Path) -> Source:
-    text = str(schema)
-    if isinstance(schema, str) and ("{" in text or "\n" in text or not text.strip()):
-        return Source(text, "<schema>")
-    try:
-        return Source(Path(text).read_text(encoding="utf-8-sig"), text)
-    except OSError as error:
-        raise BadRequest(f"cannot read {text}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadRequest(f"{text} is not UTF-8 text (byte {error.start})") from error
 
 
 def _mend_files(root: Location, contract: SchemaContract) -> list[str]:

@@ -9,17 +9,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from omnigraph.errors import NotFound
+from omnigraph.errors import BadRequest, NotFound
+from omnigraph.evolve.planning import plan_schema
 from omnigraph.graph.access import Access, Arguments, Surface, Where, action, shown_at
 from omnigraph.history.changes import Filters, Names
 from omnigraph.history.diff import Diff, diff, named_state
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.migration.plan import MigrationPlan
+from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.source import Source
 from omnigraph.maintain.index_choice import index_status
 from omnigraph.maintain.reports import IndexStatus
 from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.schema_contract import accepted_schema
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.read.execute.budget import Budget
 from omnigraph.read.execute.cancellation import Cancellation
@@ -92,6 +96,36 @@ class Reading(Surface):
     def schema_at(self, ref: str | Snapshot) -> str:
         """The source of the schema that a branch has, or that a commit was made with."""
         return named_state(self._access.handle, ref).schema.source
+
+    @action("read", branch="branch")
+    def plan_schema(
+        self,
+        source: str | Path | Source,
+        *,
+        branch: str = MAIN,
+        allow_data_loss: bool = False,
+        check: bool = False,
+    ) -> MigrationPlan:
+        """What it takes to give a branch another schema; ``source`` is a `.pg` file or its text.
+
+        With ``check`` the steps that depend on data are tried on the data, and say which rows
+        stand against them. Nothing is changed.
+        """
+        wanted = schema_source(source)
+
+        def plan(shown: Snapshot, _: Catalog) -> MigrationPlan:
+            planned = plan_schema(shown, wanted, allow_data_loss=allow_data_loss, looks=check)
+            return planned.checked() if check else planned.plan
+
+        return self._access.read(plan, branch)
+
+    @action("read", branch=_state_at("a"))
+    @action("read", branch=_state_at("b"))
+    def schema_diff(self, a: str | Snapshot, b: str | Snapshot) -> MigrationPlan:
+        """What leads from the schema of ``a`` to that of ``b``: branches, commits or snapshots."""
+        states = [named_state(self._access.handle, one) for one in (a, b)]
+        old, new = (accepted_schema(state.schema).ir for state in states)
+        return plan_migration(old, new)
 
     @action("read", branch=shown_at("commit"))
     def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> Snapshot:
@@ -295,6 +329,21 @@ class Reading(Surface):
         handle = self._access.handle
         before, after = named_state(handle, a), named_state(handle, b)
         return diff(before, after, Filters(kinds, types, ops))
+
+
+def schema_source(schema: str | Path | Source) -> Source:
+    """A schema that is given as it is, as its text, or by the path of its file."""
+    if isinstance(schema, Source):
+        return schema
+    text = str(schema)
+    if isinstance(schema, str) and ("{" in text or "\n" in text or not text.strip()):
+        return Source(text, "<schema>")
+    try:
+        return Source(Path(text).read_text(encoding="utf-8-sig"), text)
+    except OSError as error:
+        raise BadRequest(f"cannot read {text}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"{text} is not UTF-8 text (byte {error.start})") from error
 
 
 def _source(text: str | Source) -> Source:

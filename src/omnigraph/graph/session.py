@@ -12,10 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from omnigraph.errors import BadRequest
+from omnigraph.evolve.apply import SchemaChange, SchemaResult, apply_schema
 from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
 from omnigraph.graph.guard import guarded
 from omnigraph.graph.namespaces import Branches, Changes, Commits
-from omnigraph.graph.reading import Reading
+from omnigraph.graph.reading import Reading, schema_source
 from omnigraph.lang.source import Source
 from omnigraph.maintain.cleanup import GRACE, cleanup
 from omnigraph.maintain.indexes import ensure_indices
@@ -205,6 +206,30 @@ class Session(Reading):
         from omnigraph.pipeline.load.entry import SparkTarget
 
         Pipeline.of(pipeline).validate(self._access.target(MAIN), SparkTarget.of(spark))
+
+    @action("schema_apply", branch="branch")
+    def apply_schema(
+        self,
+        source: str | Path | Source,
+        *,
+        branch: str = MAIN,
+        allow_data_loss: bool = False,
+        if_commit: str | None = None,
+        actor: str | None = None,
+    ) -> SchemaResult:
+        """Give a branch another schema, as one commit; ``source`` is a `.pg` file or its text.
+
+        What rows do not obey is refused as a whole, and nothing is changed. A dropped type or
+        property stays readable in older commits, unless ``allow_data_loss`` gives it up.
+        """
+        target = self._access.target(branch, if_commit=if_commit)
+        change = SchemaChange(
+            schema_source(source),
+            target.manifest.refs.reserve_identities,
+            allow_data_loss=allow_data_loss,
+            actor=actor or self.actor,
+        )
+        return apply_schema(change, target)
 
     @action("change", branch="branch")
     def embed(

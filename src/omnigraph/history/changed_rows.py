@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -126,7 +125,7 @@ def _pairs_of(
     before: Table, after: Table, columns: Sequence[Column] | None
 ) -> tuple[ColumnPair, ...]:
     """What is to be compared, as it is stored; nothing at all if nothing can differ."""
-    is_same = before.pin.version == after.pin.version
+    is_same = (before.location, before.pin.version) == (after.location, after.pin.version)
     if columns is None and is_same and before.columns == after.columns:
         return ()
     pairs = paired(compared_columns(before, after) if columns is None else columns)
@@ -164,8 +163,8 @@ def _changed(
     new = [pair.after for pair in pairs if pair.after is not None]
     sides = merge_join(
         [
-            only_in(before, after, old, located=located, limits=limits, besides=in_place),
-            only_in(after, before, new, located=located, limits=limits, besides=in_place),
+            only_in(before, after, old, located=located, limits=limits, in_place=in_place),
+            only_in(after, before, new, located=located, limits=limits, in_place=in_place),
         ]
     )
     for was, now in sides:
@@ -179,13 +178,16 @@ def only_in(
     other: Table,
     columns: Sequence[str],
     *,
+    compared: Sequence[str] | None = None,
     located: bool = False,
     limits: SortLimits = DEFAULT_LIMITS,
-    besides: Addresses = NOWHERE,
+    in_place: Addresses | None = None,
 ) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
-    """The rows of ``one`` that lie elsewhere or nowhere in ``other``, in order, and their schema.
+    """The rows of ``one`` that ``other`` has not, in order, and their schema.
 
-    Others, ``besides``, come with them. Blobs are their bytes.
+    Those that lie elsewhere or nowhere in it, and those in the same place that differ in what
+    the two have stored apart: of the ``compared`` columns, or of these. Where it is known which
+    these are, they are ``in_place``. Blobs are their bytes.
     """
     names = [*columns, *LOCATION] if located else list(columns)
     schema = plain_blobs(pa.schema([one.schema.field(name) for name in columns]))
@@ -193,10 +195,16 @@ def only_in(
         for name in LOCATION:
             schema = schema.append(pa.field(name, pa.uint64()))
     with_blobs = any(is_blob(one.schema.field(name)) for name in columns)
-    rows = rows_only_in(one, other, names, with_blobs=with_blobs)
-    if len(besides):
-        rows = chain(rows, rows_among(one, besides, names, with_blobs=with_blobs))
-    return in_order((_conform(batch, schema) for batch in rows), limits), schema
+
+    def rows() -> Iterator[pa.RecordBatch]:
+        yield from rows_only_in(one, other, names, with_blobs=with_blobs)
+        found = in_place
+        if found is None:
+            found = _changed_in_place(one, other, paired(compared or columns))
+        if len(found):
+            yield from rows_among(one, found, names, with_blobs=with_blobs)
+
+    return in_order((_conform(batch, schema) for batch in rows()), limits), schema
 
 
 def every_row(

@@ -109,8 +109,7 @@ def _compared(before: _State, after: _State) -> ComparedType | None:
         ColumnPair(property_.name, None) for known, property_ in was.items() if known not in now
     ]
     old, new = before.table, after.table
-    is_one = old is not None and new is not None and old.pin.version == new.pin.version
-    if is_one and all(is_stored_once(old, new, pair) for pair in pairs):
+    if old is not None and new is not None and _says_the_same(old, new, pairs):
         return None
     return ComparedType(
         shown.table.entity_kind,
@@ -122,6 +121,11 @@ def _compared(before: _State, after: _State) -> ComparedType | None:
         (before.snapshot.commit_id, after.snapshot.commit_id),
         dict(_former(pairs)),
     )
+
+
+def _says_the_same(old: Table, new: Table, pairs: list[ColumnPair]) -> bool:
+    is_one_version = old.pin.version == new.pin.version
+    return is_one_version and all(is_stored_once(old, new, pair) for pair in pairs)
 
 
 def _former(pairs: list[ColumnPair]) -> Iterator[tuple[str, str | None]]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 from omnigraph.errors import BadRequest, BranchNotFound, NotFound
 from omnigraph.history.changed_rows import ChangeCounts
@@ -19,14 +18,12 @@ from omnigraph.history.compared_types import ComparedType, compared_types
 from omnigraph.history.stream import ChangeStream, counts_of
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.schema.ir.ir import ir_from_json
+from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import GraphHandle
-
-if TYPE_CHECKING:
-    from omnigraph.lang.schema.migration.steps import MigrationPlan
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from typing import Literal
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType, PropertyDef
-from omnigraph.lang.structural import DST, ID, SRC
+from omnigraph.lang.structural import DST, ID, SRC, spelling
 from omnigraph.maintain.reports import Coverage, IndexState, IndexStatus
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.storage.indexes.build import EXACT_BELOW, VECTOR_KINDS, IndexKind, vector_kind
@@ -48,9 +48,10 @@ NOT_BUILT = "not built yet"
 
 @dataclass(frozen=True, slots=True)
 class IndexIntent:
-    """One wanted index; ``property`` is the column, too."""
+    """One wanted index: of a column of the table, which people know as a property."""
 
     type_key: str
+    column: str
     property: str
     purpose: Purpose
     why: str
@@ -84,7 +85,7 @@ def intents_of(catalog: Catalog) -> Mapping[str, TypeIntent]:
 
 def _of_node(type_: NodeType) -> TypeIntent:
     key = f"node:{type_.name}"
-    wanted = [IndexIntent(key, ID, "lookup", "every id is looked up")]
+    wanted = [_of_structure(type_, ID, "every id is looked up")]
     unbuilt: list[Unbuilt] = []
     declared = dict.fromkeys(type_.indexes, "@index")
     if type_.key:
@@ -103,32 +104,37 @@ def _of_node(type_: NodeType) -> TypeIntent:
     return TypeIntent(key, tuple(wanted), tuple(unbuilt))
 
 
+def _of_structure(type_: NodeType | EdgeType, column: str, why: str) -> IndexIntent:
+    label = spelling(column, type_.properties)
+    return IndexIntent(f"{type_.kind}:{type_.name}", column, label, "lookup", why)
+
+
 def _of_property(type_key: str, property_: PropertyDef, word: str) -> Iterator[IndexIntent]:
     name, kind = property_.name, property_.type
     if kind.is_vector:
         may_be_null = kind.nullable or property_.embedding is not None
-        yield IndexIntent(type_key, name, "nearest", f"{word} on a vector", may_be_null)
+        yield IndexIntent(type_key, name, name, "nearest", f"{word} on a vector", may_be_null)
     elif not kind.is_plain:
         return
     elif kind.is_text and kind.enum_values is None:
         purpose: Purpose = "lookup" if word == "@key" else "match"
-        yield IndexIntent(type_key, name, purpose, f"{word} on a text")
-        yield IndexIntent(type_key, name, "words", f"{word} on a text")
+        yield IndexIntent(type_key, name, name, purpose, f"{word} on a text")
+        yield IndexIntent(type_key, name, name, "words", f"{word} on a text")
     else:
-        yield IndexIntent(type_key, name, "lookup", f"{word} on {kind.without_null}")
+        yield IndexIntent(type_key, name, name, "lookup", f"{word} on {kind.without_null}")
 
 
 def _of_edge(type_: EdgeType) -> TypeIntent:
     key = f"edge:{type_.name}"
     wanted = [
-        IndexIntent(key, ID, "lookup", "every id is looked up"),
-        IndexIntent(key, SRC, "lookup", "edges are followed"),
-        IndexIntent(key, DST, "lookup", "edges are followed backwards"),
+        _of_structure(type_, ID, "every id is looked up"),
+        _of_structure(type_, SRC, "edges are followed"),
+        _of_structure(type_, DST, "edges are followed backwards"),
     ]
     unbuilt = [
         Unbuilt(
             key,
-            ", ".join(members),
+            ", ".join(spelling(member, type_.properties) for member in members),
             "@index of several properties builds nothing"
             if len(members) > 1
             else "@index on a property of an edge builds nothing",
@@ -162,7 +168,7 @@ class IndexDecision:
 
 def choose(table: Table, intent: IndexIntent) -> IndexDecision:
     """Decide on one intent."""
-    known = [one for one in indexes_of(table) if one.column == intent.property]
+    known = [one for one in indexes_of(table) if one.column == intent.column]
     fitting = [one for one in known if one.kind in _KINDS[intent.purpose]]
     index = fitting[0] if fitting else None
     if not table.pin.row_count:
@@ -198,14 +204,14 @@ def _rebuilt(
         kind = _kind(index) if index is not None else _text_kind(table, intent)
     if intent.purpose == "nearest":
         rows = _vectors(table, intent, fragments) if rows >= EXACT_BELOW else rows
-        wanted = vector_kind(rows, table.schema.field(intent.property).type.list_size)
+        wanted = vector_kind(rows, table.schema.field(intent.column).type.list_size)
         if wanted is None:
             return _exact(table, intent, index, rows)
         kind = wanted
     others = [
         one.name
         for one in indexes_of(table)
-        if one.column == intent.property and one.kind in _replaced_by(kind)
+        if one.column == intent.column and one.kind in _replaced_by(kind)
     ]
     return IndexDecision(
         intent,
@@ -250,7 +256,7 @@ def _replaced_by(kind: IndexKind) -> tuple[IndexKind, ...]:
 
 def _text_kind(table: Table, intent: IndexIntent) -> IndexKind:
     """Short texts are compared, long ones are looked into."""
-    texts = table.scan([intent.property], limit=SAMPLE).column(0)
+    texts = table.scan([intent.column], limit=SAMPLE).column(0)
     mean = pc.mean(pc.binary_length(texts)).as_py() or 0
     return "NGRAM" if mean >= LONG_TEXT else "BTREE"
 
@@ -260,14 +266,14 @@ def _vectors(table: Table, intent: IndexIntent, fragments: frozenset[int]) -> in
     if not intent.may_be_null:
         return fragment_rows(table, fragments)
     parts = [part for part in layout_of(table).parts if part.number in fragments]
-    batches = stream_parts(table, (intent.property,), parts)
+    batches = stream_parts(table, (intent.column,), parts)
     return sum(len(batch) - batch.column(0).null_count for batch in batches)
 
 
 def _has_vector(table: Table, intent: IndexIntent) -> bool:
     if not intent.may_be_null:
         return True
-    batches = table.batches([intent.property])
+    batches = table.batches([intent.column])
     return any(batch.column(0).null_count < len(batch) for batch in batches)
 
 

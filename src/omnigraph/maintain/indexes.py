@@ -141,7 +141,7 @@ def _build(table: Table, choice: IndexDecision) -> BuiltIndex:
         raise AssertionError("an index of no kind cannot be built")
     return build_index(
         table,
-        choice.intent.property,
+        choice.intent.column,
         choice.kind,
         choice.fragments,
         partitions=partitions(choice.rows),

@@ -10,7 +10,7 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Literal
 
@@ -45,18 +45,21 @@ class Refs:
     """All names at one version; main is always there and is not among them.
 
     ``epoch`` counts the collections: a branch that was being made under one is not named
-    under another.
+    under another. Identities of schemas below ``next_identity`` were given out, on whichever
+    branch; 0 while none were but by the first schema.
     """
 
     version: int = 0
     epoch: int = 0
     names: Mapping[str, Ref] = field(default_factory=dict)
+    next_identity: int = 0
 
 
 class _Stored(msgspec.Struct, frozen=True):
     format: int
     epoch: int
     names: dict[str, Ref]
+    next_identity: int = 0
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -120,7 +123,9 @@ class RefStore:
             if wanted is None:
                 return refs
             version = refs.version + 1
-            data = msgspec.json.encode(_Stored(FORMAT, wanted.epoch, dict(wanted.names)))
+            data = msgspec.json.encode(
+                _Stored(FORMAT, wanted.epoch, dict(wanted.names), wanted.next_identity)
+            )
             try:
                 is_first = self.objects.create(_name(version), data)
             except StorageError as error:
@@ -132,11 +137,26 @@ class RefStore:
             versions = self._versions() if is_first else {}
             if versions and max(versions) == version:
                 self._prune(sorted(versions))
-                refs = Refs(version, wanted.epoch, wanted.names)
-                return self._remember(refs, versions[version])
+                return self._remember(replace(wanted, version=version), versions[version])
             if attempt:
                 time.sleep(random.uniform(0, 0.002 * min(attempt, 10)))  # noqa: S311 - jitter
         raise _busy(self.objects.location)
+
+    def reserve_identities(self, count: int, first: int) -> int:
+        """Give out so many identities of schemas, from ``first`` on at the earliest.
+
+        The first of them; no branch is ever given one of them again. What is reserved by
+        somebody who does not come to use it is lost, which costs nothing.
+        """
+        reserved = 0
+
+        def reserve(refs: Refs) -> Refs:
+            nonlocal reserved
+            reserved = max(refs.next_identity, first)
+            return replace(refs, next_identity=reserved + count)
+
+        self.change(reserve)
+        return reserved
 
     def _remember(self, refs: Refs, stored: StoredObject) -> Refs:
         with self._lock:
@@ -177,7 +197,7 @@ def _parsed(version: int, data: bytes) -> Refs:
         stored = msgspec.json.decode(data, type=_Stored)
     except msgspec.MsgspecError as error:
         raise StorageError(f"{name} cannot be read: {error}", kind="permanent") from error
-    return Refs(version, stored.epoch, stored.names)
+    return Refs(version, stored.epoch, stored.names, stored.next_identity)
 
 
 def _busy(location: Location) -> Conflict:

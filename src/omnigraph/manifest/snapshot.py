@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import NotFound
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.columns import AS_WRITTEN, TableColumns, columns_from_text
 from omnigraph.lang.schema.compile import (
     SchemaState,
     catalog_from_ir,
@@ -23,7 +24,6 @@ from omnigraph.lang.schema.compile import (
     sealed,
     shape_of_source,
 )
-from omnigraph.lang.schema.columns import AS_WRITTEN, TableColumns, columns_from_text
 from omnigraph.lang.schema.ir.ir import IREdge, IRNode, ir_from_json
 from omnigraph.lang.source import Source
 from omnigraph.lang.structural import EDGE_COLUMNS, NODE_COLUMNS

@@ -1,13 +1,13 @@
-"""Columns of tables: the fields that typed properties are stored in, and changes of them.
+"""Columns of tables: the fields that typed properties are stored in, and schemas of Lance.
 
 Owns their order, how a column of blobs is told, and Lance schemas with their field ids, which
-are never given out twice: renumbering would corrupt what is stored. Each change is one detached
-commit. Never says what a table is for.
+are never given out twice: renumbering would corrupt what is stored. Never says what a table is
+for.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import lance
@@ -16,14 +16,10 @@ import pyarrow as pa
 from omnigraph.errors import StorageError
 from omnigraph.lang.types import ValueType
 from omnigraph.rows.arrow_types import arrow_type
-from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.table import BLOB, Stamp, Table, TablePin, commit_detached
+from omnigraph.storage.tables.table import BLOB
 
 if TYPE_CHECKING:
-    from lance.fragment import FragmentMetadata
     from lance.schema import LanceSchema
-
-Compute = Callable[[pa.RecordBatch], pa.RecordBatch]
 
 # Numbers of the protobuf message `lance.file.Field`.
 _NAME = 2
@@ -63,108 +59,6 @@ def plain_blobs(schema: pa.Schema) -> pa.Schema:
 def is_blob(column: pa.Field) -> bool:
     """Whether a column holds blobs."""
     return getattr(column.type, "extension_name", None) == BLOB
-
-
-def add_columns(
-    table: Table,
-    added: pa.Schema,
-    *,
-    compute: Compute | None = None,
-    reading: Sequence[str] | None = None,
-    stamp: Stamp | None = None,
-) -> TablePin:
-    """Add columns: null everywhere, or computed from batches of the columns in ``reading``.
-
-    Null columns write no data file at all. ``compute`` returns a batch with
-    exactly the added columns for each batch it gets.
-    """
-    from lance import LanceOperation
-
-    if not len(added):
-        return table.pin
-    if taken := set(added.names) & set(table.schema.names):
-        raise StorageError(f"there is a column {min(taken)!r} already", kind="permanent")
-    if compute is None and (strict := [field.name for field in added if not field.nullable]):
-        raise StorageError(f"the new column {strict[0]!r} must allow null", kind="permanent")
-    dataset = table.dataset()
-    with storage_errors(f"adding columns to {table.location}"):
-        fragments = [fragment.metadata for fragment in dataset.get_fragments()]
-        schema = extended(dataset.lance_schema, added, dataset.max_field_id)
-    if compute is not None and fragments:
-        fragments, schema = _computed(table, added, compute, reading)
-    return commit_detached(table, LanceOperation.Merge(fragments, schema), stamp)
-
-
-def drop_columns(table: Table, names: Collection[str], stamp: Stamp | None = None) -> TablePin:
-    """Drop columns, and the indexes on them; the data files stay as they are."""
-    _require(table, names)
-    if not names:
-        return table.pin
-    return _project(table, without(table.dataset().lance_schema, names), stamp)
-
-
-def rename_column(table: Table, old: str, new: str, stamp: Stamp | None = None) -> TablePin:
-    """Give a column another name; its indexes follow."""
-    _require(table, [old])
-    if old == new:
-        return table.pin
-    if new in table.schema.names:
-        raise StorageError(f"there is a column {new!r} already", kind="permanent")
-    return _project(table, renamed(table.dataset().lance_schema, old, new), stamp)
-
-
-def _project(table: Table, schema: LanceSchema, stamp: Stamp | None) -> TablePin:
-    from lance import LanceOperation
-
-    return commit_detached(table, LanceOperation.Project(schema), stamp)
-
-
-def _computed(
-    table: Table, added: pa.Schema, compute: Compute, reading: Sequence[str] | None
-) -> tuple[list[FragmentMetadata], LanceSchema]:
-    def checked(batch: pa.RecordBatch) -> pa.RecordBatch:
-        return compute(batch).select(added.names).cast(added)
-
-    fragments: list[FragmentMetadata] = []
-    columns = None if reading is None else list(reading)
-    with storage_errors(f"computing columns of {table.location}"):
-        for fragment in table.dataset().get_fragments():
-            merged, schema = fragment.merge_columns(checked, columns)
-            fragments.append(merged)
-    return fragments, schema
-
-
-def _require(table: Table, names: Collection[str]) -> None:
-    if missing := sorted(set(names) - set(table.schema.names)):
-        raise StorageError(f"{table.location} has no column {missing[0]!r}", kind="not_found")
-
-
-def without(schema: LanceSchema, names: Collection[str]) -> LanceSchema:
-    """The schema without some top-level columns and all that is inside them."""
-    metadata, messages = _split(schema)
-    dropped: set[int] = set()
-    kept: list[bytes] = []
-    # Parents come before their children.
-    for message in messages:
-        field = _Field(message)
-        inside = field.parent in dropped
-        if inside or (field.parent == _NO_PARENT and field.name in names):
-            dropped.add(field.id)
-        else:
-            kept.append(message)
-    return _join(metadata, kept)
-
-
-def renamed(schema: LanceSchema, old: str, new: str) -> LanceSchema:
-    """The schema with another name for one top-level column, whose id stays."""
-    metadata, messages = _split(schema)
-    result: list[bytes] = []
-    for message in messages:
-        field = _Field(message)
-        if field.parent == _NO_PARENT and field.name == old:
-            field.name = new
-        result.append(field.encoded())
-    return _join(metadata, result)
 
 
 def extended(schema: LanceSchema, added: pa.Schema, highest: int) -> LanceSchema:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import lance
 import numpy as np
@@ -18,7 +19,9 @@ from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.columns import is_blob
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of, stream_parts
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table, column_names
-from omnigraph.storage.tables.version_diff import has_same_ids
+
+if TYPE_CHECKING:
+    from lance.lance.schema import LanceField
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,7 +50,7 @@ def is_stored_once(before: Table, after: Table, pair: ColumnPair) -> bool:
     """Whether both versions read a pair from one column: then rows in place cannot differ in it."""
     if pair.before is None or pair.after is None:
         return False
-    return before.columns.of(pair.before) == after.columns.of(pair.after)
+    return before.columns.reads_alike(pair.before, after.columns, pair.after)
 
 
 def rows_in_place(
@@ -85,7 +88,7 @@ def _readings(
 ) -> dict[tuple[ColumnPair, ...], list[FragmentPart]]:
     """The fragments of both by the pairs that may differ in them, if any may."""
     asked = [pair for pair in pairs if not is_stored_once(before, after, pair)]
-    if not asked or not has_same_ids(before, after):
+    if not asked or before.location != after.location:
         return {}
     old, new = _Columns.of(before), _Columns.of(after)
     known = {part.number: part for part in layout_of(before).parts}
@@ -104,18 +107,29 @@ def _readings(
 
 @dataclass(frozen=True, slots=True)
 class _Columns:
-    """The columns of a version by name, each with the numbers of all its fields."""
+    """The columns of a version by name, each with the numbers of all its fields.
+
+    ``filled`` are names that say something where nothing is stored.
+    """
 
     dataset: lance.LanceDataset
     fields: Mapping[str, frozenset[int]]
+    filled: frozenset[str]
 
     @classmethod
     def of(cls, table: Table) -> _Columns:
-        dataset = table.dataset()
+        dataset, names = table.dataset(), column_names(table)
         with storage_errors(f"reading the columns of {table.location}"):
             stored = {field.name(): _numbers(field) for field in dataset.lance_schema.fields()}
-        named = {name: stored[table.columns.of(name)] for name in column_names(table)}
-        return cls(dataset, named)
+        columns = {name: column for name in names if (column := table.columns.find(name))}
+        shown = {name: table.columns.shown_as(name) for name in names}
+        return cls(
+            dataset,
+            {name: stored[column] for name, column in columns.items()},
+            frozenset(
+                name for name, how in shown.items() if how is not None and how.fill is not None
+            ),
+        )
 
     def files(self, number: int) -> frozenset[int]:
         """The fields that a fragment has a file for."""
@@ -126,10 +140,12 @@ class _Columns:
 
     def has(self, name: str | None, files: frozenset[int]) -> bool:
         """Whether a column can say anything in a fragment with these fields."""
-        return name is not None and not self.fields.get(name, frozenset()).isdisjoint(files)
+        if name is None:
+            return False
+        return name in self.filled or not self.fields.get(name, frozenset()).isdisjoint(files)
 
 
-def _numbers(field: lance.schema.LanceField) -> frozenset[int]:
+def _numbers(field: LanceField) -> frozenset[int]:
     inside = (number for child in field.children() for number in _numbers(child))
     return frozenset({field.id(), *inside})
 

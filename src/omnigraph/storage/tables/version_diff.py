@@ -188,8 +188,7 @@ def _apart(
     one: Table, other: Table
 ) -> tuple[list[FragmentPart], list[tuple[FragmentPart, Offsets]]]:
     """The fragments that ``one`` has alone, and the rows that ``other`` has deleted of others."""
-    parts = layout_of(other).parts if has_same_ids(one, other) else ()
-    shared = {part.number: part for part in parts}
+    shared = {part.number: part for part in layout_of(other).parts}
     whole: list[FragmentPart] = []
     picked: list[tuple[FragmentPart, Offsets]] = []
     for part in layout_of(one).parts:
@@ -202,11 +201,6 @@ def _apart(
             if len(lost):
                 picked.append((part, lost))
     return whole, picked
-
-
-def has_same_ids(one: Table, other: Table) -> bool:
-    """Whether a row that lies in the same place in both has the same id in both."""
-    return one.columns.of(ID) == other.columns.of(ID)
 
 
 def rows_at(
@@ -233,7 +227,8 @@ def rows_at(
             raise StorageError(
                 f"rows of {table.location} are not where its manifest says", kind="permanent"
             )
-        yield from table.columns.named(rows).select(list(columns)).to_batches()
+        named = table.columns.named(rows, [name for name in columns if name not in PLACE])
+        yield from named.select(list(columns)).to_batches()
 
 
 def _named(

@@ -60,6 +60,10 @@ class ReadSetBroken(Exception):
         self.cause = cause
 
 
+class SchemaMoved(ReadSetBroken):
+    """Somebody else has changed the schema: whatever it was, it is prepared again under that."""
+
+
 @dataclass(frozen=True, slots=True)
 class Staged:
     """A change that is staged: what it was built on, what it has read, and its effects.
@@ -189,22 +193,31 @@ def require_unchanged(base: Base, newer: Base, reads: ReadSet) -> None:
         raise ReadSetBroken(_broken(broken, base, newer))
 
 
+def require_rows_unchanged(base: Base, newer: Base, reads: ReadSet) -> None:
+    """The same of rows alone, when what is written is to be prepared under another schema."""
+    broken = reads.broken_across(base, newer)
+    if broken is not None:
+        raise ReadSetBroken(_broken(broken, base, newer))
+
+
 def _broken(broken: Dependency, base: Base, newer: Base) -> ReadSetChanged:
     if broken.type_key not in base.snapshot.tables:
         return read_set_changed(
             f"head:{base.view.state.branch}", base.head, newer.head, f"the {broken.type_key}"
         )
+    before = base.snapshot.tables[broken.type_key]
+    after = newer.snapshot.by_identity.get(before.identity)
     return read_set_changed(
         f"published_dataset_version:{broken.type_key}",
-        str(base.table(broken.type_key).version),
-        str(newer.table(broken.type_key).version),
+        str(before.version),
+        None if after is None else str(after.version),
         f"rows of {broken.type_key} that this write depends on",
     )
 
 
 def _check_schema(base: Base, newer: Base) -> None:
     if newer.snapshot.schema != base.snapshot.schema:
-        raise ReadSetBroken(
+        raise SchemaMoved(
             read_set_changed(
                 "schema_identity",
                 base.snapshot.schema.ir_hash,

@@ -27,9 +27,11 @@ from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.door import (
     Door,
     ReadSetBroken,
+    SchemaMoved,
     StageAgain,
     Staged,
     precondition_failed,
+    require_rows_unchanged,
     require_unchanged,
 )
 from omnigraph.write.publish.failpoints import reach
@@ -152,7 +154,7 @@ def run(change: Change[_R], target: Target, *, dry_run: bool = False) -> _R:
                 cause = again
                 continue
             except ReadSetBroken as broken:
-                if not change.repeatable:
+                if not (change.repeatable or isinstance(broken, SchemaMoved)):
                     raise broken.cause from None
                 cause = broken.cause
                 # Others would be faster again: preparing takes longer than publishing.
@@ -213,8 +215,10 @@ def _fork(target: Target, base: Base, refs: Refs, commit: PendingCommit) -> Exac
 
 def _require_unchanged(before: WriteTxn, base: Base) -> None:
     """A change that must not be run on other rows than it has read is not, whatever it stages."""
+    is_same_schema = before.base.snapshot.schema == base.snapshot.schema
+    require = require_unchanged if is_same_schema else require_rows_unchanged
     try:
-        require_unchanged(before.base, base, before.reads)
+        require(before.base, base, before.reads)
     except ReadSetBroken as broken:
         raise broken.cause from None
 

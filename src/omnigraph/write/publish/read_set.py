@@ -17,7 +17,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
 from omnigraph.lang.structural import ID
-from omnigraph.manifest.entries import TableVersion
+from omnigraph.manifest.entries import TableIdentity, TableVersion
 from omnigraph.rows.filters import RowFilter
 from omnigraph.storage.tables.columns import is_blob
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
@@ -191,7 +191,7 @@ class RecordedRead:
         if old.table.pin.version == new.table.pin.version:
             return True
         if self.answer is None or isinstance(self.question, WholeTable):
-            return _only_maintained(before, after, self.type_key)
+            return _only_maintained(before, after, old.identity)
         if self.question.is_small:
             return _same(self.answer, self.question.ask(new.table))
         delta = fragment_delta(old.table, new.table)
@@ -215,22 +215,25 @@ def _same(first: pa.Table, second: pa.Table) -> bool:
     return bool(ordered[0].equals(ordered[1]))
 
 
-def _only_maintained(before: Base, after: Base, type_key: str) -> bool:
+def _only_maintained(before: Base, after: Base, identity: TableIdentity) -> bool:
     """Whether everything published for a table since then only rearranged its rows.
 
     Each version has to be built on the one before: a merge may have taken over a version of
     another branch, whatever that one was made for.
     """
-    old, new = before.table(type_key), after.table(type_key)
+    old = before.snapshot.by_identity[identity]
+    new = after.snapshot.by_identity.get(identity)
+    if new is None:
+        return False
     pins = {
         entry.version: entry.pin
         for entry in (*after.view.state.recent, *after.view.state.versions.values())
-        if isinstance(entry, TableVersion) and entry.identity == new.identity
+        if isinstance(entry, TableVersion) and entry.identity == identity
     }
-    built_on = old.table.pin
+    built_on = old.pin
     for version in range(old.version + 1, new.version + 1):
         pin = pins.get(version)
-        if pin is None or not _is_rearranged(new.table.at(pin), built_on):
+        if pin is None or not _is_rearranged(new.pinned.at(pin), built_on):
             return False
         built_on = pin
     return True
@@ -283,6 +286,19 @@ class ReadSet:
         """Remember anything else that must still be so."""
         with self._lock:
             self.reads.append(claim)
+
+    def broken_across(self, before: Base, after: Base) -> Dependency | None:
+        """The first question about rows that others have changed, whatever became of the schema."""
+        tables = before.snapshot.tables
+        for read in self.reads:
+            found = tables.get(read.type_key)
+            if found is None:
+                holds = read.holds(before, after)
+            else:
+                holds = _only_maintained(before, after, found.identity)
+            if not holds:
+                return read
+        return None
 
     def broken(self, before: Base, after: Base) -> Dependency | None:
         """The first question that a newer base would answer otherwise."""

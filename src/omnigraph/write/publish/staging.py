@@ -35,7 +35,7 @@ CONCURRENCY = 8
 _T = TypeVar("_T")
 _R = TypeVar("_R")
 
-OperationClass = Literal["logical", "maintenance"]
+OperationClass = Literal["logical", "maintenance", "schema"]
 _COMMIT = "omnigraph.commit"
 _OPERATION = "omnigraph.operation"
 _CLASS = "omnigraph.class"
@@ -204,5 +204,5 @@ def stamp(commit_id: str, operation_id: str, class_: OperationClass) -> Stamp:
 
 
 def is_maintenance(found: Stamp | None) -> bool:
-    """Whether a table commit is known to have changed no row."""
-    return found is not None and found.properties.get(_CLASS) == "maintenance"
+    """Whether a table commit is known to have changed no value that was there."""
+    return found is not None and found.properties.get(_CLASS) in ("maintenance", "schema")

@@ -6,7 +6,7 @@ told. Never looks at other rows or at the graph, so it runs inside Spark tasks t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -100,23 +100,39 @@ def _check_range(type_: NodeType, range_: RangeRule, rule: _Report) -> None:
     where = f"@range violation on {type_.name}.{name}"
     is_float = type_.properties[name].type.scalar in FLOATS
     column = rule.rows.column(name)
-    # Integers beyond 2^53 lose digits here, as the rule says.
-    values = column.cast(pa.float64(), safe=False)
-    finite = pc.is_finite(values)
 
     def shown(value: float) -> str:
         return _float_text(value) if is_float else str(value)
 
     if is_float:
-        rule.report("range", name, pc.is_nan(values), f"{where}: value is NaN")
+        rule.report("range", name, pc.is_nan(column), f"{where}: value is NaN")
     if range_.minimum is not None:
         limit = _bound_text(range_.minimum)
-        below = pc.and_(finite, pc.less(values, float(range_.minimum)))
+        below = below_range(column, range_.minimum)
         rule.report("range", name, below, lambda v: f"{where}: value {shown(v)} < min {limit}")
     if range_.maximum is not None:
         most = _bound_text(range_.maximum)
-        above = pc.and_(finite, pc.greater(values, float(range_.maximum)))
+        above = above_range(column, range_.maximum)
         rule.report("range", name, above, lambda v: f"{where}: value {shown(v)} > max {most}")
+
+
+def below_range(column: pa.ChunkedArray, minimum: float) -> pa.ChunkedArray:
+    """Which numbers are less than a bound; NaN is neither less nor more."""
+    # Integers beyond 2^53 lose digits here, as the rule says.
+    values = column.cast(pa.float64(), safe=False)
+    return pc.and_(pc.is_finite(values), pc.less(values, float(minimum)))
+
+
+def above_range(column: pa.ChunkedArray, maximum: float) -> pa.ChunkedArray:
+    """Which numbers are more than a bound."""
+    values = column.cast(pa.float64(), safe=False)
+    return pc.and_(pc.is_finite(values), pc.greater(values, float(maximum)))
+
+
+def outside_enum(column: pa.ChunkedArray, allowed: Iterable[str]) -> pa.ChunkedArray:
+    """Which texts are none of these."""
+    known = pc.is_in(column, pa.array(allowed, pa.string()))
+    return pc.and_(column.is_valid(), pc.invert(known))
 
 
 def _bound_text(bound: float) -> str:
@@ -151,12 +167,11 @@ def _check_pattern(type_: NodeType, check: CheckRule, rule: _Report) -> None:
 def _check_enum(type_: EntityType, property_: PropertyDef, rule: _Report) -> None:
     name, allowed = property_.name, property_.type.enum_values or ()
     column = rule.rows.column(name)
-    known = pc.is_in(column, pa.array(allowed, pa.string()))
     expected = quoted(", ".join(allowed))
     rule.report(
         "enum",
         name,
-        pc.and_(column.is_valid(), pc.invert(known)),
+        outside_enum(column, allowed),
         lambda value: (
             f"invalid enum value '{quoted(value)}' for {type_.name}.{name} (expected: {expected})"
         ),

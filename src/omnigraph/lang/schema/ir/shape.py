@@ -124,11 +124,12 @@ class CheckRule(Document, frozen=True):
 
 
 Rule = KeyRule | UniqueRule | IndexRule | RangeRule | CheckRule
-_MEMBER_RULES: dict[str, type[KeyRule | UniqueRule | IndexRule]] = {
+MEMBER_RULES: dict[str, type[KeyRule | UniqueRule | IndexRule]] = {
     "key": KeyRule,
     "unique": UniqueRule,
     "index": IndexRule,
 }
+"""The rules over members, by kind."""
 
 
 class EmbedShape(Document, frozen=True):
@@ -283,7 +284,7 @@ def _notes(annotations: tuple[Annotation, ...]) -> tuple[Note, ...]:
 
 def _rules(properties: Sequence[Property], constraints: tuple[Constraint, ...]) -> tuple[Rule, ...]:
     rules: list[Rule] = [
-        _MEMBER_RULES[kind]((property_.name.text,))
+        MEMBER_RULES[kind]((property_.name.text,))
         for property_ in properties
         for kind in PROPERTY_CONSTRAINTS
         if annotation_named(property_.annotations, kind)
@@ -304,6 +305,6 @@ def _rule(constraint: Constraint, properties: Container[str]) -> Rule:
         return RangeRule(Range(names[0], low, high))
     if constraint.name == "check":
         return CheckRule(Check(names[0], names[1]))
-    return _MEMBER_RULES[constraint.name](
+    return MEMBER_RULES[constraint.name](
         tuple(sorted({spelling(name, properties) for name in names}))
     )

@@ -1,144 +1,254 @@
-"""The steps of a migration plan, the plan, and the codes of what is refused.
+"""The steps of a migration plan.
 
-Owns their JSON, which is a contract with tools. Never decides which step a
-change needs (migration.py) and never applies one.
+Owns their JSON, which is a contract with tools: the fields of a step, then its tier and cost,
+then what is known of the data. Never decides which step a change needs (planner.py) and never
+applies one.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
 import msgspec
 
-from omnigraph.errors import SchemaChangeRefused
-from omnigraph.lang.schema.ir.document import Document, Json, Note, PropertyType
+from omnigraph.lang.schema.catalog import Scalar as Value
+from omnigraph.lang.schema.ir.document import Cardinality, Document, Note, PropertyType
 from omnigraph.lang.schema.ir.ir import TypeKind
-from omnigraph.lang.schema.ir.shape import IndexRule
+from omnigraph.lang.schema.ir.shape import CheckRule, EmbedShape, RangeRule, Rule
+from omnigraph.lang.schema.migration.codes import Tier
+from omnigraph.lang.schema.migration.effects import DropMode
 
-DropMode = Literal["soft", "hard"]
-Tier = Literal["safe", "validated", "destructive"]
-Severity = Literal["error", "warn", "info"]
+Cost = Literal["metadata", "columns", "scan"]
+"""What a step takes: the manifest alone, whole columns written, or rows looked at."""
+
+MAX_SHOWN_IDS = 10
+"""How many ids of rows that break a step are kept."""
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationCode:
-    """One entry of the code catalogue; ``emitted`` is false for reserved codes."""
+class Violations(Document, frozen=True):
+    """Rows that a step forbids: how many, and the first ids in order."""
 
-    code: str
+    count: int
+    ids: tuple[str, ...]
+
+
+class Change(Document, frozen=True, kw_only=True, omit_defaults=True, tag_field="kind"):
+    """A step that can be applied, if the data allows it.
+
+    ``violations`` are there once the data was looked at, ``rows_losing_value`` where a
+    destructive step knows them.
+    """
+
     tier: Tier
-    severity: Severity
-    text: str
-    emitted: bool = False
+    cost: Cost
+    code: str | None = None
+    rows_losing_value: int | None = None
+    violations: Violations | None = None
+
+    @property
+    def entity(self) -> str:
+        """What it is about: `node:T` or `node:T.p`, as the desired schema calls it."""
+        raise NotImplementedError
 
 
-MIGRATION_CODES: dict[str, MigrationCode] = {
-    entry.code: entry
-    for entry in (
-        MigrationCode("OG-DS-101", "destructive", "error", "drop a graph type that has rows"),
-        MigrationCode("OG-DS-102", "destructive", "warn", "drop a node type"),
-        MigrationCode("OG-DS-103", "destructive", "warn", "drop an edge type"),
-        MigrationCode("OG-DS-104", "destructive", "warn", "drop a property"),
-        MigrationCode("OG-DS-105", "destructive", "error", "drop a vector property that has rows"),
-        MigrationCode(
-            "OG-MF-103",
-            "validated",
-            "error",
-            "add a non-nullable property without a `@default` to fill it",
-            emitted=True,
-        ),
-        MigrationCode("OG-MF-104", "validated", "error", "make a nullable property non-nullable"),
-        MigrationCode(
-            "OG-MF-106", "destructive", "error", "change the type of a property", emitted=True
-        ),
-    )
-}
-
-
-class AddType(Document, frozen=True, tag_field="kind", tag="add_type"):
-    """A new type."""
+class TypeChange(Change, frozen=True):
+    """A step about a whole type."""
 
     type_kind: TypeKind
     name: str
 
+    @property
+    def entity(self) -> str:
+        """The type."""
+        return entity_of(self.type_kind, self.name)
 
-class RenameType(Document, frozen=True, tag_field="kind", tag="rename_type"):
+
+class PartChange(Change, frozen=True):
+    """A step about what a type says of all its rows."""
+
+    type_kind: TypeKind
+    type_name: str
+
+    @property
+    def entity(self) -> str:
+        """The type."""
+        return entity_of(self.type_kind, self.type_name)
+
+
+class PropertyChange(Change, frozen=True):
+    """A step about a property, under the name that it has afterwards."""
+
+    type_kind: TypeKind
+    type_name: str
+    property_name: str
+
+    @property
+    def entity(self) -> str:
+        """The property."""
+        return entity_of(self.type_kind, self.type_name, self.property_name)
+
+
+# -- whole types -----------------------------------------------------------------------
+
+
+class AddType(TypeChange, frozen=True, tag="add_type"):
+    """A new type."""
+
+
+class RenameType(Change, frozen=True, tag="rename_type"):
     """A type under a new name."""
 
     type_kind: TypeKind
     former: str = msgspec.field(name="from")
     name: str = msgspec.field(name="to")
 
+    @property
+    def entity(self) -> str:
+        """The type."""
+        return entity_of(self.type_kind, self.name)
 
-class AddProperty(Document, frozen=True, tag_field="kind", tag="add_property"):
+
+class UpdateTypeMetadata(TypeChange, frozen=True, tag="update_type_metadata"):
+    """Another description or instruction of a type."""
+
+    annotations: tuple[Note, ...]
+
+
+class DropType(TypeChange, frozen=True, tag="drop_type"):
+    """A type that goes; ``hard`` also gives up its history."""
+
+    mode: DropMode
+
+
+# -- parts of types --------------------------------------------------------------------
+
+
+class ChangeImplements(PartChange, frozen=True, tag="change_implements"):
+    """Other interfaces; ``properties`` are those that stay and come from elsewhere now."""
+
+    added: tuple[str, ...]
+    removed: tuple[str, ...]
+    properties: tuple[str, ...]
+
+
+class Ends(Document, frozen=True):
+    """The types an edge connects."""
+
+    from_type: str
+    to_type: str
+
+
+class ChangeEndpoints(PartChange, frozen=True, tag="change_endpoints"):
+    """Other ends of an edge type."""
+
+    former: Ends = msgspec.field(name="from")
+    ends: Ends = msgspec.field(name="to")
+
+
+class ChangeCardinality(PartChange, frozen=True, tag="change_cardinality"):
+    """Another number of edges per source."""
+
+    former: Cardinality = msgspec.field(name="from")
+    cardinality: Cardinality = msgspec.field(name="to")
+
+
+class ConstraintChange(PartChange, frozen=True):
+    """A step about a constraint, in the form that the shape gives it."""
+
+    constraint: Rule
+
+    @property
+    def entity(self) -> str:
+        """The property it is about, or the type if it is about several."""
+        members = _members(self.constraint)
+        only = members[0] if len(members) == 1 else None
+        return entity_of(self.type_kind, self.type_name, only)
+
+
+class AddConstraint(ConstraintChange, frozen=True, tag="add_constraint"):
+    """A new constraint, or new index intent."""
+
+
+class RemoveConstraint(ConstraintChange, frozen=True, tag="remove_constraint"):
+    """A constraint or an index that is no longer asked for."""
+
+
+class ChangeAnnotation(PartChange, frozen=True, tag="change_annotation"):
+    """Another annotation of a type, or of a property if one is named."""
+
+    annotation: str
+    property_name: str | None = None
+    former: tuple[Note, ...] = msgspec.field(default=(), name="from")
+    notes: tuple[Note, ...] = msgspec.field(default=(), name="to")
+
+    @property
+    def entity(self) -> str:
+        """What the annotation stands on."""
+        return entity_of(self.type_kind, self.type_name, self.property_name)
+
+
+# -- properties ------------------------------------------------------------------------
+
+
+class AddProperty(PropertyChange, frozen=True, tag="add_property"):
     """A new property, filled with its default or null."""
 
-    type_kind: TypeKind
-    type_name: str
-    property_name: str
     property_type: PropertyType
 
 
-class RenameProperty(Document, frozen=True, tag_field="kind", tag="rename_property"):
+class RenameProperty(PartChange, frozen=True, tag="rename_property"):
     """A property under a new name."""
 
-    type_kind: TypeKind
-    type_name: str
     former: str = msgspec.field(name="from")
     name: str = msgspec.field(name="to")
 
-
-class AddIndex(Document, frozen=True, tag_field="kind", tag="add_constraint"):
-    """New index intent over some members."""
-
-    type_kind: TypeKind
-    type_name: str
-    constraint: IndexRule
+    @property
+    def entity(self) -> str:
+        """The property."""
+        return entity_of(self.type_kind, self.type_name, self.name)
 
 
-class ExtendEnum(Document, frozen=True, tag_field="kind", tag="extend_enum"):
+class ExtendEnum(PropertyChange, frozen=True, tag="extend_enum"):
     """More values for an enum."""
 
-    type_kind: TypeKind
-    type_name: str
-    property_name: str
     added_values: tuple[str, ...]
 
 
-class UpdateTypeMetadata(Document, frozen=True, tag_field="kind", tag="update_type_metadata"):
-    """Another description or instruction of a type."""
+class ChangePropertyType(PropertyChange, frozen=True, tag="change_property_type"):
+    """Another type; whether it may be null is a step of its own."""
 
-    type_kind: TypeKind
-    name: str
-    annotations: tuple[Note, ...]
+    former: PropertyType = msgspec.field(name="from")
+    property_type: PropertyType = msgspec.field(name="to")
 
 
-class UpdatePropertyMetadata(
-    Document, frozen=True, tag_field="kind", tag="update_property_metadata"
-):
+class ChangeNullability(PropertyChange, frozen=True, tag="change_nullability"):
+    """Nullable from here on, or no longer; then nulls become ``fill`` if there is one."""
+
+    nullable: bool
+    fill: Value | None = None
+
+
+class ChangeEmbed(PropertyChange, frozen=True, tag="change_embed"):
+    """Another source or model of an `@embed` vector; ``note`` says what becomes of vectors."""
+
+    former: EmbedShape | None = msgspec.field(name="from")
+    embed: EmbedShape | None = msgspec.field(name="to")
+    note: str | None = None
+
+
+class UpdatePropertyMetadata(PropertyChange, frozen=True, tag="update_property_metadata"):
     """Another description of a property."""
 
-    type_kind: TypeKind
-    type_name: str
-    property_name: str
     annotations: tuple[Note, ...]
 
 
-class DropType(Document, frozen=True, tag_field="kind", tag="drop_type"):
-    """A type that goes; ``hard`` also gives up its history."""
-
-    type_kind: TypeKind
-    name: str
-    mode: DropMode
-
-
-class DropProperty(Document, frozen=True, tag_field="kind", tag="drop_property"):
+class DropProperty(PropertyChange, frozen=True, tag="drop_property"):
     """A property that goes; ``hard`` also gives up its history."""
 
-    type_kind: TypeKind
-    type_name: str
-    property_name: str
     mode: DropMode
+
+
+# -- what cannot be done ---------------------------------------------------------------
 
 
 class UnsupportedChange(
@@ -150,46 +260,37 @@ class UnsupportedChange(
     reason: str
     code: str | None = None
 
-    @property
-    def message(self) -> str:
-        """The reason, after its code if it has one."""
-        return self.reason if self.code is None else f"[{self.code}] {self.reason}"
 
-
-Step = (
+AppliedStep = (
     AddType
     | RenameType
+    | UpdateTypeMetadata
+    | DropType
+    | ChangeImplements
+    | ChangeEndpoints
+    | ChangeCardinality
+    | AddConstraint
+    | RemoveConstraint
+    | ChangeAnnotation
     | AddProperty
     | RenameProperty
-    | AddIndex
     | ExtendEnum
-    | UpdateTypeMetadata
+    | ChangePropertyType
+    | ChangeNullability
+    | ChangeEmbed
     | UpdatePropertyMetadata
-    | DropType
     | DropProperty
-    | UnsupportedChange
 )
+Step = AppliedStep | UnsupportedChange
 
 
-@dataclass(frozen=True, slots=True)
-class MigrationPlan:
-    """What it takes to get from the accepted schema to the desired one."""
+def entity_of(kind: TypeKind, type_name: str, property_name: str | None = None) -> str:
+    """How a type or a property is named in a plan."""
+    name = f"{kind}:{type_name}"
+    return name if property_name is None else f"{name}.{property_name}"
 
-    steps: tuple[Step, ...] = ()
 
-    @property
-    def supported(self) -> bool:
-        """Whether every step can be applied."""
-        return not any(isinstance(step, UnsupportedChange) for step in self.steps)
-
-    def to_json(self) -> Json:
-        """The plan as plain data."""
-        return {"supported": self.supported, "steps": [step.to_json() for step in self.steps]}
-
-    def require_supported(self) -> None:
-        """Raise the first change that cannot be applied, if there is one."""
-        for step in self.steps:
-            if isinstance(step, UnsupportedChange):
-                raise SchemaChangeRefused(
-                    step.message, code=step.code, details={"entity": step.entity, **self.to_json()}
-                )
+def _members(rule: Rule) -> tuple[str, ...]:
+    if isinstance(rule, RangeRule):
+        return (rule.range.property,)
+    return (rule.check.property,) if isinstance(rule, CheckRule) else rule.members
