@@ -123,21 +123,25 @@ class ExportBody(Body, frozen=True):
     """What an export wrote, and where."""
 
     uri: str
-    branch: str
+    branch: str | None
     out: str
     nodes: list[EntityCountBody]
     edges: list[EntityCountBody]
     total_entities: int
     bytes: int
+    snapshot: str | None = None
 
     @classmethod
-    def of(cls, report: ExportReport, uri: str, branch: str) -> ExportBody:
-        """The report of an export of a branch."""
+    def of(
+        cls, report: ExportReport, uri: str, branch: str, snapshot: str | None = None
+    ) -> ExportBody:
+        """The report of an export of a branch, or of a commit."""
         nodes, edges = (
             [EntityCountBody(name, count) for name, count in sorted(counts.items())]
             for counts in (report.nodes, report.edges)
         )
-        return cls(uri, branch, report.path, nodes, edges, report.total, report.bytes)
+        shown = branch if snapshot is None else None
+        return cls(uri, shown, report.path, nodes, edges, report.total, report.bytes, snapshot)
 
 
 # -- writes ------------------------------------------------------------------------------
