@@ -15,6 +15,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.meter import measure
 from omnigraph.write.publish import run_claims
@@ -61,7 +63,7 @@ def runs(graph: og.Graph) -> list[str]:
 def unchanged(graph: og.Graph) -> Iterator[None]:
     """No branch gets a commit, and none comes or goes."""
 
-    def shown() -> dict[str, list[og.Commit]]:
+    def shown() -> dict[str, list[Commit]]:
         found = og.open(str(graph.location), read_only=True)
         return {name: found.commits.list(name) for name in found.branches.list()}
 
@@ -192,8 +194,6 @@ def test_a_write_that_fails_at_its_end_leaves_its_id_free(graph: og.Graph) -> No
 
 def mutate_past_the_door(graph: og.Graph) -> None:
     """Move the head of main, past the turns that writers of one process take."""
-    from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
-
     graph.manifest.publish("main", PublishRequest(PendingCommit.mint("other")))
 
 
@@ -251,9 +251,9 @@ def test_files_are_known_by_their_names(graph: og.Graph, tmp_path: Path) -> None
     file.unlink()
     with unchanged(graph):
         assert graph.load([str(file)], mode="merge", run_id="r1") == first
-        for options in ({"mode": "append"}, {"mode": "merge", "on_error": "skip"}):
+        for mode, on_error in (("append", "fail"), ("merge", "skip")):
             with pytest.raises(errors.Conflict):
-                graph.load(file, run_id="r1", **options)
+                graph.load(file, mode=mode, on_error=on_error, run_id="r1")
 
 
 def test_what_a_load_left_out_and_where_it_went_is_repeated(
@@ -407,7 +407,7 @@ def test_a_writer_that_is_alive_is_given_time(
             mutate(other, 'insert Person { name: "Bob" }', branch="side", run_id="r1")
 
     with observed("publish_ready", second) as fault, monkeypatch.context() as patched:
-        patched.setattr(run_claims.time, "sleep", wait)
+        patched.setattr("omnigraph.write.publish.run_claims.time.sleep", wait)
         first = mutate(graph, 'insert Person { name: "Bob" }', run_id="r1")
     assert fault.fired == 1
     assert not first.repeats_run
