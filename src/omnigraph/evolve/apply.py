@@ -13,7 +13,9 @@ from typing import Any, ClassVar
 
 from omnigraph.evolve.contract import refresh_copies
 from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
+from omnigraph.evolve.log import STEPS
 from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema
+from omnigraph.evolve.stored_queries import StoredQueries
 from omnigraph.lang.schema.migration.effects import CreateTable, DropTable, KeyEdges, RenameTable
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.steps import Step
@@ -44,9 +46,6 @@ from omnigraph.write.reshape.column_effects import (
     restage_reshape,
     stage_reshape,
 )
-
-STEPS = "schema_steps"
-"""Where a commit notes the steps that changed its schema."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,11 +104,15 @@ class SchemaChange(Change[SchemaResult]):
         reserve: Reserve,
         *,
         allow_data_loss: bool = False,
+        queries: StoredQueries | None = None,
+        force_queries: bool = False,
         actor: str | None = None,
         write: WriteColumns = write_columns,
     ) -> None:
         self.source = source
         self.allow_data_loss = allow_data_loss
+        self.queries = queries
+        self.force_queries = force_queries
         self.commit = PendingCommit.mint(actor)
         self.notes: dict[str, Any] = {}
         self._reserve = reserve
@@ -132,9 +135,13 @@ class SchemaChange(Change[SchemaResult]):
             allow_data_loss=self.allow_data_loss,
             looks=True,
             reserve=self._reserve,
+            queries=self.queries,
+            force_queries=self.force_queries,
         )
-        planned.plan.require_supported()
-        self.notes = {STEPS: planned.plan.to_json()["steps"]}
+        if not planned.plan.supported:
+            # What the rows forbid is told with the rest.
+            planned.checked().require_supported()
+        self.notes = {"operation": "schema apply", STEPS: planned.plan.to_json()["steps"]}
         return bool(planned.plan.steps)
 
     def check(self, txn: WriteTxn) -> None:

@@ -207,13 +207,15 @@ class Session(Reading):
 
         Pipeline.of(pipeline).validate(self._access.target(MAIN), SparkTarget.of(spark))
 
-    @action("schema_apply", branch="branch")
+    @action("schema_apply", target="branch")
     def apply_schema(
         self,
         source: str | Path | Source,
         *,
         branch: str = MAIN,
         allow_data_loss: bool = False,
+        queries: Mapping[str, str] | None = None,
+        force_queries: bool = False,
         if_commit: str | None = None,
         actor: str | None = None,
     ) -> SchemaResult:
@@ -221,12 +223,16 @@ class Session(Reading):
 
         What rows do not obey is refused as a whole, and nothing is changed. A dropped type or
         property stays readable in older commits, unless ``allow_data_loss`` gives it up.
+        ``queries`` are texts of stored queries by their names: those that would no longer
+        compile refuse the change, unless ``force_queries`` breaks them.
         """
         target = self._access.target(branch, if_commit=if_commit)
         change = SchemaChange(
             schema_source(source),
             target.manifest.refs.reserve_identities,
             allow_data_loss=allow_data_loss,
+            queries=queries,
+            force_queries=force_queries,
             actor=actor or self.actor,
         )
         return apply_schema(change, target)

@@ -1,4 +1,4 @@
-"""What a graph is: the program that wrote it, its schema, snapshots, branches, commits, merges.
+"""What a graph is: the program that wrote it, its snapshots, branches, commits and merges.
 
 Owns the names of these bodies. Takes what it is given and asks nobody.
 """
@@ -34,12 +34,6 @@ class VersionBody(Body, frozen=True):
     def current(cls) -> VersionBody:
         """Those of this program."""
         return cls(__version__, INTERNAL_SCHEMA)
-
-
-class SchemaBody(Body, frozen=True):
-    """The accepted schema, as it was written."""
-
-    schema_source: str
 
 
 class DatasetBody(Body, frozen=True):
