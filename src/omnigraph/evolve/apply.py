@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 from omnigraph.evolve.contract import refresh_copies
 from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
-from omnigraph.evolve.log import STEPS
 from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema
 from omnigraph.evolve.stored_queries import StoredQueries
 from omnigraph.lang.schema.migration.effects import CreateTable, DropTable, KeyEdges, RenameTable
@@ -21,7 +20,7 @@ from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.steps import Step
 from omnigraph.lang.source import Source
 from omnigraph.manifest import publish_request
-from omnigraph.manifest.entries import MAIN, Commit, TableIdentity
+from omnigraph.manifest.entries import MAIN, SCHEMA_STEPS, Commit, TableIdentity
 from omnigraph.manifest.publish_request import (
     PendingCommit,
     PublishRequest,
@@ -82,6 +81,14 @@ class SchemaResult:
         """The version of the manifest that has the change."""
         return None if self.commit is None else self.commit.manifest_version
 
+    def __repr__(self) -> str:
+        if self.commit is None:
+            return f"{self.branch} has this schema already: nothing was changed"
+        return f"changed the schema of {self.branch}, commit {self.commit.id}\n{self.plan}"
+
+    def _repr_html_(self) -> str:
+        return self.plan._repr_html_()
+
 
 def apply_schema(change: SchemaChange, target: Target) -> SchemaResult:
     """Run a schema change; the copies of the schema beside the manifest follow that of main."""
@@ -141,7 +148,7 @@ class SchemaChange(Change[SchemaResult]):
         if not planned.plan.supported:
             # What the rows forbid is told with the rest.
             planned.checked().require_supported()
-        self.notes = {"operation": "schema apply", STEPS: planned.plan.to_json()["steps"]}
+        self.notes = {"operation": "schema_apply", SCHEMA_STEPS: planned.plan.to_json()["steps"]}
         return bool(planned.plan.steps)
 
     def check(self, txn: WriteTxn) -> None:

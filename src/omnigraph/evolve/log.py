@@ -10,10 +10,7 @@ from dataclasses import dataclass
 
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.steps import Step, steps_from_json
-from omnigraph.manifest.entries import Commit
-
-STEPS = "schema_steps"
-"""Where a commit notes the steps that changed its schema."""
+from omnigraph.manifest.entries import SCHEMA_STEPS, Commit
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +30,7 @@ class SchemaCommit:
 def schema_log(commits: Iterable[Commit]) -> list[SchemaCommit]:
     """Those of some commits that changed the schema, in their order."""
     return [
-        SchemaCommit(commit, steps_from_json(commit.metadata.get(STEPS, ())))
+        SchemaCommit(commit, steps_from_json(commit.metadata.get(SCHEMA_STEPS, ())))
         for commit in commits
-        if commit.parent_id is None or commit.metadata.get(STEPS)
+        if commit.parent_id is None or commit.metadata.get(SCHEMA_STEPS)
     ]

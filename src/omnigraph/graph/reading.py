@@ -109,7 +109,7 @@ class Reading(Surface):
         stand against them. ``queries`` are texts of stored queries by their names: those that
         would no longer compile are listed. Nothing is changed.
         """
-        wanted = schema_source(source)
+        wanted = desired_source(source)
 
         def plan(shown: Snapshot, _: Catalog) -> MigrationPlan:
             planned = plan_schema(
@@ -349,6 +349,14 @@ def schema_source(schema: str | Path | Source) -> Source:
         raise BadRequest(f"cannot read {text}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadRequest(f"{text} is not UTF-8 text (byte {error.start})") from error
+
+
+def desired_source(schema: str | Path | Source) -> Source:
+    """The schema that a branch is to get; a text that got lost on the way is none."""
+    found = schema_source(schema)
+    if not found.text.strip():
+        raise BadRequest(f"{found.name} is empty: that would drop every type")
+    return found
 
 
 def _source(text: str | Source) -> Source:

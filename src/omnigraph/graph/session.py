@@ -16,7 +16,7 @@ from omnigraph.evolve.apply import SchemaChange, SchemaResult, apply_schema
 from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
 from omnigraph.graph.guard import guarded
 from omnigraph.graph.namespaces import Branches, Changes, Commits
-from omnigraph.graph.reading import Reading, schema_source
+from omnigraph.graph.reading import Reading, desired_source
 from omnigraph.lang.source import Source
 from omnigraph.maintain.cleanup import GRACE, cleanup
 from omnigraph.maintain.indexes import ensure_indices
@@ -228,7 +228,7 @@ class Session(Reading):
         """
         target = self._access.target(branch, if_commit=if_commit)
         change = SchemaChange(
-            schema_source(source),
+            desired_source(source),
             target.manifest.refs.reserve_identities,
             allow_data_loss=allow_data_loss,
             queries=queries,

@@ -209,6 +209,6 @@ def _texts(paths: Sequence[Path]) -> Mapping[str, str]:
 
 def _applied_lines(result: SchemaResult, actor: str | None) -> list[str]:
     if not result.applied:
-        return [f"{result.branch} has this schema already: nothing was changed"]
+        return [repr(result)]
     done = f"changed the schema of {result.branch}"
     return [done, plan_text(result.plan), *author_lines(actor, result.commit)]
