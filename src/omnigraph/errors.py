@@ -227,14 +227,22 @@ class MergeConflict:
     """One place where two branches disagree."""
 
     kind: str
-    entity_kind: Literal["node", "edge"]
+    entity_kind: Literal["node", "edge", "interface"]
     type_name: str
     entity_id: str
+    """Empty where the schemas disagree, and not rows."""
     message: str
     property: str | None = None
     base: Any = None
     source: Any = None
     target: Any = None
+
+
+def _shown_conflict(found: MergeConflict) -> str:
+    named = f"{found.entity_kind} type '{found.type_name}'"
+    if found.entity_id:
+        return f"{named}, entity id '{quoted(found.entity_id)}' ({found.kind})"
+    return f"{named} ({found.kind}): {found.message}"
 
 
 class MergeConflicts(OmniGraphError):
@@ -243,11 +251,7 @@ class MergeConflicts(OmniGraphError):
     default_code = "merge_conflicts"
 
     def __init__(self, conflicts: Sequence[MergeConflict]) -> None:
-        shown = [
-            f"{found.entity_kind} type '{found.type_name}', entity id '{quoted(found.entity_id)}' "
-            f"({found.kind})"
-            for found in conflicts[:3]
-        ]
+        shown = [_shown_conflict(found) for found in conflicts[:3]]
         if len(conflicts) > 3:
             shown.append(f"and {len(conflicts) - 3} more")
         super().__init__(f"merge conflicts: {'; '.join(shown)}", details={"count": len(conflicts)})

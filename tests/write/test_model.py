@@ -21,6 +21,7 @@ from hypothesis.stateful import (
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import ID, SRC
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.tables.table import Table, TablePin
@@ -416,7 +417,7 @@ class Writes(RuleBasedStateMachine):
             stamped = stamp(commit.id, kind, "maintenance")
             if kind == "compact":
                 return compact(table, stamp=stamped)
-            column = "src" if key.startswith("edge:") else "id"
+            column = SRC if key.startswith("edge:") else ID
             return create_index(table, column, "BTREE", stamp=stamped)
 
         maintain(graph, branch, work)

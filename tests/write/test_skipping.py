@@ -11,6 +11,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import DST
 from tests.write.writing import image, rows, unchanged
 
 SCHEMA = """
@@ -262,7 +263,7 @@ def test_a_merge_takes_the_last_row_of_an_id_that_is_right(graph: og.Graph, tmp_
     ]
     # What a later row replaces is not looked at: only one row of an id has to be right.
     assert skipped(graph, records, "merge", tmp_path) == {3: "endpoint"}
-    assert rows(graph, "Knows")["k8"]["dst"] == "Cat"
+    assert rows(graph, "Knows")["k8"][DST] == "Cat"
 
 
 def test_a_key_is_refused_only_when_nothing_else_is_wrong(graph: og.Graph, tmp_path: Path) -> None:

@@ -8,43 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property
 
-from omnigraph.evolve.contract import contract_of, judge_patterns
-from omnigraph.evolve.facts import SnapshotFacts
+from omnigraph.evolve.contract import judge_patterns
 from omnigraph.evolve.stored_queries import StoredQueries, broken_queries
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.schema.columns import ColumnNames, carried, columns_from_text
+from omnigraph.lang.schema.columns import ColumnNames, carried
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.schema.ir.identity import new_identities
-from omnigraph.lang.schema.ir.ir import IREdge, IRNode, SchemaIR, ir_from_json
+from omnigraph.lang.schema.ir.ir import IREdge, IRNode
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.schema.migration.refusals import SchemaText
 from omnigraph.lang.schema.migration.steps import Violations
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
+from omnigraph.manifest.schema_contract import AcceptedSchema, accepted_schema, contract_of
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.write.reshape.checks import find_violations
+from omnigraph.write.reshape.facts import SnapshotFacts
 from omnigraph.write.reshape.rows_after import TypeAfter
 
 Reserve = Callable[[int, int], int]
 """Gives out so many identities, at the earliest from a number on; the first of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class AcceptedSchema:
-    """The schema of a state, and the columns of its tables."""
-
-    ir: SchemaIR
-    columns: ColumnNames
-
-
-@lru_cache(maxsize=16)
-def accepted_schema(contract: SchemaContract) -> AcceptedSchema:
-    """The accepted schema that a manifest holds."""
-    ir = ir_from_json(contract.ir)
-    return AcceptedSchema(ir, columns_from_text(contract.columns, ir))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.evolve.log import SchemaCommit, schema_log
-from omnigraph.evolve.planning import accepted_schema, plan_schema
+from omnigraph.evolve.planning import plan_schema
 from omnigraph.graph.access import Access, Arguments, Surface, Where, action, shown_at
 from omnigraph.history.changes import Filters, Names
 from omnigraph.history.diff import Diff, diff, named_state
@@ -25,6 +25,7 @@ from omnigraph.maintain.index_choice import index_status
 from omnigraph.maintain.reports import IndexStatus
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.schema_contract import accepted_schema
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.read.execute.budget import Budget
 from omnigraph.read.execute.cancellation import Cancellation

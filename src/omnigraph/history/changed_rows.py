@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import chain
 from typing import TypeAlias
 
 import numpy as np
@@ -20,7 +21,7 @@ from omnigraph.lang.structural import ID
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits, in_order, merge_join
 from omnigraph.storage.tables.columns import is_blob, plain_blobs
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
-from omnigraph.storage.tables.version_diff import rows_only_in
+from omnigraph.storage.tables.version_diff import rows_at, rows_only_in, same_places
 
 LOCATION = (ROW_ID, ROW_ADDRESS)
 """The columns that say where a row lies, which are never compared."""
@@ -68,9 +69,10 @@ def changed_rows(
     Only the named columns are compared, `id` among them; all of them without any.
     With ``located`` the rows have their row ids and addresses too.
     """
-    if before.pin.version == after.pin.version:
-        return
     names = compared_columns(before, after) if columns is None else list(columns)
+    is_same_version = (before.location, before.pin.version) == (after.location, after.pin.version)
+    if is_same_version and not before.columns.differ_in(after.columns, names):
+        return
     sides = merge_join(
         [
             only_in(before, after, names, located=located, limits=limits),
@@ -88,12 +90,14 @@ def only_in(
     other: Table,
     columns: Sequence[str],
     *,
+    compared: Sequence[str] | None = None,
     located: bool = False,
     limits: SortLimits = DEFAULT_LIMITS,
 ) -> tuple[Iterator[pa.RecordBatch], pa.Schema]:
-    """The rows of ``one`` that lie elsewhere or nowhere in ``other``, in order, and their schema.
+    """The rows of ``one`` that ``other`` has not, in order, and their schema.
 
-    Blobs are their bytes.
+    Those that lie elsewhere or nowhere in it, and those in the same place that differ in what
+    the two have stored apart: of the ``compared`` columns, or of these. Blobs are their bytes.
     """
     names = [*columns, *LOCATION] if located else list(columns)
     schema = plain_blobs(pa.schema([one.schema.field(name) for name in columns]))
@@ -101,8 +105,25 @@ def only_in(
         for name in LOCATION:
             schema = schema.append(pa.field(name, pa.uint64()))
     with_blobs = any(is_blob(one.schema.field(name)) for name in columns)
-    rows = rows_only_in(one, other, names, with_blobs=with_blobs)
+    rows = chain(
+        rows_only_in(one, other, names, with_blobs=with_blobs),
+        _stored_apart(one, other, names, compared or columns, with_blobs=with_blobs),
+    )
     return in_order((_conform(batch, schema) for batch in rows), limits), schema
+
+
+def _stored_apart(
+    one: Table, other: Table, names: Sequence[str], compared: Sequence[str], *, with_blobs: bool
+) -> Iterator[pa.RecordBatch]:
+    """The rows in the same place that have other values where the two store them apart."""
+    apart = one.columns.differ_in(other.columns, compared)
+    if not apart or not one.pin.row_count or not other.pin.row_count:
+        return
+    for mine, theirs in same_places(one, other, apart):
+        different = any_differs(mine, theirs, apart)
+        if different.any():
+            addresses = mine.column(ROW_ADDRESS).to_numpy()[different]
+            yield from rows_at(one, addresses, names, with_blobs=with_blobs)
 
 
 def compare(

@@ -16,6 +16,7 @@ from typing import Any, Literal
 import pyarrow as pa
 
 import omnigraph as og
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.write_rows import write_rows
@@ -128,7 +129,7 @@ def slip_in(graph: og.Graph) -> None:
     """A commit past the turns that writers of one process take."""
     shown = graph.snapshot().tables["node:Person"]
     commit = PendingCommit.mint("rival")
-    rows = pa.table({"id": ["Rival"], "name": ["Rival"]})
+    rows = pa.table({ID: ["Rival"], "name": ["Rival"]})
     pin = insert(table_of(graph, "node:Person"), rows, stamp(commit.id, "rival", "logical"))
     change = AdvanceTable(shown.identity, shown.version, pin)
     graph.manifest.publish("main", PublishRequest(commit, (change,)))
@@ -146,10 +147,10 @@ def leave_intent(*, published: bool, branch: str = "main") -> Step:
         objects = ControlObjects(graph.location)
         live = LiveIntent.open(objects, intent, clock=lambda: LONG_AGO)
         table = table_of(graph, "node:Person", branch)
-        written = write_rows(table, None, pa.table({"id": ["Dead"], "name": ["Dead"]}))
+        written = write_rows(table, None, pa.table({ID: ["Dead"], "name": ["Dead"]}))
         live.extend([IntentTable.of(shown.table, shown.version, written.files)])
         if published:
-            rows = pa.table({"id": ["Ghost"], "name": ["Ghost"]})
+            rows = pa.table({ID: ["Ghost"], "name": ["Ghost"]})
             pin = insert(table, rows, stamp(commit.id, intent.operation_id, "logical"))
             change = AdvanceTable(shown.identity, shown.version, pin)
             graph.manifest.publish(branch_id, PublishRequest(commit, (change,)))

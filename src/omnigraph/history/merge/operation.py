@@ -7,15 +7,18 @@ merge began; when the target moves on, the merge is planned again on what it is 
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, MergeConflicts
 from omnigraph.history.merge.conflicts import Conflicts, MergeResult, Resolve, read_resolution
-from omnigraph.history.merge.delta import MergeTables, sides_of
+from omnigraph.history.merge.delta import sides_of
+from omnigraph.history.merge.keyed_edges import with_keys
 from omnigraph.history.merge.plan import MergePlan
+from omnigraph.history.merge.schema import UNIFIED, MergedSchema, merged_schema
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.manifest.ancestry import (
     SOURCE_BRANCH,
     Divergence,
@@ -24,13 +27,19 @@ from omnigraph.manifest.ancestry import (
 )
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import Commit
-from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
-from omnigraph.manifest.snapshot import BranchState, catalog_of
+from omnigraph.manifest.publish_request import (
+    PendingCommit,
+    PublishRequest,
+    RegisterTable,
+    TableChange,
+)
+from omnigraph.manifest.snapshot import BranchState, Snapshot, catalog_of
 from omnigraph.manifest.store import GraphHandle, Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
+from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
 
 STAGING_DIR = "OMNIGRAPH_MERGE_STAGING_DIR"
@@ -103,6 +112,8 @@ class Merge(Change[MergeResult]):
     notes: dict[str, Any] = field(init=False)
     commit: PendingCommit = field(init=False)
     plan: MergePlan | None = None
+    schema: MergedSchema | None = None
+    """What both schemas become, where the sides have different ones."""
     base: Commit | None = None
     target: str | None = None
     """The commit that the merge was planned on."""
@@ -125,24 +136,59 @@ class Merge(Change[MergeResult]):
         if self.base.id == self.source.state.head_commit_id:
             return False
         old = self.graph.manifest.view_at(self.base).snapshot
-        new = self.source.snapshot
-        sides = sides_of(old, new, base)
-        conflicts = Conflicts(read_resolution(self.resolve, base.catalog))
-        self.plan = MergePlan(sides, conflicts, self.limits, self.dry_run)
+        self.plan = self._plan(old, txn, apart)
         self.plan.build()
         reads.claim(MergeBaseUnchanged())
         reads.claim(SourceRetained(self.graph.manifest, self.source))
-        for key in _concerned(sides):
+        for key in _concerned(self.plan):
             reads.claim(TableUnchanged(key))
         return True
+
+    def _plan(self, old: Snapshot, txn: WriteTxn, apart: Divergence) -> MergePlan:
+        """The rows of all sides under one schema: the one they have, or the one they merge into."""
+        base, new = txn.base, self.source.snapshot
+        conflicts = Conflicts(read_resolution(self.resolve, base.catalog))
+        self.schema = None
+        if old.schema == new.schema == base.snapshot.schema:
+            return MergePlan(sides_of(old, new, base), conflicts, self.limits, self.dry_run)
+        merged = self.schema = merged_schema(
+            old,
+            new,
+            base.snapshot,
+            conflicts,
+            resolve=self.resolve,
+            unified=_unified(apart),
+            reserve=None if self.dry_run else self.graph.manifest.refs.reserve_identities,
+        )
+        if merged is None:
+            return MergePlan({}, conflicts, self.limits, self.dry_run)
+        if merged.unified:
+            self.notes[UNIFIED] = [list(pair) for pair in sorted(merged.unified.items())]
+        refused = list(merged.refusals())
+        conflicts.standing += refused
+        names = {f"{one.entity_kind}:{one.type_name}" for one in refused}
+        sides = {
+            key: with_keys(found, conflicts, txn)
+            for key, found in merged.tables(base).items()
+            if key not in names
+        }
+        checks = {key: merged.checks(found.type.type_id) for key, found in sides.items()}
+        return MergePlan(
+            sides,
+            conflicts,
+            self.limits,
+            self.dry_run,
+            checks=checks,
+            is_stricter=merged.is_stricter,
+        )
 
     def check(self, txn: WriteTxn) -> None:  # noqa: ARG002 - as all changes
         """Conflicts that stand stop a merge; so does a resolution that nothing needed."""
         conflicts = self._planned.conflicts
-        if unused := conflicts.unused():
-            key, id_ = unused[0]
+        named = [f"{key}:{id_}" for key, id_ in conflicts.unused()]
+        if unused := [*named, *conflicts.unused_elements]:
             raise BadRequest(
-                f"{key}:{id_} is in no conflict, so there is nothing to resolve: nothing was merged"
+                f"{unused[0]} is in no conflict, so there is nothing to resolve: nothing was merged"
             )
         if conflicts.standing and not self.dry_run:
             raise MergeConflicts(conflicts.standing)
@@ -151,13 +197,36 @@ class Merge(Change[MergeResult]):
         """Write the rows of every type that the merge changes."""
         tables = sorted(self._planned.tables.items())
         size = sum(table.size for _, table in tables)
-        txn.files.begin(self._planned.tables, txn.base, size)
+        keys = (table.sides.target_key for _, table in tables)
+        txn.files.begin([key for key in keys if key is not None], txn.base, size)
         found = [table.stage(txn) for _, table in tables]
         return tuple(effect for effect in found if effect is not None)
 
     def publish(self, base: Base, effects: Effects) -> PublishRequest:
         """A commit with two parents, and what it brings along of the history of the source."""
-        return replace(Change.publish(self, base, effects), ancestors=self.news)
+        request = replace(Change.publish(self, base, ()), ancestors=self.news)
+        known = base.snapshot.by_identity
+        changes: list[TableChange] = []
+        for effect in effects:
+            if effect.identity in known:
+                changes += [] if effect.is_nothing else [effect.advance]
+            else:
+                table = self._planned.sides[effect.type_key].table
+                changes.append(RegisterTable(table, effect.pin, revives=True))
+        if self.schema is None:
+            return replace(request, changes=tuple(changes))
+        changes += self.schema.changes(base)
+        return replace(request, changes=tuple(changes), schema=self.schema.contract)
+
+    def restage(self, effects: Effects, newer: Base, files: IntentScope) -> Effects | None:  # noqa: ARG002 - as all changes
+        """The same effects: what they were built on has not changed, or it is planned again."""
+        known = newer.snapshot.by_identity
+        return tuple(
+            replace(effect, base_version=known[effect.identity].version)
+            if effect.identity in known
+            else effect
+            for effect in effects
+        )
 
     def result(self, written: WriteOutcome) -> MergeResult:
         """How the merge went; a dry run also counts rows."""
@@ -183,6 +252,7 @@ class Merge(Change[MergeResult]):
             conflicts=tuple(conflicts.standing),
             resolved=tuple(conflicts.settled),
             counts=self._planned.counts() if self.dry_run else {},
+            schema=MigrationPlan() if self.schema is None else self.schema.plan,
         )
 
     @property
@@ -220,14 +290,26 @@ def merge_branch(
     return run(merge, Target(graph.location, graph.manifest, into), dry_run=dry_run)
 
 
-def _concerned(sides: Mapping[str, MergeTables]) -> list[str]:
-    """The types whose rows the plan depends on: what the source changed, and what that touches."""
-    found = {key for key, side in sides.items() if side.source_changed}
+def _unified(apart: Divergence) -> Iterator[tuple[int, int]]:
+    """The identities that earlier merges have made one, on either side."""
+    for commit in apart.known.values():
+        yield from (tuple(pair) for pair in commit.metadata.get(UNIFIED, ()))
+
+
+def _concerned(plan: MergePlan) -> list[str]:
+    """The tables of the target that the plan depends on, as it calls them.
+
+    What the source changed, what that touches, and what is looked at because of a rule.
+    """
+    sides = plan.sides
+    found = {key for key, side in sides.items() if side.source_changed or plan.checks.get(key)}
+    found |= plan.tables.keys()
     for key, side in sides.items():
         if isinstance(side.type, EdgeType):
-            ends = {f"node:{side.type.source}", f"node:{side.type.target}"}
+            ends = {f"node:{side.type.source}", f"node:{side.type.target}"} & sides.keys()
             if key in found:
                 found |= ends
             elif any(sides[end].source_changed for end in ends):
                 found.add(key)
-    return sorted(found)
+    keys = (sides[key].target_key for key in found)
+    return sorted(key for key in keys if key is not None)

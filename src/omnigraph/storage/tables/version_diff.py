@@ -148,6 +148,27 @@ def rows_only_in(
         yield from rows_at(one, np.concatenate(sparse), columns, with_blobs=with_blobs)
 
 
+def same_places(
+    one: Table, other: Table, names: Sequence[str]
+) -> Iterator[tuple[pa.Table, pa.Table]]:
+    """Some columns of the rows that lie in the same place in both, aligned, with addresses."""
+    if one.location != other.location:
+        return
+    columns = (*names, ROW_ADDRESS)
+    shared = {part.number: part for part in layout_of(other).parts}
+    for part in layout_of(one).parts:
+        there = shared.get(part.number)
+        if there is None or there.file != part.file:
+            continue
+        mine = pa.Table.from_batches(stream_parts(one, columns, [part]))
+        theirs = pa.Table.from_batches(stream_parts(other, columns, [there]))
+        if there.deletions != part.deletions:
+            ours, others = (rows.column(ROW_ADDRESS) for rows in (mine, theirs))
+            mine = mine.filter(pc.is_in(ours, value_set=others))
+            theirs = theirs.filter(pc.is_in(others, value_set=ours))
+        yield mine, theirs
+
+
 def count_only_in(one: Table, other: Table) -> int:
     """How many such rows there are; reads none of them."""
     whole, picked = _apart(one, other)
@@ -197,7 +218,8 @@ def rows_at(
             raise StorageError(
                 f"rows of {table.location} are not where its manifest says", kind="permanent"
             )
-        yield from table.columns.named(rows).select(list(columns)).to_batches()
+        named = table.columns.named(rows, [name for name in columns if name not in PLACE])
+        yield from named.select(list(columns)).to_batches()
 
 
 def _named(

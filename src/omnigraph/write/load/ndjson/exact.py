@@ -67,9 +67,9 @@ def read_exact(
     return table if derived is None else table.set_column(0, ID, derived)
 
 
-def wrong_id_text(given: str, right: str) -> str:
+def wrong_id_text(label: str, given: str, right: str) -> str:
     """What is said about an id that its key does not give."""
-    return f"id '{quoted(given)}' is not the id its key gives: '{quoted(right)}'; leave it out"
+    return f"{label} '{quoted(given)}' is not the id its key gives: '{quoted(right)}'; leave it out"
 
 
 def _calendar(value: Any, scalar: Scalar) -> Any:
@@ -152,7 +152,7 @@ class _Reader:
         right = keyed_node_id(type_, key)
         if given != right:
             column = find(text, ("data", label))
-            self._say(ordinal, wrong_id_text(given, right), column, label)
+            self._say(ordinal, wrong_id_text(label, given, right), column, label)
 
     def _key_value(self, property_: PropertyDef, value: Any) -> Any:
         if value is None:
