@@ -219,14 +219,14 @@ def test_a_crash_at_the_manifest(
 def test_an_init_that_was_overtaken_by_force_makes_nothing(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_tables = genesis._create_tables
+    create_tables = genesis.create_tables
 
     def overtaken(*args: Any) -> Any:
         (root / CLAIM_NAME).write_text("{}")
         return create_tables(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(genesis, "_create_tables", overtaken)
+        patch.setattr(genesis, "create_tables", overtaken)
         with pytest.raises(errors.Conflict, match="has taken over"):
             og.init(root, SCHEMA)
     assert not (root / "__manifest").exists()

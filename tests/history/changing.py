@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import omnigraph as og
-from omnigraph.evolve.contract import contract_of
 from omnigraph.history.changes import Change, ChangeBlock
 from omnigraph.history.feed import FeedPage
+from omnigraph.lang.schema.columns import columns_of_new
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.ir.ir import ir_from_json
 from omnigraph.lang.source import Source
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest, TableChange
+from omnigraph.manifest.schema_contract import contract_of
 from omnigraph.wire.changes import ImageBody
 from tests.wire.plain import plain
 
@@ -164,6 +165,6 @@ def change_schema(
     compiled = compile_schema(Source(source, "next.pg"), accepted=accepted)
     commit = PendingCommit.mint()
     graph.manifest.publish(
-        graph.manifest.branch_id(branch), PublishRequest(commit, changes, contract_of(compiled))
+        graph.manifest.branch_id(branch), PublishRequest(commit, changes, contract_of(compiled, columns_of_new(compiled.ir)))
     )
     return commit.id

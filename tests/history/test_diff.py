@@ -14,7 +14,7 @@ from omnigraph.history.changes import Endpoints
 from omnigraph.history.diff import TypeStats
 from omnigraph.history.stream import changes_of
 from omnigraph.manifest.publish_request import AdvanceTable, DropTable, RenameTable
-from omnigraph.storage.tables.columns import add_columns
+from omnigraph.storage.tables.new_columns import NewColumn, WrittenColumns, commit_columns
 from omnigraph.wire.changes import DiffBody, DiffChangeBody, ImageBody
 from tests.history.changing import (
     SCHEMA,
@@ -255,7 +255,8 @@ def refusal(graph: og.Graph, a: str, b: str, **filters: list[str]) -> dict[str, 
 def add_property(graph: og.Graph) -> str:
     shown = graph.snapshot().tables["node:Place"]
     wider = SCHEMA.replace("node Place {\n", "node Place {\n    size: I32?\n")
-    pin = add_columns(table_of(graph, "node:Place"), pa.schema([pa.field("size", pa.int32())]))
+    column = NewColumn(pa.field("size", pa.int32()))
+    pin = commit_columns(table_of(graph, "node:Place"), [column], WrittenColumns())
     return change_schema(graph, wider, (AdvanceTable(shown.identity, shown.version, pin),))
 
 

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
-import pyarrow as pa
+if TYPE_CHECKING:
+    import pyarrow as pa
 
-_R = TypeVar("_R", pa.Table, pa.RecordBatch)
+_R = TypeVar("_R", "pa.Table", "pa.RecordBatch")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +27,8 @@ class ShownAs:
 
     def of(self, values: pa.Array | pa.ChunkedArray | None, rows: int) -> Any:
         """The values as they are shown; those of a column that is not stored are all ``fill``."""
+        import pyarrow as pa
+
         if values is None:
             return pa.nulls(rows, self.type) if self.fill is None else pa.repeat(self.fill, rows)
         cast = values if values.type == self.type else values.cast(self.type)
@@ -133,6 +136,8 @@ class StoredColumns:
 
     def fields(self, schema: pa.Schema) -> pa.Schema:
         """The fields of the names, from those of the columns; what is not there yet is left out."""
+        import pyarrow as pa
+
         if not self:
             return schema
         found: list[pa.Field] = []
