@@ -165,6 +165,7 @@ def change_schema(
     compiled = compile_schema(Source(source, "next.pg"), accepted=accepted)
     commit = PendingCommit.mint()
     graph.manifest.publish(
-        graph.manifest.branch_id(branch), PublishRequest(commit, changes, contract_of(compiled, columns_of_new(compiled.ir)))
+        graph.manifest.branch_id(branch),
+        PublishRequest(commit, changes, contract_of(compiled, columns_of_new(compiled.ir))),
     )
     return commit.id

@@ -255,12 +255,14 @@ GOLDEN: list[tuple[Body, str]] = [
                 is_dry_run=True,
                 conflicts=(CONFLICT,),
                 counts={"node:Person": MergedRowCounts(1, 2, 3, 4)},
+                schema=MigrationPlan((ADDED,)),
             )
         ),
         (
             '{"source":"draft","target":"main","outcome":"merged","actor_id":null,"dry_run":true,'
             '"changes":[{"entity_kind":"node","type_name":"Person","inserted":1,"updated":2,'
-            f'"deleted":3,"combined":4}}],"merge_conflicts":[{CONFLICT_JSON}}}]}}'
+            f'"deleted":3,"combined":4}}],"merge_conflicts":[{CONFLICT_JSON}}}],'
+            f'"schema_steps":[{ADDED_JSON}]}}'
         ),
     ),
     # -- schemas

@@ -163,9 +163,13 @@ class BranchDeletedBody(Body, frozen=True):
 
 
 class ConflictBody(Body, frozen=True):
-    """One place where two branches disagree, with the values of all sides."""
+    """One place where two branches disagree, with the values of all sides.
 
-    entity_kind: EntityKind
+    Where the schemas disagree there is no entity: its id is empty, and values are as `.pg` has
+    them.
+    """
+
+    entity_kind: Literal["node", "edge", "interface"]
     type_name: str
     entity_id: str
     kind: str
@@ -213,6 +217,8 @@ class MergeBody(Body, frozen=True):
     dry_run: bool = False
     changes: list[MergedTypeBody] | None = None
     merge_conflicts: list[ConflictBody] | None = None
+    schema_steps: tuple[dict[str, Any], ...] = ()
+    """What it does to the schema of the target."""
 
     @classmethod
     def of(cls, result: MergeResult) -> MergeBody:
@@ -232,6 +238,7 @@ class MergeBody(Body, frozen=True):
             is_dry_run,
             counts if is_dry_run else None,
             conflicts if is_dry_run else None,
+            tuple(step.to_json() for step in result.schema.steps),
         )
 
 

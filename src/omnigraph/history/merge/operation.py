@@ -26,7 +26,7 @@ from omnigraph.manifest.ancestry import (
     retained,
 )
 from omnigraph.manifest.branches import normalise_branch
-from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.entries import SCHEMA_STEPS, Commit
 from omnigraph.manifest.publish_request import (
     PendingCommit,
     PublishRequest,
@@ -149,6 +149,7 @@ class Merge(Change[MergeResult]):
         base, new = txn.base, self.source.snapshot
         conflicts = Conflicts(read_resolution(self.resolve, base.catalog))
         self.schema = None
+        self.notes.pop(SCHEMA_STEPS, None)
         if old.schema == new.schema == base.snapshot.schema:
             return MergePlan(sides_of(old, new, base), conflicts, self.limits, self.dry_run)
         merged = self.schema = merged_schema(
@@ -164,6 +165,8 @@ class Merge(Change[MergeResult]):
             return MergePlan({}, conflicts, self.limits, self.dry_run)
         if merged.unified:
             self.notes[UNIFIED] = [list(pair) for pair in sorted(merged.unified.items())]
+        if merged.plan.steps:
+            self.notes[SCHEMA_STEPS] = merged.plan.to_json()["steps"]
         refused = list(merged.refusals())
         conflicts.standing += refused
         names = {f"{one.entity_kind}:{one.type_name}" for one in refused}
