@@ -293,9 +293,24 @@ class RecoveryRequired(OmniGraphError):
 
 
 class SchemaChangeRefused(OmniGraphError):
-    """A migration contains a step that cannot be applied; ``code`` is its OG-code if it has one."""
+    """A migration contains steps that cannot be applied; ``code`` is the first OG-code.
+
+    ``report`` shows each of them with its place in the desired schema.
+    """
 
     default_code = "schema_change_refused"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        report: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, details=details)
+        heading = f"error[{self.code}]: {self.message}"
+        self.report = heading if report is None else _printable(report)
 
 
 class AlreadyInitialized(OmniGraphError):

@@ -15,20 +15,25 @@ from typing import Any, ClassVar
 from omnigraph.evolve.contract import refresh_copies
 from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
 from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema
+from omnigraph.evolve.stored_queries import StoredQueries
 from omnigraph.lang.schema.migration.effects import CreateTable, DropTable, KeyEdges, RenameTable
 from omnigraph.lang.schema.migration.plan import MigrationPlan
-from omnigraph.lang.schema.migration.steps import Change as AppliedStep
-from omnigraph.lang.schema.migration.steps import Step, UnsupportedChange, step_from_json
+from omnigraph.lang.schema.migration.steps import (
+    AppliedStep,
+    Step,
+    UnsupportedChange,
+    steps_from_json,
+)
 from omnigraph.lang.source import Source
 from omnigraph.manifest import publish_request
-from omnigraph.manifest.entries import MAIN, Commit, TableIdentity
+from omnigraph.manifest.entries import MAIN, SCHEMA_STEPS, Commit, TableIdentity
 from omnigraph.manifest.publish_request import (
     PendingCommit,
     PublishRequest,
     RegisterTable,
     TableChange,
 )
-from omnigraph.manifest.schema_contract import HARD_DROP, STEPS
+from omnigraph.manifest.schema_contract import HARD_DROP
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED
 from omnigraph.storage.tables.new_columns import write_columns
@@ -89,6 +94,14 @@ class SchemaResult:
         """The version of the manifest that has the change."""
         return None if self.commit is None else self.commit.manifest_version
 
+    def __repr__(self) -> str:
+        if self.commit is None:
+            return f"{self.branch} has this schema already: nothing was changed"
+        return f"changed the schema of {self.branch}, commit {self.commit.id}\n{self.plan}"
+
+    def _repr_html_(self) -> str:
+        return self.plan._repr_html_()
+
 
 def apply_schema(change: SchemaChange, target: Target) -> SchemaResult:
     """Run a schema change; the copies of the schema beside the manifest follow that of main."""
@@ -115,12 +128,16 @@ class SchemaChange(Change[SchemaResult]):
         reserve: Reserve,
         *,
         allow_data_loss: bool = False,
+        queries: StoredQueries | None = None,
+        force_queries: bool = False,
         actor: str | None = None,
         run: RunId | None = None,
         write: WriteColumns = write_columns,
     ) -> None:
         self.source = source
         self.allow_data_loss = allow_data_loss
+        self.queries = queries
+        self.force_queries = force_queries
         self.commit = PendingCommit.mint(actor)
         self.notes: dict[str, Any] = {}
         self.run = run
@@ -144,11 +161,13 @@ class SchemaChange(Change[SchemaResult]):
             allow_data_loss=self.allow_data_loss,
             looks=True,
             reserve=self._reserve,
+            queries=self.queries,
+            force_queries=self.force_queries,
         )
         if not planned.plan.supported:
             # Whatever else rows stand against is told with it.
             planned.checked().require_supported()
-        self.notes = {STEPS: planned.plan.to_json()["steps"]}
+        self.notes = {"operation": "schema_apply", SCHEMA_STEPS: planned.plan.to_json()["steps"]}
         if self.allow_data_loss and any(step.tier == "destructive" for step in _taken(planned)):
             self.notes[HARD_DROP] = True
         return bool(planned.plan.steps)
@@ -213,12 +232,12 @@ class SchemaChange(Change[SchemaResult]):
     @property
     def outcome(self) -> Mapping[str, Any]:
         """The steps that were taken."""
-        return {STEPS: self.planned.plan.to_json()["steps"]}
+        return {SCHEMA_STEPS: self.planned.plan.to_json()["steps"]}
 
     def result(self, written: WriteOutcome) -> SchemaResult:
         """What was planned, and the commit that did it."""
         if written.repeats:
-            done = MigrationPlan(tuple(map(step_from_json, written.first[STEPS])))
+            done = MigrationPlan(steps_from_json(written.first[SCHEMA_STEPS]))
             return SchemaResult(written.branch, done, written.commit, repeats_run=True)
         return SchemaResult(written.branch, self.planned.plan, written.commit)
 

@@ -18,7 +18,6 @@ from omnigraph.history.merge.operation import merge_branch
 from omnigraph.history.stream import PausedStreams
 from omnigraph.manifest.branches import BranchRefs, normalise_branch
 from omnigraph.manifest.entries import MAIN, Commit
-from omnigraph.manifest.snapshot import ancestors_of
 
 
 class Branches(Surface):
@@ -120,11 +119,7 @@ class Commits(Surface):
         be gone: all that the branch descends from, by time.
         """
         manifest, branch = self._access.handle.manifest, normalise_branch(branch)
-        if merged:
-            every = manifest.look_back(branch, ancestors_of).values()
-            found = sorted(every, key=lambda one: (one.created_at, one.id), reverse=True)
-        else:
-            found = manifest.commits(branch)
+        found = manifest.ancestors(branch) if merged else manifest.commits(branch)
         return found if actor is None else [commit for commit in found if commit.actor == actor]
 
     @action("read")

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from omnigraph.errors import BadRequest, NotFound
+from omnigraph.evolve.log import SchemaCommit, schema_log
 from omnigraph.evolve.planning import plan_schema
 from omnigraph.graph.access import Access, Arguments, Surface, Where, action, shown_at
 from omnigraph.history.changes import Filters, Names
@@ -22,6 +23,7 @@ from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.source import Source
 from omnigraph.maintain.index_choice import index_status
 from omnigraph.maintain.reports import IndexStatus
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.schema_contract import accepted_schema
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
@@ -105,19 +107,31 @@ class Reading(Surface):
         branch: str = MAIN,
         allow_data_loss: bool = False,
         check: bool = False,
+        queries: Mapping[str, str] | None = None,
     ) -> MigrationPlan:
         """What it takes to give a branch another schema; ``source`` is a `.pg` file or its text.
 
         With ``check`` the steps that depend on data are tried on the data, and say which rows
-        stand against them. Nothing is changed.
+        stand against them. ``queries`` are texts of stored queries by their names: those that
+        would no longer compile are listed. Nothing is changed.
         """
-        wanted = schema_source(source)
+        wanted = desired_source(source)
 
         def plan(shown: Snapshot, _: Catalog) -> MigrationPlan:
-            planned = plan_schema(shown, wanted, allow_data_loss=allow_data_loss, looks=check)
+            planned = plan_schema(
+                shown, wanted, allow_data_loss=allow_data_loss, looks=check, queries=queries
+            )
             return planned.checked() if check else planned.plan
 
         return self._access.read(plan, branch)
+
+    @action("read", branch="branch")
+    def schema_log(self, branch: str = MAIN) -> list[SchemaCommit]:
+        """The commits that changed the schema of a branch, newest first, with their steps.
+
+        Those that merges brought along from other branches are among them.
+        """
+        return schema_log(self._access.handle.manifest.ancestors(normalise_branch(branch)))
 
     @action("read", branch=_state_at("a"))
     @action("read", branch=_state_at("b"))
@@ -344,6 +358,14 @@ def schema_source(schema: str | Path | Source) -> Source:
         raise BadRequest(f"cannot read {text}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadRequest(f"{text} is not UTF-8 text (byte {error.start})") from error
+
+
+def desired_source(schema: str | Path | Source) -> Source:
+    """The schema that a branch is to get; a text that got lost on the way is none."""
+    found = schema_source(schema)
+    if not found.text.strip():
+        raise BadRequest(f"{found.name} is empty: that would drop every type")
+    return found
 
 
 def _source(text: str | Source) -> Source:

@@ -16,7 +16,7 @@ from omnigraph.evolve.apply import SchemaChange, SchemaResult, apply_schema
 from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
 from omnigraph.graph.guard import guarded
 from omnigraph.graph.namespaces import Branches, Changes, Commits
-from omnigraph.graph.reading import Reading, schema_source
+from omnigraph.graph.reading import Reading, desired_source
 from omnigraph.lang.source import Source
 from omnigraph.maintain.cleanup import GRACE, cleanup
 from omnigraph.maintain.indexes import ensure_indices
@@ -217,13 +217,15 @@ class Session(Reading):
 
         Pipeline.of(pipeline).validate(self._access.target(MAIN), SparkTarget.of(spark))
 
-    @action("schema_apply", branch="branch")
+    @action("schema_apply", target="branch")
     def apply_schema(
         self,
         source: str | Path | Source,
         *,
         branch: str = MAIN,
         allow_data_loss: bool = False,
+        queries: Mapping[str, str] | None = None,
+        force_queries: bool = False,
         if_commit: str | None = None,
         run_id: str | None = None,
         engine: str = "auto",
@@ -234,15 +236,17 @@ class Session(Reading):
         """Give a branch another schema, as one commit; ``source`` is a `.pg` file or its text.
 
         What rows do not obey is refused as a whole, and nothing is changed. A dropped type or
-        property stays readable in older commits, unless ``allow_data_loss`` gives it up. A call
-        that is repeated with the same ``run_id`` changes nothing and tells what was done. Columns
-        of tables with many millions of rows are written on Spark, or as the ``engine`` says.
+        property stays readable in older commits, unless ``allow_data_loss`` gives it up.
+        ``queries`` are texts of stored queries by their names: those that would no longer
+        compile refuse the change, unless ``force_queries`` breaks them. A call that is repeated
+        with the same ``run_id`` changes nothing and tells what was done. Columns of tables with
+        many millions of rows are written on Spark, or as the ``engine`` says.
         """
         from omnigraph.pipeline.load.entry import SparkTarget
         from omnigraph.pipeline.schema_columns import column_writer
 
         target = self._access.target(branch, if_commit=if_commit)
-        text = schema_source(source)
+        text = desired_source(source)
         run_of = None
         if run_id is not None:
             request = {"source": text.text, "branch": target.branch, "hard": allow_data_loss}
@@ -253,6 +257,8 @@ class Session(Reading):
                 text,
                 target.manifest.refs.reserve_identities,
                 allow_data_loss=allow_data_loss,
+                queries=queries,
+                force_queries=force_queries,
                 actor=actor or self.actor,
                 run=run_of,
                 write=write,

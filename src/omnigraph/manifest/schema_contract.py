@@ -14,9 +14,6 @@ from omnigraph.lang.schema.compile import CompiledSchema
 from omnigraph.lang.schema.ir.ir import SchemaIR, ir_from_json
 from omnigraph.manifest.entries import SchemaContract
 
-STEPS = "schema_steps"
-"""Where a commit notes the steps that changed its schema."""
-
 HARD_DROP = "gives_up_history"
 """What a commit notes whose schema change gave up what it dropped: older commits may go."""
 

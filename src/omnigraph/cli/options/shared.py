@@ -26,6 +26,21 @@ def together(*options: Callable[[Any], Any]) -> Callable[[_Function], _Function]
 branch_option = click.option(
     "--branch", metavar="B", default="main", help="The branch; main if not given."
 )
+
+
+def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """An id that is not empty: a script whose variable is unset means something else."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("the commit id is empty", ctx, param)
+    return None if value is None else value.strip()
+
+
+if_commit_option = click.option(
+    "--if-commit",
+    metavar="COMMIT_ID",
+    callback=_commit_id,
+    help="Only if this commit is the head of the branch; exits with 4 if not.",
+)
 limit_option = click.option(
     "--limit", metavar="N", type=int, help="How many changes a page has; 1000 if not given."
 )

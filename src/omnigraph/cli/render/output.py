@@ -15,6 +15,8 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
 
+from omnigraph.errors import OmniGraphError
+
 if TYPE_CHECKING:
     from omnigraph.manifest.entries import Commit
     from omnigraph.wire.body import Body
@@ -35,6 +37,19 @@ class OutputLost(Exception):
             f"committed as {commit_id}, but the result could not be written ({reason}): "
             "do not run it again"
         )
+
+
+@contextmanager
+def errors_as_json(as_json: bool) -> Iterator[None]:  # noqa: FBT001 - the flag of every verb
+    """Within the block, an error is also printed for programs, if they are to read the result."""
+    try:
+        yield
+    except OmniGraphError as error:
+        if as_json:
+            from omnigraph.wire.errors import ErrorBody
+
+            write_json(ErrorBody.of(error))
+        raise
 
 
 @contextmanager

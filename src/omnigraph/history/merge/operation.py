@@ -35,14 +35,13 @@ from omnigraph.manifest.ancestry import (
     retained,
 )
 from omnigraph.manifest.branches import normalise_branch
-from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.entries import SCHEMA_STEPS, Commit
 from omnigraph.manifest.publish_request import (
     PendingCommit,
     PublishRequest,
     RegisterTable,
     TableChange,
 )
-from omnigraph.manifest.schema_contract import STEPS
 from omnigraph.manifest.snapshot import BranchState, Snapshot
 from omnigraph.manifest.store import GraphHandle, Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
@@ -177,6 +176,7 @@ class Merge(Change[MergeResult]):
     ) -> MergePlan:
         """The rows of all sides under one schema: the one they have, or the one they merge into."""
         base, self.schema = txn.base, None
+        self.notes.pop(SCHEMA_STEPS, None)
         if old.schema == new.schema == base.snapshot.schema:
             return MergePlan(sides_of(old, new, base), conflicts, self.limits, self.dry_run)
         merged = self.schema = merged_schema(
@@ -190,10 +190,10 @@ class Merge(Change[MergeResult]):
         )
         if merged is None:
             return MergePlan({}, conflicts, self.limits, self.dry_run)
-        if merged.plan.steps:
-            self.notes[STEPS] = merged.plan.to_json()["steps"]
         if merged.unified:
             self.notes[UNIFIED] = [list(pair) for pair in sorted(merged.unified.items())]
+        if merged.plan.steps:
+            self.notes[SCHEMA_STEPS] = merged.plan.to_json()["steps"]
         refused = list(merged.refusals())
         conflicts.standing += refused
         names = {f"{one.entity_kind}:{one.type_name}" for one in refused}

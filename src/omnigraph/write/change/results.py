@@ -7,10 +7,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 from omnigraph.errors import BadRequest
-from omnigraph.manifest.entries import Commit
+
+if TYPE_CHECKING:
+    # Not at run time: those who only render a result have no use for Arrow.
+    from omnigraph.manifest.entries import Commit
 
 RecoveryKind = Literal["RolledForward", "RolledBack", "OrphanedBranchDiscarded"]
 

@@ -13,7 +13,7 @@ import click
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.query_source import AskedQuery, source_options, store_of
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.shared import branch_option, run_id_option
+from omnigraph.cli.options.shared import branch_option, if_commit_option, run_id_option
 from omnigraph.cli.render.output import (
     DONE_BEFORE,
     author_lines,
@@ -28,22 +28,10 @@ if TYPE_CHECKING:
     from omnigraph.write.change.results import MutationResult
 
 
-def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """An id that is not empty: a script whose variable is unset means something else."""
-    if value is not None and not value.strip():
-        raise click.BadParameter("the commit id is empty", ctx, param)
-    return None if value is None else value.strip()
-
-
 @click.command("mutate", cls=VerbCommand)
 @source_options
 @branch_option
-@click.option(
-    "--if-commit",
-    metavar="COMMIT_ID",
-    callback=_commit_id,
-    help="Only if this commit is the head of the branch; exits with 4 if not.",
-)
+@if_commit_option
 @run_id_option
 @json_option
 @click.pass_obj
