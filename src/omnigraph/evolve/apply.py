@@ -161,7 +161,7 @@ class SchemaChange(Change[SchemaResult]):
         if reshaped:
             sizes = (one.size(base.table(key).table) for key, one in reshaped.items())
             files.begin(reshaped, base, sum(sizes))
-        self._created = self._create(base)
+        self._created = self._create(base, files)
         reach("tables_created", base.view.state.branch)
 
         def stage(key: str) -> ReshapeEffect:
@@ -205,7 +205,7 @@ class SchemaChange(Change[SchemaResult]):
     def _identity(self, type_id: int) -> TableIdentity:
         return self.planned.facts.table(type_id).identity
 
-    def _create(self, base: Base) -> tuple[RegisterTable, ...]:
+    def _create(self, base: Base, files: IntentScope) -> tuple[RegisterTable, ...]:
         planned = self.planned
         types = [
             planned.desired_type(effect.type_id)
@@ -213,6 +213,9 @@ class SchemaChange(Change[SchemaResult]):
             if isinstance(effect, CreateTable)
         ]
         tables = registrations(types)
+        if not tables:
+            return ()
+        files.cover(tables)
         names = stored_columns_of(planned.contract)
         pins = create_tables(base.root, planned.schema.catalog, tables, names)
         return tuple(RegisterTable(table, pins[table.identity]) for table in tables)

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Self
 
 from omnigraph.errors import StorageError
+from omnigraph.manifest.entries import Registration
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
@@ -66,6 +67,11 @@ class IntentScope:
         """Name files that were staged below the directories of tables, by type key."""
         if self._live is not None and files:
             self._live.extend(_table(base, key, names) for key, names in files.items())
+
+    def cover(self, tables: Iterable[Registration]) -> None:
+        """Tell of tables that are about to be made, which no branch knows of."""
+        if self._live is not None:
+            self._live.extend(IntentTable.of(table, 0) for table in tables)
 
     def require_alive(self) -> None:
         """Refuse to publish when an intent was revoked; without one there is nothing to ask."""
