@@ -57,9 +57,7 @@ def held(snapshot: Snapshot) -> Rows:
     """Every row of a snapshot, as its tables hold it by name; blobs and vectors are left out."""
     found: Rows = {}
     for key, table in snapshot.tables.items():
-        names = [
-            field.name for field in table.pinned.schema if "list_size" not in dir(field.type)
-        ]
+        names = [field.name for field in table.pinned.schema if "list_size" not in dir(field.type)]
         names = [name for name in names if "blob" not in str(table.pinned.schema.field(name).type)]
         rows = {}
         for row in table.pinned.scan(names).to_pylist():

@@ -100,7 +100,10 @@ CASES = {
     ),
     "rename an edge type": Case(
         person(AGES, KNOWS),
-        person(AGES, KNOWS.replace("Knows: Person -> Person", 'Met: Person -> Person @rename_from("Knows")')),
+        person(
+            AGES,
+            KNOWS.replace("Knows: Person -> Person", 'Met: Person -> Person @rename_from("Knows")'),
+        ),
         [("rename_type", *SAFE)],
         {"k1": K1},
         "Met",
@@ -142,9 +145,7 @@ CASES = {
         line=node("Person", name="Dee", tags=["x"], big=2**63, seen="2020-01-02T03:04:05Z"),
         brought=more(
             NONE | NO_VALUES | {"active": True, "born": "2020-01-02", "ratio": 0.5},
-            NONE
-            | NO_VALUES
-            | {"tags": ["x"], "big": 2**63, "seen": "2020-01-02T03:04:05.000Z"},
+            NONE | NO_VALUES | {"tags": ["x"], "big": 2**63, "seen": "2020-01-02T03:04:05.000Z"},
         ),
     ),
     "add filled properties of every type": Case(
@@ -344,7 +345,10 @@ CASES = {
         ],
         {"Ann": ANN, "Ben": BEN},
         lines=FRIENDS,
-        insert='insert Person { name: "Cy", age: 50, bio: "no" } insert Knows { from: "Ann", to: "Ann" }',
+        insert=(
+            'insert Person { name: "Cy", age: 50, bio: "no" } '
+            'insert Knows { from: "Ann", to: "Ann" }'
+        ),
         line=node("Person", name="Dee", age=50),
         brought=more({"age": 50, "bio": "no"}, {"age": 50, "bio": None}),
     ),
@@ -384,14 +388,18 @@ CASES = {
         brought=more(NONE | {"nick": "c"}, NONE | {"nick": None}),
     ),
     "remove an interface and keep its properties": Case(
-        person("name: String @key", NAMED.format("age: I32?  bio: String?"), head="implements Named"),
+        person(
+            "name: String @key", NAMED.format("age: I32?  bio: String?"), head="implements Named"
+        ),
         person(AGES),
         [("change_implements", *SAFE), ("drop_type", *SAFE)],
         {"Ann": ANN, "Ben": BEN},
         brought=more(NONE),
     ),
     "rename an interface": Case(
-        person("name: String @key", NAMED.format("age: I32?  bio: String?"), head="implements Named"),
+        person(
+            "name: String @key", NAMED.format("age: I32?  bio: String?"), head="implements Named"
+        ),
         person(
             "name: String @key",
             "interface Aged { age: I32?  bio: String? }",

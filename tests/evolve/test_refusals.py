@@ -24,7 +24,10 @@ node Film { title: String @key }
 edge Knows: Person -> Person { since: I32? }
 """
 ROWS = [
-    *(node("Person", name=f"p{n:02}", age=n % 10, bio="long" if n % 2 else None) for n in range(24)),
+    *(
+        node("Person", name=f"p{n:02}", age=n % 10, bio="long" if n % 2 else None)
+        for n in range(24)
+    ),
     *(edge("Knows", "p00", f"p{n:02}", id=f"k{n:02}", since=n % 3) for n in range(12)),
     edge("Knows", "p01", "p00", id="back"),
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -143,14 +144,18 @@ def test_a_name_moves_on_and_on(tmp_path: Path) -> None:
     past.apply("node Person { name: String @key  z: I32?  a: Bool?  b: String? }")
     past.run('update Person set { a: true, z: 3 } where name = "Ben"')
     names = ["z", "y", "x", "w"]
-    for former, name in zip(names, names[1:], strict=False):
+    for former, name in itertools.pairwise(names):
         text = f'{name}: I32? @rename_from("{former}")  a: Bool?  b: String?'
         past.apply(f"node Person {{ name: String @key  {text} }}")
         past.run(f'insert Person {{ name: "{name}", {name}: 1 }}')
     rows = shown(past.graph)["Person"]
     assert {name: (row["w"], row["a"]) for name, row in rows.items()} == {
-        **{"Ann": (0, None), "Ben": (3, True), "Cy": (2, None)},
-        **{"y": (1, None), "x": (1, None), "w": (1, None)},
+        "Ann": (0, None),
+        "Ben": (3, True),
+        "Cy": (2, None),
+        "y": (1, None),
+        "x": (1, None),
+        "w": (1, None),
     }
     past.check()
 
@@ -160,7 +165,7 @@ def test_the_name_of_what_was_dropped_goes_to_another(tmp_path: Path) -> None:
     past.apply("node Person { name: String @key  a: I32? }")
     past.apply('node Person { name: String @key  b: I32? @rename_from("a") }')
     assert shown(past.graph)["Person"]["Ben"] == {"name": "Ben", "b": 1}
-    past.run('update Person set { b: 11 } where b = 1')
+    past.run("update Person set { b: 11 } where b = 1")
     assert shown(past.graph)["Person"]["Ben"] == {"name": "Ben", "b": 11}
     past.check()
 
@@ -177,7 +182,11 @@ def test_widened_twice_filled_and_loosened(tmp_path: Path) -> None:
     past.apply("node Person { name: String @key  a: I64 @default(4)  b: String? }")
     rows = shown(past.graph)["Person"]
     assert {name: row["a"] for name, row in rows.items()} == {
-        **{"Ann": 0, "Ben": 4, "Cy": 9_000_000_000, "Dee": -1, "Eve": -1}
+        "Ann": 0,
+        "Ben": 4,
+        "Cy": 9_000_000_000,
+        "Dee": -1,
+        "Eve": -1,
     }
     past.check()
 
@@ -254,11 +263,16 @@ def test_rows_that_were_rewritten_and_deleted_before(tmp_path: Path) -> None:
     past.run('delete Person where name = "Ben"')
     past.run('update Person set { a: 40 } where name = "Ann"')
     past.run('delete Person where name = "n3"')
-    past.run('update Person set { b: null } where a = 5')
+    past.run("update Person set { b: null } where a = 5")
     past.apply('node Person { name: String @key  a: F64?  b: String @default("-") c: Bool? }')
     expected = {
-        **{"Ann": (40.0, "b0"), "Cy": (2.0, "b2"), "n0": (0.0, "x"), "n1": (1.0, "x")},
-        **{"n2": (2.0, "x"), "n4": (4.0, "x"), "n5": (5.0, "-")},
+        "Ann": (40.0, "b0"),
+        "Cy": (2.0, "b2"),
+        "n0": (0.0, "x"),
+        "n1": (1.0, "x"),
+        "n2": (2.0, "x"),
+        "n4": (4.0, "x"),
+        "n5": (5.0, "-"),
     }
     rows = shown(past.graph)["Person"]
     assert {name: (row["a"], row["b"]) for name, row in rows.items()} == expected
@@ -266,7 +280,11 @@ def test_rows_that_were_rewritten_and_deleted_before(tmp_path: Path) -> None:
     past.run("delete Person where a > 4.5")
     rows = shown(past.graph)["Person"]
     assert {name: row["a"] for name, row in rows.items()} == {
-        **{"Cy": 0.25, "n0": 0.0, "n1": 1.0, "n2": 0.25, "n4": 4.0}
+        "Cy": 0.25,
+        "n0": 0.0,
+        "n1": 1.0,
+        "n2": 0.25,
+        "n4": 4.0,
     }
     past.check()
 

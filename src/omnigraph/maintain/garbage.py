@@ -41,7 +41,7 @@ SHARE = 16
 BATCH = 1_000
 """So many files are removed between two passings of the failpoint."""
 
-_TABLE = re.compile(r"(nodes|edges)/[0-9a-f]{16}-[0-9a-f]{16}")
+_TABLE = re.compile(r"(?:nodes|edges)/([0-9a-f]{16})-([0-9a-f]{16})")
 _BRANCH = re.compile(rf"{MAIN}|[0-7][0-9A-HJKMNP-TV-Z]{{25}}")
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 # What a put leaves on a local disk that was cut short.
@@ -172,9 +172,15 @@ class GarbageCollector:
             self._reached[path] |= reached
             self._followed[path] |= set(pins)
 
-    def plan(self, roots: Roots, work: LiveWork) -> list[DirectoryGarbage]:
-        """What goes, directory by directory: the tables, the manifest, the rest."""
-        names = roots.names
+    def plan(self, roots: Roots, work: LiveWork, given_out: int) -> list[DirectoryGarbage]:
+        """What goes, directory by directory: the tables, the manifest, the rest.
+
+        Identities of schemas below ``given_out`` are this graph's, and so are tables of that
+        name that no branch knows: a schema change that died has left them, or a branch that is
+        gone.
+        """
+        strays = {path: path for path in self.tables if _is_given_out(path, given_out)}
+        names = strays | roots.names
         found = [
             self._table(path, names[path], work)
             for path in sorted(names, key=lambda path: (names[path], path))
@@ -306,6 +312,12 @@ class GarbageCollector:
         kept = {f"{path}/{name}" for path in live for name in LAYOUT}
         for place in (*TABLES, MANIFEST_NAME, *SCRATCH, RUNS):
             self.objects.drop_empty(place, emptied=emptied - kept)
+
+
+def _is_given_out(path: str, given_out: int) -> bool:
+    """Whether this graph has given out both identities that a table is named by."""
+    found = _TABLE.fullmatch(path)
+    return found is not None and all(0 < int(part, 16) < given_out for part in found.groups())
 
 
 def _by_directory(entries: Sequence[StoredObject]) -> dict[str, list[StoredObject]]:
