@@ -289,7 +289,10 @@ class RecoveryRequired(OmniGraphError):
 
 
 class SchemaChangeRefused(OmniGraphError):
-    """A migration contains a step that cannot be applied; ``code`` is its OG-code if it has one."""
+    """A migration cannot be applied; ``code`` is the first OG-code among its reasons.
+
+    ``details["refusals"]`` has all of them, with the rows that break a step where data is why.
+    """
 
     default_code = "schema_change_refused"
 
