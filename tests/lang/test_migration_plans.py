@@ -48,6 +48,7 @@ def meaning(ir: SchemaIR) -> SchemaIR:
 # -- random changes --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_every_difference_is_a_step_and_no_difference_is_none(seed: int) -> None:
     random = Random(seed)  # noqa: S311
@@ -85,6 +86,7 @@ def assert_sound(plan: MigrationPlan) -> None:
     assert plan._repr_html_().count("<tr>") == (len(plan.steps) + 1 if plan.steps else 0)
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_renames_touch_the_manifest_alone(seed: int) -> None:
     random = Random(seed)  # noqa: S311
@@ -104,6 +106,7 @@ def test_renames_touch_the_manifest_alone(seed: int) -> None:
     assert carried(columns, desired, rewritten=plan.rewritten).tables == columns.tables
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_what_passes_the_checks_obeys_the_new_schema(seed: int) -> None:
     random = Random(seed)  # noqa: S311
