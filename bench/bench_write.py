@@ -27,6 +27,7 @@ from lance.fragment import write_fragments
 import omnigraph.graph as og
 from bench.ratio import Ratio, interleaved
 from omnigraph.graph import Graph
+from omnigraph.lang.structural import ID
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.head_log import HeadLog
 
@@ -89,7 +90,7 @@ class Subject:
         dataset = self.graph.table("Person")
         row = pa.table(
             {
-                "id": [f"raw{next(self.numbers)}"],
+                ID: [f"raw{next(self.numbers)}"],
                 "age": pa.array([3], pa.int32()),
                 "city": pa.nulls(1, pa.string()),
                 "joined": pa.nulls(1, pa.date32()),

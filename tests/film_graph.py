@@ -8,6 +8,7 @@ import pyarrow as pa
 
 import omnigraph as og
 from omnigraph.evolve.genesis import CLAIM_NAME
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.tables.table import Table
 from tests.table_writes import insert
@@ -50,10 +51,10 @@ def check_complete(root: Path, types: int = 3) -> None:
 def insert_row(
     graph: og.Graph, key: str, name: str, *, branch: str = "main", actor: str | None = None
 ) -> str:
-    """One more row in a table whose key property is the one beside `id`; returns the commit id."""
+    """One more row in a table whose key property is the one beside `@id`; returns the commit."""
     shown = graph.snapshot(branch).tables[key]
     table = Table(graph.location.join(shown.table.path), shown.pin)
-    pin = insert(table, pa.table({"id": [name], table.schema.names[1]: [name]}))
+    pin = insert(table, pa.table({ID: [name], table.schema.names[1]: [name]}))
     commit = PendingCommit.mint(actor)
     change = AdvanceTable(shown.identity, shown.version, pin)
     graph.manifest.publish(graph.manifest.branch_id(branch), PublishRequest(commit, (change,)))

@@ -128,7 +128,10 @@ def test_the_public_names_are_true() -> None:
     assert sorted(omnigraph.__all__) == [
         "Cancellation",
         "Graph",
+        "MigrationPlan",
         "OmniGraphError",
+        "SchemaCommit",
+        "SchemaResult",
         "Session",
         "__version__",
         "errors",

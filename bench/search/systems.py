@@ -115,9 +115,11 @@ class RawLance:
         )
 
         for name in self.wanted:
-            type_key, column, kind = name.split()
+            type_key, property_, kind = name.split()
             table = self.tables[type_key]
-            named = f"{column}_{kind}"
+            # An id is shown as `id`, and stored as `@id`.
+            column = property_ if property_ in table.schema.names else f"@{property_}"
+            named = f"{property_}_{kind}"
             if kind in VECTOR_KINDS:
                 count = partitions(table.count_rows())
                 table.create_index(

@@ -31,7 +31,7 @@ graph = og.open(sys.argv[1])
 pinned = graph.table("Knows")
 uri, version = pinned.uri, pinned.version
 start = time.perf_counter()
-lance.dataset(uri, version=version, session=lance.Session()).to_table(columns=["src", "dst"])
+lance.dataset(uri, version=version, session=lance.Session()).to_table(columns=["@src", "@dst"])
 print(time.perf_counter() - start)
 """
 _QUERY = """

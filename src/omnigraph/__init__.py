@@ -13,8 +13,16 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.version import __version__
 
 if TYPE_CHECKING:
-    # `omnigraph.open` is the name.
-    from omnigraph.graph import Cancellation, Graph, Session, init, open  # noqa: A004
+    from omnigraph.graph import (
+        Cancellation,
+        Graph,
+        MigrationPlan,
+        SchemaCommit,
+        SchemaResult,
+        Session,
+        init,
+        open,  # noqa: A004 - `omnigraph.open` is the name
+    )
 else:
     # Hidden from type checkers, to which it would mean that every name exists.
     def __getattr__(name: str) -> Any:
@@ -28,7 +36,10 @@ else:
 __all__ = [
     "Cancellation",
     "Graph",
+    "MigrationPlan",
     "OmniGraphError",
+    "SchemaCommit",
+    "SchemaResult",
     "Session",
     "__version__",
     "errors",
@@ -36,7 +47,7 @@ __all__ = [
     "open",
 ]
 
-_OF_GRAPH = {"Cancellation", "Graph", "Session", "init", "open"}
+_OF_GRAPH = {*__all__} - {"OmniGraphError", "__version__", "errors"}
 
 
 def __dir__() -> list[str]:

@@ -227,14 +227,22 @@ class MergeConflict:
     """One place where two branches disagree."""
 
     kind: str
-    entity_kind: Literal["node", "edge"]
+    entity_kind: Literal["node", "edge", "interface"]
     type_name: str
     entity_id: str
+    """Empty where the schemas disagree, and not rows."""
     message: str
     property: str | None = None
     base: Any = None
     source: Any = None
     target: Any = None
+
+
+def _shown_conflict(found: MergeConflict) -> str:
+    named = f"{found.entity_kind} type '{found.type_name}'"
+    if found.entity_id:
+        return f"{named}, entity id '{quoted(found.entity_id)}' ({found.kind})"
+    return f"{named} ({found.kind}): {found.message}"
 
 
 class MergeConflicts(OmniGraphError):
@@ -243,11 +251,7 @@ class MergeConflicts(OmniGraphError):
     default_code = "merge_conflicts"
 
     def __init__(self, conflicts: Sequence[MergeConflict]) -> None:
-        shown = [
-            f"{found.entity_kind} type '{found.type_name}', entity id '{quoted(found.entity_id)}' "
-            f"({found.kind})"
-            for found in conflicts[:3]
-        ]
+        shown = [_shown_conflict(found) for found in conflicts[:3]]
         if len(conflicts) > 3:
             shown.append(f"and {len(conflicts) - 3} more")
         super().__init__(f"merge conflicts: {'; '.join(shown)}", details={"count": len(conflicts)})
@@ -289,9 +293,24 @@ class RecoveryRequired(OmniGraphError):
 
 
 class SchemaChangeRefused(OmniGraphError):
-    """A migration contains a step that cannot be applied; ``code`` is its OG-code if it has one."""
+    """A migration contains steps that cannot be applied; ``code`` is the first OG-code.
+
+    ``report`` shows each of them with its place in the desired schema.
+    """
 
     default_code = "schema_change_refused"
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        code: str | None = None,
+        report: str | None = None,
+        details: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(message, code=code, details=details)
+        heading = f"error[{self.code}]: {self.message}"
+        self.report = heading if report is None else _printable(report)
 
 
 class AlreadyInitialized(OmniGraphError):

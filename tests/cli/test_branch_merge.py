@@ -66,6 +66,19 @@ def test_a_merge_says_its_outcome(run: Run, uri: str) -> None:
     )
 
 
+def test_a_merge_that_is_repeated(run: Run, uri: str) -> None:
+    change(uri, 'insert Person { name: "Cat" }', "review")
+    asked = ("branch", "merge", "review", "--uri", uri, "--run-id", "m1", "--delete-branch")
+    first = run(*asked, "--quiet")
+    assert (first.code, first.out) == (0, "merged review into main: fast_forward\n")
+    again = run(*asked, "--quiet")
+    assert (again.code, again.out) == (0, first.out)
+    assert again.err.startswith("note: this run was done before")
+    told = json.loads(run(*asked, "--json").out)
+    assert (told["repeats_run"], told["branch_deleted"]) == (True, True)
+    assert told["commit"]["graph_commit_id"] == head(uri)
+
+
 def test_a_merge_for_programs(run: Run, uri: str) -> None:
     change(uri, 'insert Person { name: "Cat" }', "review")
     change(uri, 'insert Person { name: "Dan" }')
@@ -171,7 +184,7 @@ def test_conflicts_are_resolved_by_kind_and_by_entity(run: Run, torn: str) -> No
 @pytest.mark.parametrize(
     ("options", "code", "told"),
     [
-        (("--resolve", "both"), 1, "resolved to source or target, not to 'both'"),
+        (("--resolve", "both"), 1, "not to 'both'"),
         (("--resolve", "source", "--resolve", "orphan_edge=target"), 2, "settles everything"),
         (("--resolve", "divergent_updat=source"), 1, "divergent_update"),
         (("--resolve", "unique_violation=source"), 1, "cannot be resolved by taking a side"),
@@ -195,3 +208,71 @@ def test_a_resolution_that_nothing_needs_is_refused(run: Run, torn: str) -> None
     ran = run("branch", "merge", "review", "--uri", torn, *sides)
     assert ran.code == 1
     assert "node:Person:Zoe is in no conflict" in ran.err
+
+
+# -- schemas -----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def reshaped(uri: str) -> str:
+    """The source renames a property and adds one; the target gets another type."""
+    graph = og.open(uri)
+    renamed = SCHEMA.replace("age: I32?", 'years: I32? @rename_from("age")')
+    graph.apply_schema(
+        renamed.replace("city: String?", "score: F64 @default(0.5)\n    city: String?"),
+        branch="review",
+    )
+    graph.apply_schema(SCHEMA + "\nnode City {\n    name: String @key\n}\n")
+    return uri
+
+
+def test_what_becomes_of_the_schema_is_shown(run: Run, reshaped: str) -> None:
+    uri = reshaped
+    told = """\
+schema:
+  2 steps: 2 safe
+  safe
+    node:Person.score is added as F64 (writes columns)
+    node:Person.years is renamed from age (metadata only)
+"""
+    ran = run("branch", "merge", "review", "--uri", uri, "--dry-run")
+    assert (ran.code, ran.out) == (0, f"would merge review into main: merged\n{told}")
+    ran = run("branch", "merge", "review", "--uri", uri, "--quiet", "--json")
+    assert [step["kind"] for step in json.loads(ran.out)["schema_steps"]] == [
+        "add_property",
+        "rename_property",
+    ]
+    changes = json.loads(run("schema", "log", uri, "--json").out)["changes"]
+    assert [len(one["steps"]) for one in changes] == [2, 1, 2, 0]
+    assert changes[0]["commit"]["merged_parent_commit_id"] is not None
+    assert "node City" in run("schema", "show", uri).out
+
+
+def test_schemas_that_disagree_are_told_and_settled(run: Run, uri: str) -> None:
+    graph = og.open(uri)
+    for name, branch in (("years", "review"), ("alter", "main")):
+        graph.apply_schema(
+            SCHEMA.replace("age: I32?", f'{name}: I32? @rename_from("age")'), branch=branch
+        )
+    ran = run("branch", "merge", "review", "--uri", uri, "--quiet")
+    assert (ran.code, ran.out) == (1, "")
+    assert (
+        """\
+1 conflict:
+node Person.alter
+  schema_divergent_change: both sides changed the name of Person.alter: years in the source, \
+alter in the target
+      base  age
+    source  years
+    target  alter
+"""
+        in ran.err
+    )
+    assert "--resolve TYPE.PROPERTY=SIDE\n" in ran.err
+    line = ["branch", "merge", "review", "--uri", uri, "--quiet"]
+    found = json.loads(run(*line, "--dry-run", "--json").out)["merge_conflicts"]
+    assert [(one["entity_id"], one["property"]) for one in found] == [("", "alter")]
+    ran = run(*line, "--resolve", "Person.alter=theirs")
+    assert ran.code == 0
+    assert "node Person.alter: schema_divergent_change, source wins" in ran.out
+    assert "years: I32?" in run("schema", "show", uri).out

@@ -301,9 +301,11 @@ def test_a_group_lists_its_commands(run: Run, group: str) -> None:
     assert (helped.code, bare.code, wrong.code) == (0, 2, 2)
     assert bare.err == helped.out
     assert "No such command 'nonsense'" in wrong.err
-    words = {"branch": "list create merge delete", "commit": "list show changes", "schema": "show"}[
-        group
-    ]
+    words = {
+        "branch": "list create merge delete",
+        "commit": "list show changes",
+        "schema": "show plan apply diff log",
+    }[group]
     listed = helped.out.partition("Commands:")[2].splitlines()
     assert [line.split()[0] for line in listed if line.strip()] == words.split()
 

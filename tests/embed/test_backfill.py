@@ -12,6 +12,7 @@ import omnigraph as og
 from omnigraph.embed.local import MockEmbedder
 from omnigraph.embed.protocol import text_array
 from omnigraph.errors import BadRequest, EmbeddingError, TypeCheckError
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from tests.table_writes import insert
 from tests.write.writing import compact_all, mutate, overtaken, rows, table_of, unchanged
@@ -56,7 +57,7 @@ def store(graph: og.Graph, type_: str, branch: str = "main", **columns: Any) -> 
     """Nodes as they are, without vectors: as from the time before their `@embed`."""
     key = next(iter(columns))
     shown = graph.snapshot(branch).tables[f"node:{type_}"]
-    data = pa.table({"id": columns[key], **columns})
+    data = pa.table({ID: columns[key], **columns})
     pin = insert(table_of(graph, f"node:{type_}", branch), data)
     change = AdvanceTable(shown.identity, shown.version, pin)
     graph.manifest.publish(

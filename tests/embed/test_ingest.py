@@ -13,6 +13,7 @@ import omnigraph as og
 from omnigraph.embed.local import MODEL, LocalEmbedder, MockEmbedder
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array
 from omnigraph.errors import EmbeddingError, KeyConflict, ValidationError
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.tables.table import Table
 from tests.table_writes import insert
@@ -69,14 +70,14 @@ def vector(text: str, dimension: int = 4) -> list[float]:
 
 def stored(graph: og.Graph, type_: str = "Film", name: str = "meaning") -> dict[str, Any]:
     rows = graph.table(type_).to_table().to_pylist()
-    return {row["id"]: row[name] for row in rows}
+    return {row[ID]: row[name] for row in rows}
 
 
 def store_unembedded(graph: og.Graph, title: str, blurb: str) -> None:
     """A film with a text and no vector, as from the time before its `@embed`."""
     shown = graph.snapshot().tables["node:Film"]
     table = Table(graph.location.join(shown.table.path), shown.pin)
-    row = pa.table({"id": [title], "title": [title], "blurb": [blurb]})
+    row = pa.table({ID: [title], "title": [title], "blurb": [blurb]})
     change = AdvanceTable(shown.identity, shown.version, insert(table, row))
     graph.manifest.publish("main", PublishRequest(PendingCommit.mint(), (change,)))
 

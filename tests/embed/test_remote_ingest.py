@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import EmbeddingError
+from omnigraph.lang.structural import ID
 from tests import faults
 from tests.embed.vector_server import KEY, Answer, Asked, VectorServer, error, vectors_of
 from tests.pipeline.scripts import output_of
@@ -41,7 +42,7 @@ def film(title: str, **data: Any) -> dict[str, Any]:
 
 
 def stored(graph: og.Graph, type_: str = "Film") -> dict[str, Any]:
-    return {row["id"]: row["meaning"] for row in graph.table(type_).to_table().to_pylist()}
+    return {row[ID]: row["meaning"] for row in graph.table(type_).to_table().to_pylist()}
 
 
 def is_vector_of(found: list[float], text: str) -> bool:

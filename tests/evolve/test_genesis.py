@@ -14,6 +14,7 @@ from omnigraph import errors
 from omnigraph.evolve import genesis
 from omnigraph.evolve.contract import COPY_NAMES
 from omnigraph.evolve.genesis import CLAIM_NAME
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.manifest.snapshot import SOURCE_NAME
 from omnigraph.storage.objects import meter
 from tests import faults
@@ -49,8 +50,8 @@ def test_a_new_graph_is_empty_and_whole(root: Path, graph: og.Graph) -> None:
 
 def test_tables_have_what_the_contract_says(graph: og.Graph) -> None:
     dataset = graph.table("ActedIn")
-    assert dataset.schema.names == ["id", "src", "dst", "role"]
-    assert graph.table("Film").schema.names == ["id", "title", "year"]
+    assert dataset.schema.names == [ID, SRC, DST, "role"]
+    assert graph.table("Film").schema.names == [ID, "title", "year"]
     for table in (dataset, lance.dataset(f"{graph.location}/__manifest/main")):
         key = table.schema.field(0)
         assert key.metadata[b"lance-schema:unenforced-primary-key"] == b"true"
@@ -218,14 +219,14 @@ def test_a_crash_at_the_manifest(
 def test_an_init_that_was_overtaken_by_force_makes_nothing(
     root: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    create_tables = genesis._create_tables
+    create_tables = genesis.create_tables
 
     def overtaken(*args: Any) -> Any:
         (root / CLAIM_NAME).write_text("{}")
         return create_tables(*args)
 
     with monkeypatch.context() as patch:
-        patch.setattr(genesis, "_create_tables", overtaken)
+        patch.setattr(genesis, "create_tables", overtaken)
         with pytest.raises(errors.Conflict, match="has taken over"):
             og.init(root, SCHEMA)
     assert not (root / "__manifest").exists()

@@ -58,6 +58,7 @@ EVERYTHING: tuple[Action, ...] = (
     "branch_create",
     "branch_delete",
     "branch_merge",
+    "schema_apply",
     "admin",
 )
 
@@ -78,6 +79,16 @@ class Calls:
         return {
             "schema": (lambda s: s.schema, ("read", None, None)),
             "catalog": (lambda s: s.catalog, ("read", None, None)),
+            "plan_schema": (
+                lambda s: s.plan_schema(SCHEMA, branch=" dev"),
+                ("read", "dev", None),
+            ),
+            "apply_schema": (
+                lambda s: s.apply_schema(SCHEMA, branch=" dev"),
+                ("schema_apply", None, "dev"),
+            ),
+            "schema_at": (lambda s: s.schema_at(commit), ("read", "dev", None)),
+            "schema_log": (lambda s: s.schema_log(" dev"), ("read", "dev", None)),
             "snapshot": (lambda s: s.snapshot(" dev "), ("read", "dev", None)),
             "index_status": (lambda s: s.index_status(" dev"), ("read", "dev", None)),
             "recoveries": (lambda s: s.recoveries(), ("read", None, None)),
@@ -128,8 +139,8 @@ class Calls:
         }
 
 
-TWICE = {"diff"}
-"""What looks at two branches; it has a test of its own."""
+TWICE = {"diff", "schema_diff"}
+"""What looks at two branches; they have a test of their own."""
 NEEDS_SPARK = {"to_spark", "stream_load", "run_pipeline", "validate_pipeline"}
 FAILS = {"embed": errors.BadRequest}
 """What is allowed and then refused for another reason: no type of this graph has vectors."""
@@ -214,6 +225,9 @@ def test_a_diff_needs_both_sides(graph: og.Graph, calls: Calls) -> None:
     policy.asked.clear()
     assert len(session.diff(graph.snapshot("dev"), graph.snapshot())) == 1
     assert policy.asked == [("ann", "read", "dev", None), ("ann", "read", "main", None)]
+    policy.asked.clear()
+    assert session.schema_diff("main", calls.commit).steps == ()
+    assert policy.asked == [("ann", "read", "main", None), ("ann", "read", "dev", None)]
 
 
 def test_a_load_that_makes_its_branch_has_to_be_allowed_to(graph: og.Graph, root: Path) -> None:
@@ -299,6 +313,7 @@ def test_nobody_takes_the_name_of_another(graph: og.Graph, root: Path) -> None:
         lambda: session.branches.delete("dev", actor="owner"),
         lambda: session.branches.merge("dev", actor="owner"),
         lambda: session.ensure_indices(actor="owner"),
+        lambda: session.apply_schema(SCHEMA, actor="owner"),
     ):
         with pytest.raises(errors.PolicyDenied, match="this is a session of 'ann'"):
             call()

@@ -14,6 +14,7 @@ from typing import Any
 
 import omnigraph as og
 from omnigraph.graph.access import Surface
+from tests.film_graph import SCHEMA
 
 WRONG: dict[str, object] = {
     "None": None,
@@ -45,6 +46,7 @@ GOOD: dict[str, object] = {
     "type_name": "Person",
     "a": "main",
     "b": "main",
+    "ref": "main",
     "data": LINE,
     "mode": "merge",
     "type": "Person",
@@ -56,6 +58,8 @@ GOOD_FOR: dict[str, dict[str, object]] = {
     "changes.poll": {"start": "beginning"},
     "cleanup": {"keep": 1, "dry_run": True},
     "init": {"schema": "node A { name: String @key }"},
+    "plan_schema": {"source": SCHEMA},
+    "apply_schema": {"source": SCHEMA},
 }
 
 

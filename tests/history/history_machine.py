@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.history.merge.conflicts import MergeResult
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.tables.table import Table, TablePin
@@ -110,7 +111,7 @@ def state_of(graph: og.Graph, branch: str) -> State:
     found = image(graph, branch)
     for key, rows in found.items():
         for row in rows.values() if key.startswith("edge:") else ():
-            row["from"], row["to"] = row.pop("src"), row.pop("dst")
+            row["from"], row["to"] = row.pop(SRC), row.pop(DST)
     return found
 
 
@@ -308,7 +309,7 @@ class Histories(RuleBasedStateMachine):
             stamped = stamp(commit.id, kind, "maintenance")
             if kind == "compact":
                 return compact(table, stamp=stamped)
-            column = "src" if key.startswith("edge:") else "id"
+            column = SRC if key.startswith("edge:") else ID
             return create_index(table, column, "BTREE", stamp=stamped)
 
         maintain(graph, branch, work)

@@ -16,6 +16,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.history.merge import operation, tables
+from omnigraph.lang.structural import ID
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, Spool
 from omnigraph.storage.objects.meter import RequestMeter, measure
 from tests.write.writing import image, mutate
@@ -134,7 +135,7 @@ def test_a_merge_of_much_costs_the_same_into_more(tmp_path: Path) -> None:
         noted = [{**row, "note": "here"} for row in ours]
         graph.load({"Person": pa.Table.from_pylist(noted)}, mode="merge")
         costs[count] = requests(lambda graph=graph: graph.branches.merge("dev"))  # type: ignore[misc]
-        found = graph.table("Person").to_table(columns=["id", "age", "note"])
+        found = graph.table("Person").to_table(columns=[ID, "age", "note"])
         assert found.num_rows == count + 500
         assert found.filter(pc.less(found["age"], 0)).num_rows == 500
         assert found.filter(pc.equal(found["note"], "here")).num_rows == 50

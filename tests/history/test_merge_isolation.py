@@ -14,6 +14,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import MergeConflicts, ReadSetChanged
+from omnigraph.lang.structural import ID
 from tests import faults
 from tests.history.merging import (
     content,
@@ -92,7 +93,7 @@ def test_an_older_commit_shows_what_it_showed(graph: og.Graph) -> None:
     put(graph, "s", node("Person", "Eve"))
     put(graph, "main", node("Person", "Fay"))
     graph.branches.merge("s")
-    names = graph.table("Person", snapshot=old).to_table(columns=["id"]).column("id").to_pylist()
+    names = graph.table("Person", snapshot=old).to_table(columns=[ID]).column(ID).to_pylist()
     assert sorted(names) == ["Ann", "Ben", "Cat"]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 
 import omnigraph as og
+from omnigraph.lang.structural import ID
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
 from omnigraph.manifest.snapshot import catalog_of
@@ -58,7 +59,7 @@ def shown(graph: og.Graph, commit: str) -> tuple[str, ...]:
 
 
 def people(graph: og.Graph, branch: str = "main") -> list[str]:
-    found: list[str] = graph.table("Person", branch=branch).to_table()["id"].to_pylist()
+    found: list[str] = graph.table("Person", branch=branch).to_table()[ID].to_pylist()
     return sorted(found)
 
 

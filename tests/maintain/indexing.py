@@ -11,6 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import omnigraph as og
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.maintain.reports import IndexState
 from omnigraph.storage.tables.table import Table
 from tests.write.writing import table_of
@@ -69,7 +70,7 @@ def states(graph: og.Graph, branch: str = "main") -> dict[tuple[str, str, str | 
 
 
 def ids(rows: pa.Table) -> list[str]:
-    return sorted(rows.column("id").to_pylist())
+    return sorted(rows.column(ID).to_pylist())
 
 
 def plan_of(table: Table, wanted: pc.Expression) -> str:
@@ -92,21 +93,21 @@ def check_filters(graph: og.Graph, branch: str = "main") -> None:
         pc.match_substring(pc.field("blurb"), "nothing"),
         pc.match_substring(pc.field("blurb"), "new"),
     ):
-        assert ids(books.scan(["id"], wanted)) == ids(rows.filter(wanted)), str(wanted)
+        assert ids(books.scan([ID], wanted)) == ids(rows.filter(wanted)), str(wanted)
     edges = table_of(graph, "edge:Cites", branch)
     stored = edges.scan()
-    for end in ("src", "dst"):
+    for end in (SRC, DST):
         wanted = pc.field(end).isin(["book 0001", "book 0003"])
-        assert ids(edges.scan(["id"], wanted)) == ids(stored.filter(wanted))
+        assert ids(edges.scan([ID], wanted)) == ids(stored.filter(wanted))
 
 
 def nearest(table: Table, column: str, query: Any, **options: Any) -> list[str]:
     """The ids of the ten nearest."""
     wanted = {"column": column, "q": query, "k": 10, "metric": "cosine", **options}
     found = table.dataset().to_table(
-        columns=["id"], nearest=wanted, disable_scoring_autoprojection=True
+        columns=[ID], nearest=wanted, disable_scoring_autoprojection=True
     )
-    return list(found["id"].to_pylist())
+    return list(found[ID].to_pylist())
 
 
 def truly_nearest(rows: pa.Table, column: str, query: Any) -> list[str]:
@@ -116,4 +117,4 @@ def truly_nearest(rows: pa.Table, column: str, query: Any) -> list[str]:
     vectors = flat.reshape(rows.num_rows, -1)
     likeness = vectors @ query / np.linalg.norm(vectors, axis=1)
     best = np.argsort(-likeness, kind="stable")[:10]
-    return list(rows.column("id").take(best).to_pylist())
+    return list(rows.column(ID).take(best).to_pylist())

@@ -13,6 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import ID
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.maintain.reports import CleanupReport
 from omnigraph.manifest.branches import Oldest, begin_epoch
@@ -184,7 +185,7 @@ def begin(graph: og.Graph, started: int, *, name: bool = True) -> LiveIntent:
         "Load", "main", PendingCommit.mint("loader"), [IntentTable.of(found.table, found.version)]
     )
     live = LiveIntent.open(ControlObjects(graph.location), intent, clock=lambda: started)
-    written = write_rows(table_of(graph, PERSON), None, pa.table({"id": ["x"], "name": ["x"]}))
+    written = write_rows(table_of(graph, PERSON), None, pa.table({ID: ["x"], "name": ["x"]}))
     if name:
         live.extend([IntentTable.of(found.table, found.version, written.files)])
     return live

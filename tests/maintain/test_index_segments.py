@@ -13,6 +13,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from lance.query import MatchQuery
 
+from omnigraph.lang.structural import ID
 from omnigraph.storage.indexes import table_indexes
 from omnigraph.storage.indexes.build import BuiltIndex, IndexKind, build_index, commit_indexes
 from omnigraph.storage.objects.location import Location
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.slow
 
 SCHEMA = pa.schema(
     [
-        ("id", pa.string()),
+        (ID, pa.string()),
         ("number", pa.int64()),
         ("words", pa.string()),
         ("text", pa.string()),
@@ -35,7 +36,7 @@ SCHEMA = pa.schema(
     ]
 )
 KINDS: list[tuple[str, IndexKind]] = [
-    ("id", "BTREE"),
+    (ID, "BTREE"),
     ("number", "BTREE"),
     ("words", "INVERTED"),
     ("text", "NGRAM"),
@@ -49,7 +50,7 @@ def some_rows(names: list[str], rng: random.Random) -> pa.Table:
     vectors = [[rng.uniform(-5, 5) for _ in range(4)] for _ in range(count)]
     return pa.table(
         {
-            "id": names,
+            ID: names,
             "number": [rng.randrange(VALUES) for _ in range(count)],
             "words": [f"word{rng.randrange(VALUES)} common" for _ in range(count)],
             "text": [f"abc{rng.randrange(VALUES)}def" for _ in range(count)],
@@ -71,7 +72,7 @@ def changed(table: Table, rng: random.Random, fresh: str) -> Table:
     rows = rows.take(sorted(rng.sample(range(rows.num_rows), 3)))
     if deed == "delete":
         return table.at(write_rows.delete_addresses(table, rows.column(ROW_ADDRESS)))
-    updated = some_rows(rows.column("id").to_pylist(), rng)
+    updated = some_rows(rows.column(ID).to_pylist(), rng)
     for name in (ROW_ID, ROW_ADDRESS):
         updated = updated.append_column(name, rows.column(name))
     inserted = news if deed == "mixed" else None
@@ -104,7 +105,7 @@ def check(table: Table) -> None:
             pc.match_substring(pc.field("text"), text),
             pc.starts_with(pc.field("text"), text),
         ):
-            assert ids(table.scan(["id"], wanted)) == ids(rows.filter(wanted)), str(wanted)
+            assert ids(table.scan([ID], wanted)) == ids(rows.filter(wanted)), str(wanted)
         expected = rows.filter(pc.starts_with(rows.column("words"), f"word{value} "))
         assert searched(table, f"word{value}") == ids(expected)
     assert searched(table, "common") == ids(rows)
@@ -119,7 +120,7 @@ def searched(table: Table, word: str, limit: int | None = None) -> list[str]:
     query = MatchQuery(word, "words")
     return ids(
         table.dataset().to_table(
-            columns=["id"],
+            columns=[ID],
             full_text_query=query,
             limit=limit,
             disable_scoring_autoprojection=True,
@@ -194,10 +195,10 @@ def test_a_text_is_found_with_an_index_as_without(  # noqa: PLR0917 - Hypothesis
     data: st.DataObject,
 ) -> None:
     location = Location.parse(str(tmp_path_factory.mktemp("texts") / "t"))
-    schema = pa.schema([("id", pa.string()), ("text", pa.string())])
+    schema = pa.schema([(ID, pa.string()), ("text", pa.string())])
     table = Table(location, create_table(location, schema))
     names = [f"k{at}" for at in range(len(stored) + len(later))]
-    texts = pa.table({"id": names, "text": [*stored, *later]}, schema=schema)
+    texts = pa.table({ID: names, "text": [*stored, *later]}, schema=schema)
     table = table.at(table_writes.insert(table, texts.slice(0, len(stored))))
     table = table.at(table_indexing.create_index(table, "text", kind))
     table = table.at(table_writes.insert(table, texts.slice(len(stored))))
@@ -215,4 +216,4 @@ def test_a_text_is_found_with_an_index_as_without(  # noqa: PLR0917 - Hypothesis
             text.isin([pattern, ""]),
             text > pattern,
         ):
-            assert ids(table.scan(["id"], wanted)) == ids(texts.filter(wanted)), repr(pattern)
+            assert ids(table.scan([ID], wanted)) == ids(texts.filter(wanted)), repr(pattern)

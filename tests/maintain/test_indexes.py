@@ -12,6 +12,7 @@ from lance.query import MatchQuery, PhraseQuery
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, BranchNotFound
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.maintain import index_choice
 from omnigraph.maintain.index_choice import choose, intents_of
 from omnigraph.storage.indexes import build
@@ -157,7 +158,7 @@ def test_cleanup_leaves_what_indexes_are_made_of(graph: og.Graph) -> None:
     graph = og.open(str(graph.location))
     assert {one.state for one in states(graph).values()} == {"complete", "none"}
     check_filters(graph)
-    assert words(graph, MatchQuery("blurbs", "blurb")) == ids(table_of(graph, BOOK).scan(["id"]))
+    assert words(graph, MatchQuery("blurbs", "blurb")) == ids(table_of(graph, BOOK).scan([ID]))
 
 
 # -- rows that come later ----------------------------------------------------------------
@@ -166,7 +167,7 @@ def test_cleanup_leaves_what_indexes_are_made_of(graph: og.Graph) -> None:
 def words(graph: og.Graph, query: MatchQuery | PhraseQuery) -> list[str]:
     found = table_of(graph, BOOK).dataset()
     return ids(
-        found.to_table(columns=["id"], full_text_query=query, disable_scoring_autoprojection=True)
+        found.to_table(columns=[ID], full_text_query=query, disable_scoring_autoprojection=True)
     )
 
 
@@ -249,12 +250,12 @@ def test_filters_are_answered_by_the_indexes(graph: og.Graph) -> None:
         (pc.match_substring(blurb, "number 0003"), "NGram"),
         (pc.field("pages") < 3, "BTree"),
         (pc.field("genre") == "crime", "BTree"),
-        (pc.field("id") == "book 0003", "BTree"),
+        (pc.field(ID) == "book 0003", "BTree"),
     ):
         assert f"({kind})" in plan_of(books, wanted), str(wanted)
     assert is_indexed(books, "title")
     assert not is_indexed(books, "blurb")
-    assert all(is_indexed(table_of(graph, "edge:Cites"), end) for end in ("src", "dst"))
+    assert all(is_indexed(table_of(graph, "edge:Cites"), end) for end in (SRC, DST))
 
 
 def test_words_and_phrases(graph: og.Graph) -> None:
@@ -263,7 +264,7 @@ def test_words_and_phrases(graph: og.Graph) -> None:
     assert found is not None
     assert found.with_position
     assert not found.uncovered
-    all_books = ids(table_of(graph, BOOK).scan(["id"]))
+    all_books = ids(table_of(graph, BOOK).scan([ID]))
     assert words(graph, MatchQuery("Blurb", "blurb")) == all_books, "stemmed, in any case"
     assert words(graph, MatchQuery("the", "blurb")) == [], "a stop word"
     assert words(graph, PhraseQuery("nothing in particular", "blurb")) == all_books
@@ -326,7 +327,7 @@ def many_vectors(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> og.Graph:
 def recall(graph: og.Graph) -> float:
     table = table_of(graph, "node:Note")
     asked = probes(table.pin.row_count)
-    rows = table.scan(["id", "like"])
+    rows = table.scan([ID, "like"])
     hits = 0
     for query in clustered(20, 99).astype(np.float32):
         found = nearest(table, "like", query, nprobes=asked, refine_factor=REFINE)

@@ -11,6 +11,7 @@ import pyarrow.compute as pc
 import pytest
 
 import omnigraph as og
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.write.publish.staging import stamp
 from tests import faults
@@ -103,7 +104,7 @@ def test_a_long_build_is_not_repeated_because_somebody_wrote(graph: og.Graph) ->
     lagging = states(graph)[BOOK, "blurb", "NGRAM"]
     assert (lagging.state, lagging.rows_covered, lagging.rows_total) == ("partial", 19, 20)
     found = pc.match_substring(pc.field("blurb"), "new")
-    assert ids(table_of(graph, BOOK).scan(["id"], found)) == ["book 0003"]
+    assert ids(table_of(graph, BOOK).scan([ID], found)) == ["book 0003"]
     check_filters(graph)
 
 
@@ -184,5 +185,5 @@ def test_racing_writers(graph: og.Graph) -> None:
     graph.ensure_indices()
     books = table_of(graph, BOOK)
     for number in (1_000, 5_000):
-        assert ids(books.scan(["id"], pc.field("pages") == number)) == [f"book {number:04}"]
+        assert ids(books.scan([ID], pc.field("pages") == number)) == [f"book {number:04}"]
     assert {one.state for one in states(graph).values()} == {"complete", "none"}

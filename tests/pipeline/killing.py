@@ -20,6 +20,7 @@ from typing import IO, Any
 
 import omnigraph as og
 from omnigraph.generate.people_graph import GraphSize, generate, schema
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.store import Manifest
 from omnigraph.pipeline.spark.jvm import find_java
 from omnigraph.storage.objects.control_objects import ControlObjects
@@ -110,7 +111,7 @@ def check_whole(root: Path, expected: Sequence[str]) -> None:
     graph = og.open(root, read_only=True)
     assert content(graph) == expected
     for key in graph.snapshot().tables:
-        ids = graph.table(key).to_table(["id"])["id"]
+        ids = graph.table(key).to_table([ID])[ID]
         assert len(ids.unique()) == len(ids)
     people = graph.query("query all() { match { $p: Person } return { count($p) as n } }")
     assert people.rows[0]["n"] == graph.snapshot().tables["node:Person"].pin.row_count

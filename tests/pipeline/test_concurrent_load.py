@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import OmniGraphError
+from omnigraph.lang.structural import DST, SRC
 from omnigraph.storage.tables.reachable_files import files_of
 from tests import faults
 from tests.pipeline.engines import content, run_tasks_here
@@ -120,7 +121,7 @@ FATES: dict[tuple[str, str], str] = {
     ("append", "same pair"): "unique",
     ("append", "one more boss"): "cardinality",
     ("append", "no end"): "endpoint",
-    ("append", "same run"): "repeats",
+    ("append", "same run"): "conflict",
     ("merge", "same id"): AGAIN,
     ("merge", "same mail"): "unique",
     ("merge", "one more boss"): "cardinality",
@@ -281,6 +282,6 @@ def test_a_load_wins_against_somebody_who_never_stops_writing(
     # The last word on the row that all of them write is not the load's.
     assert found["Hot"]["mail"] == f"hot {rounds.value - 1}"
     for name, target in (("Knows", "Cold"), ("Boss", "Hot")):
-        pairs = sorted((row["src"], row["dst"]) for row in rows(graph, name).values())
+        pairs = sorted((row[SRC], row[DST]) for row in rows(graph, name).values())
         assert pairs == sorted((f"p{number}", target) for number in range(count))
     assert check_chain(root)["rival"] == 4 * rounds.value

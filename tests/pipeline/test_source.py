@@ -15,6 +15,7 @@ from pyspark.sql import datasource as asked
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound, OmniGraphError
+from omnigraph.lang.structural import ID
 from omnigraph.pipeline.source.datasource import GraphSource
 from omnigraph.pipeline.source.reading import (
     TypeSelection,
@@ -166,14 +167,14 @@ def test_content_outside_of_the_graph_is_refused(tmp_path: Path) -> None:
     dataset = lance.write_dataset(
         pa.table(
             [pa.array(["a", "b"]), lance.blob_array([b"inside", lance.Blob.from_uri(uri)])],
-            schema=pa.schema([pa.field("id", pa.string()), lance.blob_field("blob")]),
+            schema=pa.schema([pa.field(ID, pa.string()), lance.blob_field("blob")]),
         ),
         str(tmp_path / "table"),
         data_storage_version="2.2",
         allow_external_blob_outside_bases=True,
     )
     table = Table(Location.parse(str(tmp_path / "table")), TablePin(dataset.version, None, 2))
-    [rows] = table.batches(["id", "blob"], with_row_address=True)
+    [rows] = table.batches([ID, "blob"], with_row_address=True)
     assert blob_bytes(table, rows.slice(0, 1), "blob").to_pylist() == [b"inside"]
     with pytest.raises(BadRequest, match=r"outside of the graph \(file://.*outside\.bin\)"):
         blob_bytes(table, rows, "blob")
@@ -183,7 +184,7 @@ def test_content_outside_of_the_graph_is_refused(tmp_path: Path) -> None:
 
 
 def rows_of(table: Table) -> list[str]:
-    found: list[str] = table.scan(["id"]).column("id").to_pylist()
+    found: list[str] = table.scan([ID]).column(ID).to_pylist()
     return found
 
 

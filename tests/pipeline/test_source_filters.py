@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import datasource as asked
 
 import omnigraph as og
+from omnigraph.lang.structural import ID
 from omnigraph.pipeline.source.datasource import expression_of
 from omnigraph.pipeline.source.reading import TypeSelection, select
 from tests.pipeline.every_type import EXTREMES, make_graph
@@ -98,8 +99,8 @@ def test_a_scan_evaluates_it_as_spark_does(
     selection = chosen(graph)
     expression = expression_of(selection, wanted)
     assert expression is not None
-    rows = selection.table.scan(["id"], expression)
-    assert sorted(rows["id"].to_pylist()) == sorted(found)
+    rows = selection.table.scan([ID], expression)
+    assert sorted(rows[ID].to_pylist()) == sorted(found)
 
 
 @pytest.mark.parametrize("wanted", LEFT, ids=repr)

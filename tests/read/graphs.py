@@ -9,6 +9,7 @@ import lance
 import pyarrow as pa
 
 import omnigraph as og
+from omnigraph.lang.structural import spelling
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.read.output.export import Export, open_export
@@ -58,10 +59,16 @@ def make_graph(root: Path) -> og.Graph:
 
 
 def add_rows(graph: og.Graph, key: str, rows: list[dict[str, Any]], branch: str = "main") -> None:
-    """Append rows to the table of a type key such as `node:Person`, and publish them."""
+    """Append rows to the table of a type key such as `node:Person`, and publish them.
+
+    They are spelled as people do: `id`, `src`, `dst`.
+    """
     shown = graph.snapshot(branch).tables[key]
     table = Table(graph.location.join(shown.table.path), shown.pin)
-    columns = [_column(field, [row.get(field.name) for row in rows]) for field in table.schema]
+    labels = {name: spelling(name, table.schema.names) for name in table.schema.names}
+    columns = [
+        _column(field, [row.get(labels[field.name]) for row in rows]) for field in table.schema
+    ]
     pin = insert(table, pa.table(columns, schema=table.schema))
     change = AdvanceTable(shown.identity, shown.version, pin)
     graph.manifest.publish(

@@ -18,6 +18,7 @@ import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source
+from omnigraph.lang.structural import ID
 from omnigraph.read.output.export import open_export
 from omnigraph.read.output.json_text import blob_text, within_bytes
 from omnigraph.rows.external_sort import SortLimits
@@ -223,8 +224,8 @@ def test_large_and_missing_blobs_after_a_deletion(graph: og.Graph) -> None:
     assert len(found["d"]) == len("base64:") + -(-5_000_000 // 3) * 4
     table = table_of(graph, "node:Sample")
     left = table.at(delete_addresses(table, [0, 2]))
-    [batch] = sorted_batches(left, ["id", "blob"], with_row_address=True)
-    assert batch["id"].to_pylist() == ["a", "b", "d"]
+    [batch] = sorted_batches(left, [ID, "blob"], with_row_address=True)
+    assert batch[ID].to_pylist() == ["a", "b", "d"]
     assert json.loads(blob_text(left, batch, "blob")[0].as_py()) == "base64:AP8="
 
 
@@ -236,9 +237,9 @@ def test_a_piece_has_few_bytes_of_blobs(graph: og.Graph) -> None:
     ]
     add_rows(graph, "node:Sample", rows)
     table = table_of(graph, "node:Sample")
-    [batch] = sorted_batches(table, ["id", "blob"], with_row_address=True)
+    [batch] = sorted_batches(table, [ID, "blob"], with_row_address=True)
     pieces = list(within_bytes(batch, ["blob"], 100))
-    assert [piece["id"].to_pylist() for piece in pieces] == [
+    assert [piece[ID].to_pylist() for piece in pieces] == [
         ["0", "1", "2"],
         ["3", "4"],
         ["5", "6", "7"],
@@ -249,7 +250,7 @@ def test_a_piece_has_few_bytes_of_blobs(graph: og.Graph) -> None:
 def test_a_reference_is_exported_unopened(tmp_path: Path) -> None:
     uri = f"file://{tmp_path}/gone.bin"
     Path(tmp_path, "gone.bin").write_bytes(b"outside")
-    schema = pa.schema([pa.field("id", pa.string()), lance.blob_field("blob")])
+    schema = pa.schema([pa.field(ID, pa.string()), lance.blob_field("blob")])
     blobs = lance.blob_array([lance.Blob.from_uri(uri), b"inside", None])
     dataset = lance.write_dataset(
         pa.table([pa.array(["a", "b", "c"]), blobs], schema=schema),
@@ -259,7 +260,7 @@ def test_a_reference_is_exported_unopened(tmp_path: Path) -> None:
     )
     Path(tmp_path, "gone.bin").unlink()
     table = Table(Location.parse(str(tmp_path / "table")), TablePin(dataset.version, None, 3))
-    [batch] = sorted_batches(table, ["id", "blob"], with_row_address=True)
+    [batch] = sorted_batches(table, [ID, "blob"], with_row_address=True)
     assert blob_text(table, batch, "blob").to_pylist() == [
         json.dumps(uri),
         '"base64:aW5zaWRl"',

@@ -15,6 +15,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import omnigraph as og
+from omnigraph.lang.structural import ID
 from omnigraph.read.access import entities
 from omnigraph.wire.changes import ChangeBody
 from tests import profile
@@ -102,7 +103,7 @@ def test_a_moment_survives_load_query_export_and_load(given_: list[dict[str, Any
         assert stored.schema.field("at").type == MOMENT
         assert stored.schema.field("visits").type == pa.list_(MOMENT)
         for name in ("at", "seen", "visits"):
-            found = dict(zip(stored["id"].to_pylist(), numbers(stored[name]), strict=True))
+            found = dict(zip(stored[ID].to_pylist(), numbers(stored[name]), strict=True))
             assert found == {id_: one[name] for id_, one in by_id.items()}
         # As a query returns it.
         result = graph.query(
@@ -167,7 +168,7 @@ def test_any_frame_gives_the_same_column(seen: pa.Array, kept: int, tmp_path: Pa
     visits = pa.ListArray.from_arrays([0, 1], seen)
     graph.load({"Event": pa.table({"at": seen, "seen": seen, "visits": visits})}, mode="append")
     stored = graph.table("Event").to_table()
-    assert stored["id"].to_pylist() == [str(kept)]
+    assert stored[ID].to_pylist() == [str(kept)]
     assert stored.schema.field("seen").type == MOMENT
     assert (numbers(stored["seen"]), numbers(stored["visits"])) == ([kept], [[kept]])
 

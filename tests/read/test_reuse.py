@@ -10,6 +10,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.manifest import snapshot
 from omnigraph.read.access.column_cache import columns
 from omnigraph.read.access.topology_cache import topologies
@@ -104,8 +105,8 @@ def stored_answers(graph: og.Graph) -> list[list[tuple[Any, ...]]]:
     """The same answers from the rows as they are stored, past all that queries keep."""
     people = graph.table("Person").to_table().to_pylist()
     edges = graph.table("Knows").to_table().to_pylist()
-    ages = {row["id"]: row["age"] for row in people}
-    walk = sorted((row["src"], ages[row["dst"]]) for row in edges)
+    ages = {row[ID]: row["age"] for row in people}
+    walk = sorted((row[SRC], ages[row[DST]]) for row in edges)
     return [walk, sorted(ages.items()), [(ages[name],) for name in ("p2",) if name in ages]]
 
 
@@ -122,7 +123,7 @@ def test_a_version_that_is_gone_is_not_tried_again(graph: og.Graph) -> None:
 
 def test_a_map_is_not_learnt_from_a_version_that_is_gone(graph: og.Graph) -> None:
     before = table_of(graph, "node:Person")
-    row_lookup.find_rows(before, "id", before.scan(["id"]).column("id"), ("id",))
+    row_lookup.find_rows(before, ID, before.scan([ID]).column(ID), (ID,))
     mutate(graph, 'insert Person { name: "new" age: 7 }')
     after = table_of(graph, "node:Person")
     remove_what_the_head_does_not_need(graph)
@@ -132,8 +133,8 @@ def test_a_map_is_not_learnt_from_a_version_that_is_gone(graph: og.Graph) -> Non
 
 
 def names(table: Table, *wanted: str) -> list[str]:
-    found = row_lookup.find_rows(table, "id", pa.array(wanted), ("id",))
-    return sorted(found.column("id").to_pylist())
+    found = row_lookup.find_rows(table, ID, pa.array(wanted), (ID,))
+    return sorted(found.column(ID).to_pylist())
 
 
 @pytest.mark.slow

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 import omnigraph as og
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.read.access import entities
 from omnigraph.read.access.column_cache import ColumnCache
@@ -93,7 +94,7 @@ def test_rows_that_are_kept_one_by_one_are_bounded(graph: og.Graph) -> None:
 def test_a_key_is_read_from_the_ids(graph: og.Graph, tmp_path: Path) -> None:
     found = people(graph)
     assert found.values("name", np.array([3, 5])).to_pylist() == ["p0003", "p0005"]
-    assert found.cache.partly(found.table, "id") is not None
+    assert found.cache.partly(found.table, ID) is not None
     assert found.cache.partly(found.table, "name") is None
     numbered = og.init(
         tmp_path / "graph",

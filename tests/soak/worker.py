@@ -18,6 +18,7 @@ from datetime import timedelta
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
 
+from omnigraph.lang.structural import DST, ID, SRC
 from tests.soak.clock import shift_clock
 from tests.soak.rows import COUNTER, SCHEMA, TYPES, bulk_text, digest, edge_key
 
@@ -220,12 +221,12 @@ class Reading:
 
 
 def _edge(row: dict[str, Any]) -> tuple[str, str]:
-    return edge_key(row["src"], row["dst"], row["mark"]), str(row["mark"])
+    return edge_key(row[SRC], row[DST], row["mark"]), str(row["mark"])
 
 
 def _node(row: dict[str, Any]) -> tuple[str, str]:
-    if row["id"] != row["name"]:
-        raise AssertionError(f"the id of {row['name']} is {row['id']}")
+    if row[ID] != row["name"]:
+        raise AssertionError(f"the id of {row['name']} is {row[ID]}")
     if "text" in row:
         return row["name"], digest(row["mark"], row["text"])
     return row["name"], str(row["mark"])

@@ -10,7 +10,13 @@ import pytest
 
 from omnigraph.lang.structural import ID
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables import columns, write_rows
+from omnigraph.storage.tables import write_rows
+from omnigraph.storage.tables.new_columns import (
+    NewColumn,
+    WrittenColumns,
+    commit_columns,
+    write_columns,
+)
 from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table, create_table
 from tests import table_indexing, table_writes
@@ -76,8 +82,12 @@ def test_the_named_files_are_enough(tmp_path: Path) -> None:
 def test_after_changes_of_columns(local: Table, rows: Rows) -> None:
     table = local.at(table_writes.insert(local, rows(range(3))))
     before = files_of(table)
-    table = table.at(columns.drop_columns(table, ["n"]))
-    assert {name for name in before if name.startswith("data/")} <= files_of(table)
+    column = NewColumn(pa.field("n@7", pa.float64()), source="n")
+    written = WrittenColumns(write_columns(table, [column], [0]))
+    table = table.at(commit_columns(table, [column], written))
+    kept = {name for name in before if name.startswith("data/")}
+    assert kept | set(written.names) <= files_of(table)
+    assert files_of(table) <= all_files(table)
 
 
 @pytest.mark.parametrize("version", [1, 7])

@@ -15,6 +15,8 @@ import pytest
 
 from omnigraph import errors
 from omnigraph.embed.files import FileSummary
+from omnigraph.evolve.apply import SchemaResult
+from omnigraph.evolve.log import SchemaCommit
 from omnigraph.generate.files import GeneratedFile
 from omnigraph.generate.people_graph import GeneratedGraph
 from omnigraph.history.baseline import Baseline
@@ -22,9 +24,19 @@ from omnigraph.history.changes import Cause, Change, ChangeBlock, Endpoints, Ima
 from omnigraph.history.diff import TypeStats
 from omnigraph.history.feed import CommitChanges, FeedPage
 from omnigraph.history.merge.conflicts import MergedRowCounts, MergeResult
+from omnigraph.lang.diagnostics import Diagnostic, Phase
 from omnigraph.lang.query.lint import lint_queries
-from omnigraph.lang.schema.compile import lint_schema
-from omnigraph.lang.source import Source
+from omnigraph.lang.schema.compile import compile_schema, lint_schema
+from omnigraph.lang.schema.migration.plan import MigrationPlan
+from omnigraph.lang.schema.migration.refusals import BrokenQuery, SchemaText
+from omnigraph.lang.schema.migration.steps import (
+    AddConstraint,
+    AddType,
+    ConstraintForm,
+    UnsupportedChange,
+    Violations,
+)
+from omnigraph.lang.source import Source, Span
 from omnigraph.maintain.reports import (
     CleanupReport,
     DirectoryCleanup,
@@ -42,7 +54,7 @@ from omnigraph.read.plan.explain import Explanation, Total
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.version import INTERNAL_SCHEMA, __version__
-from omnigraph.wire import changes, graphs, reports, results
+from omnigraph.wire import changes, graphs, reports, results, schemas
 from omnigraph.wire import errors as wire_errors
 from omnigraph.wire.body import Body, encode
 from omnigraph.write.backfill import EmbedResult
@@ -137,13 +149,50 @@ def made() -> GeneratedGraph:
     return GeneratedGraph(tuple(files), {"Person": 5}, Path("o/s.pg"), ())
 
 
+ADDED = AddType("node", "City", tier="safe", cost="metadata")
+ADDED_JSON = '{"kind":"add_type","type_kind":"node","name":"City","tier":"safe","cost":"metadata"}'
+UNIQUE = AddConstraint(
+    "node",
+    "Person",
+    ConstraintForm(unique=("name",)),
+    tier="validated",
+    cost="scan",
+    violations=Violations(2, ("Ann", "Ben")),
+)
+VIOLATIONS_JSON = '"violations":{"count":2,"ids":["Ann","Ben"]}'
+UNIQUE_JSON = (
+    '{"kind":"add_constraint","type_kind":"node","type_name":"Person",'
+    '"constraint":{"Unique":["name"]},"tier":"validated","cost":"scan",' + VIOLATIONS_JSON + "}"
+)
+UNIQUE_REFUSED_JSON = (
+    '{"entity":"node:Person.name","reason":"node:Person.name gets @unique(name): '
+    '2 rows break it: Ann, Ben",' + VIOLATIONS_JSON + ',"place":{"path":"s.pg","line":1,'
+    '"column":15,"end_line":1,"end_column":19}}'
+)
+BROKEN = BrokenQuery(
+    "q.gq", "q", (Diagnostic(Source("query", "q.gq"), Span(0, 5), Phase.TYPE, "no such", "T1"),)
+)
+BROKEN_JSON = (
+    '{"source":"q.gq","query":"q","diagnostics":[{"path":"q.gq","line":1,"column":1,"end_line":1,'
+    '"end_column":6,"code":"T1","message":"type error: T1: no such","hint":null}]}'
+)
+QUERY_REFUSED_JSON = (
+    '{"entity":"query:q","reason":"query `q` of q.gq does not compile against this schema"}'
+)
+
+
+def refused_plan() -> MigrationPlan:
+    gone = UnsupportedChange("node:Gone", "no", "OG-MF-106")
+    text = SchemaText(SCHEMA, compile_schema(SCHEMA).syntax)
+    return MigrationPlan((gone, UNIQUE), broken_queries=(BROKEN,), text=text)
+
+
 GOLDEN: list[tuple[Body, str]] = [
     # -- graphs
     (
         graphs.VersionBody.current(),
         f'{{"version":"{__version__}","internal_schema":{INTERNAL_SCHEMA}}}',
     ),
-    (graphs.SchemaBody("node A {}\n"), '{"schema_source":"node A {}\\n"}'),
     (
         graphs.SnapshotBody.of(snapshot()),
         (
@@ -206,12 +255,70 @@ GOLDEN: list[tuple[Body, str]] = [
                 is_dry_run=True,
                 conflicts=(CONFLICT,),
                 counts={"node:Person": MergedRowCounts(1, 2, 3, 4)},
+                schema=MigrationPlan((ADDED,)),
             )
         ),
         (
             '{"source":"draft","target":"main","outcome":"merged","actor_id":null,"dry_run":true,'
             '"changes":[{"entity_kind":"node","type_name":"Person","inserted":1,"updated":2,'
-            f'"deleted":3,"combined":4}}],"merge_conflicts":[{CONFLICT_JSON}}}]}}'
+            f'"deleted":3,"combined":4}}],"merge_conflicts":[{CONFLICT_JSON}}}],'
+            f'"schema_steps":[{ADDED_JSON}]}}'
+        ),
+    ),
+    # -- schemas
+    (schemas.SchemaBody("node A {}\n"), '{"schema_source":"node A {}\\n"}'),
+    (
+        schemas.SchemaPlanBody.of(MigrationPlan((ADDED,)), URI, "main"),
+        (
+            '{"uri":"film.omni","branch":"main","supported":true,"step_count":1,'
+            f'"steps":[{ADDED_JSON}]}}'
+        ),
+    ),
+    (
+        schemas.SchemaPlanBody.of(refused_plan(), URI, "dev"),
+        (
+            '{"uri":"film.omni","branch":"dev","supported":false,"step_count":2,"steps":['
+            '{"kind":"unsupported_change","entity":"node:Gone","reason":"no","code":"OG-MF-106"},'
+            f'{UNIQUE_JSON}],"refusals":[{{"entity":"node:Gone","reason":"no","code":"OG-MF-106"}},'
+            f'{UNIQUE_REFUSED_JSON},{QUERY_REFUSED_JSON}],"broken_queries":[{BROKEN_JSON}]}}'
+        ),
+    ),
+    (
+        schemas.SchemaAppliedBody.of(SchemaResult("main", MigrationPlan()), URI, None),
+        (
+            '{"uri":"film.omni","branch":"main","supported":true,"applied":false,"step_count":0,'
+            '"graph_manifest_version":null,"steps":[],"actor_id":null,"commit":null}'
+        ),
+    ),
+    (
+        schemas.SchemaAppliedBody.of(
+            SchemaResult(
+                "main",
+                MigrationPlan((ADDED,), broken_queries=(BROKEN,), forced=True),
+                PLAIN,
+                repeats=True,
+            ),
+            URI,
+            "ann",
+        ),
+        (
+            '{"uri":"film.omni","branch":"main","supported":true,"applied":true,"step_count":1,'
+            f'"graph_manifest_version":7,"steps":[{ADDED_JSON}],"actor_id":"ann",'
+            f'"commit":{PLAIN_JSON},"repeats_run":true,"broken_queries":[{BROKEN_JSON}]}}'
+        ),
+    ),
+    (
+        schemas.SchemaDiffBody.of(MigrationPlan((ADDED,)), URI, "main", "dev"),
+        (
+            '{"uri":"film.omni","from":"main","to":"dev","supported":true,"step_count":1,'
+            f'"steps":[{ADDED_JSON}]}}'
+        ),
+    ),
+    (
+        schemas.SchemaLogBody.of([SchemaCommit(PLAIN, (ADDED,))], URI, "main"),
+        (
+            f'{{"uri":"film.omni","branch":"main","changes":[{{"commit":{PLAIN_JSON},'
+            f'"step_count":1,"steps":[{ADDED_JSON}]}}]}}'
         ),
     ),
     # -- changes
@@ -493,7 +600,7 @@ def test_a_graph_is_named_where_the_schema_is_its_own() -> None:
 
 
 def bodies() -> Iterator[type[Body]]:
-    for module in (graphs, changes, results, reports, wire_errors):
+    for module in (graphs, schemas, changes, results, reports, wire_errors):
         for _, found in inspect.getmembers(module, inspect.isclass):
             if issubclass(found, Body) and found.__module__ == module.__name__:
                 yield found
@@ -513,7 +620,8 @@ def test_every_body_is_shown_above() -> None:
     shown = {kind for body, _ in GOLDEN for kind in within(body)}
     rest = {kind for kind in bodies() if kind not in shown}
     in_errors = {kind for kind in rest if kind.__module__ == wire_errors.__name__}
-    assert rest - in_errors == {reports.DiagnosticBody}
+    # What a schema change is refused with is a detail of an error.
+    assert rest - in_errors == {schemas.SchemaRefusedBody}
 
 
 def test_every_body_has_a_schema() -> None:
@@ -524,10 +632,11 @@ def test_every_body_has_a_schema() -> None:
 def test_bodies_cost_no_engine() -> None:
     script = (
         "import sys, omnigraph.wire.changes, omnigraph.wire.errors, omnigraph.wire.reports, "
-        "omnigraph.wire.results; print(*sys.modules, sep='\\n')"
+        "omnigraph.wire.results, omnigraph.wire.schemas; print(*sys.modules, sep='\\n')"
     )
     ran = subprocess.run(
         [sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60
     )
-    heavy = {"click", "lance", "numpy", "omnigraph.lang", "pandas", "pyarrow", "pyspark", "rich"}
-    assert heavy.isdisjoint(ran.stdout.split())
+    heavy = {"click", "lance", "numpy", "pandas", "pyarrow", "pyspark", "rich"}
+    languages = {"omnigraph.lang.query", "omnigraph.lang.schema"}
+    assert (heavy | languages).isdisjoint(ran.stdout.split())

@@ -119,6 +119,23 @@ PLACE = {"member": "graph_head:main", "expected": "01A", "actual": "01B"}
             ),
         ),
         (
+            errors.SchemaChangeRefused(
+                "no",
+                code="OG-MF-103",
+                details={
+                    "entity": "node:A.x",
+                    "refusals": [{"entity": "node:A.x", "reason": "no", "code": "OG-MF-103"}],
+                    "supported": False,
+                    "steps": [{"kind": "unsupported_change"}],
+                },
+            ),
+            (
+                '{"error":"no","code":"bad_request","schema_change_refusal":{"refusals":'
+                '[{"entity":"node:A.x","reason":"no","code":"OG-MF-103"}],'
+                '"steps":[{"kind":"unsupported_change"}]}}'
+            ),
+        ),
+        (
             errors.BranchNotFound("branch 'x' not found"),
             '{"error":"branch \'x\' not found","code":"not_found"}',
         ),

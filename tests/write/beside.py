@@ -16,6 +16,7 @@ from typing import Any
 import pyarrow as pa
 
 import omnigraph as og
+from omnigraph.lang.structural import ID
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
@@ -126,13 +127,13 @@ def slip_in(graph: og.Graph, key: str, branch: str, made: Callable[[Table], Tabl
 def move_on(graph: og.Graph, branch: str = "main") -> None:
     """Two commits that leave no file of the films as it was."""
     for title in ("Brazil", "Alien"):
-        rows = pa.table({"id": [title], "title": [title]})
+        rows = pa.table({ID: [title], "title": [title]})
         slip_in(graph, "node:Film", branch, partial(overwrite, data=rows))
 
 
 def add_person(graph: og.Graph, name: str, branch: str = "main") -> None:
     """One more person, without asking anybody."""
-    rows = pa.table({"id": [name], "name": [name]})
+    rows = pa.table({ID: [name], "name": [name]})
     slip_in(graph, "node:Person", branch, partial(insert, data=rows))
 
 

@@ -11,6 +11,8 @@ from copy import deepcopy
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
+from omnigraph.lang.structural import DST, SRC
+
 Row = dict[str, Any]
 Rows = dict[str, Row]
 Graph = dict[str, Rows]
@@ -85,7 +87,7 @@ class Type:
         return head + " {\n    " + "\n    ".join(body) + "\n}\n"
 
     def id_of(self, row: Row) -> str:
-        """The id that the key gives."""
+        """The id that the key gives; of an edge it begins with both ends."""
         parts = [str(row[name]) for name in self.key]
         if len(parts) == 1:
             return parts[0]
@@ -96,7 +98,7 @@ class Type:
         found = [(self.key, True)] if self.key else []
         found += [((prop.name,), False) for prop in self.props if prop.unique]
         if self.unique_ends:
-            found.append((("dst", "src"), False))
+            found.append(((DST, SRC), False))
         return found
 
 
@@ -118,7 +120,7 @@ class Condition:
     value: Any
 
     def holds(self, id_: str, row: Row) -> bool:
-        name = {"from": "src", "to": "dst"}.get(self.column, self.column)
+        name = {"from": SRC, "to": DST}.get(self.column, self.column)
         found = id_ if name == "@id" else row[name]
         if self.op == "is null":
             return found is None
@@ -144,7 +146,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Insert:
-    """One new node or edge; with another verb a node that must not or may exist."""
+    """One new node or edge; with another verb one that must not or may exist."""
 
     type: Type
     values: Row
@@ -242,7 +244,7 @@ class Model:
         given = data.pop("id", None)
         row = self._row(type_, data)
         if type_.is_edge:
-            row |= {"src": record["from"], "dst": record["to"]}
+            row |= {SRC: record["from"], DST: record["to"]}
         if type_.key:
             return type_.id_of(row), row
         return given or self.fresh_id(), row
@@ -286,13 +288,13 @@ class Model:
         type_, values, verb = statement.type, statement.values, statement.verb
         row = self._row(type_, values)
         if type_.is_edge:
-            row |= {"src": values["from"], "dst": values["to"]}
+            row |= {SRC: values["from"], DST: values["to"]}
         id_ = type_.id_of(row) if type_.key else self.fresh_id()
         current = self._after(type_.type_key, changes).get(id_)
         if current is not None and verb == "create":
             raise Refused("key_conflict")
         if current is not None and verb == "upsert":
-            row = current | values
+            row = current | {name: values[name] for name in values if name in current}
         change.left_out -= {(id_, name) for name in values}
         if current is not None and verb == "insert" and id_ not in change.revived:
             change.left_out |= {(id_, name) for name in row if name not in values}
@@ -320,7 +322,7 @@ class Model:
     def _cascade(self, changes: dict[str, Change], node: Type, gone: set[str]) -> int:
         count = 0
         for key, edge in self.schema.items():
-            for column, end in (("src", edge.source), ("dst", edge.target)):
+            for column, end in ((SRC, edge.source), (DST, edge.target)):
                 if end == node.name:
                     after = self._after(key, changes)
                     touching = {id_ for id_, row in after.items() if row[column] in gone}
@@ -410,7 +412,7 @@ class Model:
                     raise Refused("unique")
 
     def _check_ends(self, edge: Type, changes: Mapping[str, Change]) -> None:
-        for column, end in (("src", edge.source), ("dst", edge.target)):
+        for column, end in ((SRC, edge.source), (DST, edge.target)):
             nodes = self._after(f"node:{end}", changes)
             if any(
                 row[column] not in nodes for row in self._after(edge.type_key, changes).values()
@@ -424,12 +426,12 @@ class Model:
         stored = self.graph[edge.type_key]
         after = self._after(edge.type_key, changes)
         touched = stored.keys() if change.replaces_all else change.rows.keys() | change.deleted
-        affected = {stored[id_]["src"] for id_ in touched if id_ in stored}
-        affected |= {row["src"] for row in change.rows.values()}
+        affected = {stored[id_][SRC] for id_ in touched if id_ in stored}
+        affected |= {row[SRC] for row in change.rows.values()}
         # A source that goes itself is nobody's concern.
         affected &= self._after(f"node:{edge.source}", changes).keys()
         low, high = edge.card
         for source in affected:
-            count = sum(row["src"] == source for row in after.values())
+            count = sum(row[SRC] == source for row in after.values())
             if count < low or (high is not None and count > high):
                 raise Refused("cardinality")

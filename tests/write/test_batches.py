@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import DST, SRC
 from omnigraph.write.publish.read_set import ReadSet
 from tests import profile
 from tests.write.writing import mutate, rows
@@ -94,7 +95,7 @@ def outcome(graph: og.Graph, body: str) -> tuple[Any, ...]:
     except errors.OmniGraphError as error:
         # A batch tells all that is wrong, one by one only the first of it.
         return type(error), getattr(error, "rule", None)
-    edges = sorted((row["src"], row["dst"]) for row in rows(graph, "Before", branch).values())
+    edges = sorted((row[SRC], row[DST]) for row in rows(graph, "Before", branch).values())
     counts = (result.affected_nodes, result.affected_edges, result.warnings)
     return counts, rows(graph, "Film", branch), edges
 

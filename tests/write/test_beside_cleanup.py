@@ -13,6 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Conflict, ReadSetChanged
+from omnigraph.lang.structural import ID
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.recovery import intent_scope
@@ -219,7 +220,7 @@ def test_a_strict_write_is_not_run_on_rows_that_changed(
 
     def grown_up(table: Table) -> TablePin:
         rows = table.scan()
-        ages = [77 if id_ == name else 1 for id_ in rows["id"].to_pylist()]
+        ages = [77 if id_ == name else 1 for id_ in rows[ID].to_pylist()]
         aged = pa.array(ages, rows.schema.field("age").type)
         place = rows.schema.get_field_index("age")
         return overwrite(table, rows.set_column(place, "age", aged))

@@ -11,6 +11,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import DST, SRC
 from tests import faults
 from tests.faults import StoragePoint
 from tests.write.writing import (
@@ -173,11 +174,11 @@ def check_sound(graph: og.Graph) -> None:
     emails = [row["email"] for row in people.values() if row["email"] is not None]
     assert len(set(emails)) == len(emails)
     for edge in found["edge:Knows"].values():
-        assert {edge["src"], edge["dst"]} <= people.keys()
+        assert {edge[SRC], edge[DST]} <= people.keys()
     for edge in found["edge:Wrote"].values():
-        assert edge["src"] in people
-        assert edge["dst"] in notes
-    sources = [edge["src"] for edge in found["edge:Knows"].values()]
+        assert edge[SRC] in people
+        assert edge[DST] in notes
+    sources = [edge[SRC] for edge in found["edge:Knows"].values()]
     assert max(map(sources.count, sources), default=0) <= 2
 
 

@@ -9,6 +9,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import ID
 from tests.write.writing import image, mutate, overtaken, rows, unchanged
 
 SCHEMA = """
@@ -49,9 +50,9 @@ def film(graph: og.Graph, title: str) -> dict[str, object]:
 
 
 def poster(graph: og.Graph, title: str) -> bytes | None:
-    found = graph.table("Film").scanner(columns=["id", "poster"], blob_handling="all_binary")
+    found = graph.table("Film").scanner(columns=[ID, "poster"], blob_handling="all_binary")
     content: dict[str, bytes | None] = {
-        row["id"]: row["poster"] for row in found.to_table().to_pylist()
+        row[ID]: row["poster"] for row in found.to_table().to_pylist()
     }
     return content[title]
 

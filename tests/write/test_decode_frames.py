@@ -12,6 +12,7 @@ import pytest
 
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.lang.schema.compile import compile_schema
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.write.change.change_set import TypeBatch, row_schema, type_key
 from omnigraph.write.load.sifting import sift_frames
 from omnigraph.write.rules.violations import SourceLocation
@@ -203,10 +204,10 @@ def test_ids_and_ends() -> None:
         **{"edge:Same": pa.table({"src": ["n"], "dst": ["n"], "id": ["e"]})},
     )
     assert list(found) == ["edge:Knows", "edge:Same", "node:Note", "node:Person"]
-    assert found["node:Person"].rows["id"].to_pylist() == ["a", "b"]
+    assert found["node:Person"].rows[ID].to_pylist() == ["a", "b"]
     assert found["edge:Knows"].fresh is None
     same = found["edge:Same"]
-    assert (same.rows["src"].to_pylist(), same.rows["dst"].to_pylist()) == (["n"], ["n"])
+    assert (same.rows[SRC].to_pylist(), same.rows[DST].to_pylist()) == (["n"], ["n"])
     assert same.fresh is not None
     assert same.fresh.to_pylist() == [False]
     assert found["node:Note"].places.place(0, "text") == SourceLocation("Note", 1)

@@ -10,6 +10,7 @@ import pytest
 from ulid import ULID
 
 from omnigraph.errors import ResourceLimit
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.rules.row_limits import RowLimits, row_limits
 from omnigraph.write.rules.row_rules import check_required
@@ -42,7 +43,7 @@ def test_every_type() -> None:
     assert row.pop("face") == pytest.approx([1, 2.5, -1e-3])
     seen = row.pop("seen")
     assert row == {
-        "id": "Ann",
+        ID: "Ann",
         "name": "Ann",
         "age": -3,
         "big": 2**64 - 1,
@@ -79,8 +80,8 @@ def test_types_in_any_order_and_rows_in_input_order() -> None:
     assert list(found) == ["edge:Knows", "node:Note", "node:Person"]
     assert found["node:Person"].rows["name"].to_pylist() == ["Ann", "Ben"]
     edges = found["edge:Knows"].rows
-    assert edges["src"].to_pylist() == ["a", "b"]
-    assert edges["dst"].to_pylist() == ["b", "a"]
+    assert edges[SRC].to_pylist() == ["a", "b"]
+    assert edges[DST].to_pylist() == ["b", "a"]
     assert edges["weight"].to_pylist() == [1.0, 2.0]
 
 
@@ -109,7 +110,7 @@ def test_a_byte_order_mark_at_the_start_of_a_file() -> None:
 
 
 def test_data_may_be_left_out() -> None:
-    assert one("edge:Likes", '{"edge":"Likes","from":"a","to":"b"}')["src"] == "a"
+    assert one("edge:Likes", '{"edge":"Likes","from":"a","to":"b"}')[SRC] == "a"
 
 
 def test_dates_are_numbers_or_texts_even_in_one_column() -> None:
@@ -164,18 +165,18 @@ def test_ids() -> None:
         '{"type":"Pair","data":{"b":"x\\"y","a":0.1}}',
     )
     keyed = found["node:Person"]
-    assert keyed.rows["id"].to_pylist() == ["Ann", "Ben"]
+    assert keyed.rows[ID].to_pylist() == ["Ann", "Ben"]
     assert keyed.fresh is not None
     assert keyed.fresh.to_pylist() == [False, False]
     notes = found["node:Note"]
     assert notes.fresh is not None
     assert notes.fresh.to_pylist() == [True, False]
-    made = notes.rows["id"][0].as_py()
+    made = notes.rows[ID][0].as_py()
     assert str(ULID.from_str(made)) == made
-    assert notes.rows["id"][1].as_py() == "n1"
+    assert notes.rows[ID][1].as_py() == "n1"
     assert found["edge:Likes"].fresh is None
-    assert found["edge:Likes"].rows["id"].null_count == 0
-    assert found["node:Pair"].rows["id"].to_pylist() == ['["0.1","x\\"y"]']
+    assert found["edge:Likes"].rows[ID].null_count == 0
+    assert found["node:Pair"].rows[ID].to_pylist() == ['["0.1","x\\"y"]']
 
 
 def test_an_explicit_id_must_be_the_one_of_the_key() -> None:
@@ -231,7 +232,7 @@ def test_places() -> None:
     place = batch.places.place
     assert place(0, None) == SourceLocation("x.jsonl", 3)
     assert place(0, "from") == SourceLocation("x.jsonl", 3, 25)
-    assert place(0, "to") == place(0, "dst") == SourceLocation("x.jsonl", 3, 35)
+    assert place(0, "to") == place(0, DST) == SourceLocation("x.jsonl", 3, 35)
     assert place(0, "since") == SourceLocation("x.jsonl", 3, 56)
     assert place(0, "weight") == SourceLocation("x.jsonl", 3)
 

@@ -29,7 +29,9 @@ BODY = "\n".join(f"{name}: {type_}" for name, type_ in PROPERTIES.items())
 CATALOG: Catalog = compile_schema(
     f"node Thing {{ {BODY} }}\n"
     'node Keyed { a: F32\n b: Date @default("2020-01-01")\n @key(a, b) }\n'
-    f"edge Link: Thing -> Thing {{ {BODY} }}"
+    f"edge Link: Thing -> Thing {{ {BODY} }}\n"
+    "node Free { id: I64?\n vector: Vector(2)? }\n"
+    "edge Tied: Free -> Free { id: String?\n src: I32?\n dst: [String]? }"
 ).catalog
 
 ATOMS = [
@@ -102,7 +104,7 @@ blanks = st.sampled_from(["", "", "", " ", "\t", "\r"])
 arrays = st.builds(lambda items: f"[{','.join(items)}]", st.lists(atoms, max_size=3))
 vectors = st.builds(lambda a, b: f"[{a},{b}]", atoms, atoms)
 NAMES = st.sampled_from(
-    [*PROPERTIES, "id", "a", "b", "src", "_rowid", "", "p\\u0069\\u0033\\u0032"]
+    [*PROPERTIES, "id", "@id", "a", "b", "src", "_rowid", "", "p\\u0069\\u0033\\u0032"]
 )
 
 
@@ -136,10 +138,21 @@ heads = st.sampled_from(
     ]
 )
 wild = st.lists(st.one_of(heads, data), max_size=4)
+ENDS = ['"from":"x"', '"to":"y"']
 tame = st.builds(
     lambda head, found: [*head, found],
-    st.sampled_from([['"type":"Thing"'], ['"edge":"Link"', '"from":"x"', '"to":"y"']]),
+    st.sampled_from([['"type":"Thing"'], ['"edge":"Link"', *ENDS]]),
     data,
+)
+free = st.builds(
+    lambda head, found: [*head, f'"data":{{{",".join(found)}}}'],
+    st.sampled_from([['"type":"Free"'], ['"edge":"Tied"', *ENDS]]),
+    st.lists(
+        st.sampled_from(["id", "@id", "src", "dst", "@src"]).flatmap(
+            lambda name: st.builds(member, st.just(name), st.one_of(atoms, arrays), blanks)
+        ),
+        max_size=3,
+    ),
 )
 
 
@@ -154,7 +167,7 @@ keyed = st.builds(
     st.one_of(st.just([]), atoms.map(lambda value: [f'"b":{value}'])),
     st.sampled_from([[], ['"id":"[\\"1\\",\\"18262\\"]"'], ['"id":null'], ['"id":"x"']]),
 )
-lines = st.one_of(tame, tame, keyed, wild).map(lambda found: f"{{{','.join(found)}}}")
+lines = st.one_of(tame, tame, keyed, free, wild).map(lambda found: f"{{{','.join(found)}}}")
 
 
 def same(type_name: str, left: pa.Table, right: pa.Table) -> None:
@@ -181,6 +194,12 @@ def compare(texts: list[str]) -> None:
 @pytest.mark.slow
 @given(st.lists(lines, min_size=1, max_size=3))
 @example(['{"type":"Thing","data":null}'])
+@example(
+    [
+        '{"type":"Free","data":{"id":7,"@id":"a"}}',
+        '{"edge":"Tied","from":"x","to":"y","data":{"id":"z","src":1,"dst":[],"@id":"b"}}',
+    ]
+)
 @example(
     [
         '{"type":"Thing"}',

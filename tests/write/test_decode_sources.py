@@ -14,6 +14,7 @@ import pytest
 
 from omnigraph.errors import BadRequest, ValidationError
 from omnigraph.lang.schema.compile import compile_schema
+from omnigraph.lang.structural import ID
 from omnigraph.write.change.change_set import TypeBatch
 from omnigraph.write.load.input import read_sources
 from omnigraph.write.rules.violations import SourceLocation
@@ -84,7 +85,7 @@ def test_records() -> None:
         "v": np.array([1.0, 2.0]),
     }
     (batch,) = decoded([{"type": "Note", "data": data}])
-    (row,) = batch.rows.drop_columns(["id", "at"]).to_pylist()
+    (row,) = batch.rows.drop_columns([ID, "at"]).to_pylist()
     assert row == {"text": "a", "on": date(2020, 1, 2), "body": b"\x00", "n": 3, "v": [1.0, 2.0]}
     assert batch.rows["at"].cast(pa.int64()).to_pylist() == [1577836800000]
 

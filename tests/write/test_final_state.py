@@ -8,6 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import DST, SRC
 from tests.write.writing import image, mutate, rows, unchanged
 
 SCHEMA = """
@@ -39,7 +40,7 @@ def graph(tmp_path: Path) -> og.Graph:
 
 
 def leads(graph: og.Graph) -> list[tuple[str, str]]:
-    return sorted((row["src"], row["dst"]) for row in rows(graph, "Leads").values())
+    return sorted((row[SRC], row[DST]) for row in rows(graph, "Leads").values())
 
 
 # -- rules are judged on the final state ---------------------------------------------------------
@@ -105,7 +106,7 @@ def test_ends_that_come_later_and_ends_that_come_back(graph: og.Graph) -> None:
         'delete Person where name = "a" insert Knows { from: "b" to: "a" } '
         'insert Person { name: "a" } insert Leads { from: "a" to: "t" }',
     )
-    ends = {(row["src"], row["dst"]) for row in rows(graph, "Knows").values()}
+    ends = {(row[SRC], row[DST]) for row in rows(graph, "Knows").values()}
     assert ends == {("e", "d"), ("b", "a")}
     assert leads(graph) == [("a", "t")]
 

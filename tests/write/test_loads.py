@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import DST, ID, SRC
 from tests.write.writing import image, mutate, rows, unchanged
 
 SCHEMA = """
@@ -102,7 +103,7 @@ def test_append_inserts(graph: og.Graph) -> None:
     assert len(found["node:Note"]) == 3
     fresh = {id_ for id_ in found["node:Note"] if id_ not in ("n1", "n2")}
     assert {len(id_) for id_ in fresh} == {26}
-    assert found["edge:Knows"]["k2"]["dst"] == "Cat"
+    assert found["edge:Knows"]["k2"][DST] == "Cat"
     assert len(found["edge:Knows"]) == 3
 
 
@@ -163,7 +164,7 @@ def test_merge_replaces_the_whole_row(graph: og.Graph) -> None:
     assert found["node:Person"]["Ann"]["tags"] is None
     assert found["node:Person"].keys() == {"Ann", "Ben", "New"}
     assert found["node:Note"] == {"n1": {"text": None}}
-    assert found["edge:Knows"] == {"k1": {"src": "Ben", "dst": "Ann", "since": None, "weight": 0.5}}
+    assert found["edge:Knows"] == {"k1": {SRC: "Ben", DST: "Ann", "since": None, "weight": 0.5}}
 
 
 def test_merge_keeps_the_place_of_a_row(graph: og.Graph) -> None:
@@ -171,8 +172,8 @@ def test_merge_keeps_the_place_of_a_row(graph: og.Graph) -> None:
     before = graph.table("Person").to_table(with_row_id=True).to_pylist()
     graph.load([person("Ben", age=1), person("Ann", age=2), person("New")], mode="merge")
     after = graph.table("Person").to_table(with_row_id=True).to_pylist()
-    ids = {row["id"]: row["_rowid"] for row in after}
-    assert {row["id"]: row["_rowid"] for row in before} == {
+    ids = {row[ID]: row["_rowid"] for row in after}
+    assert {row[ID]: row["_rowid"] for row in before} == {
         name: ids[name] for name in ("Ann", "Ben")
     }
 
@@ -288,7 +289,7 @@ def test_an_explicit_id_twice(
         loaded = graph.load(data, mode=mode)
         assert loaded.total == 2
         last = rows(graph, name)["n5"]
-        assert last.get("text", last.get("src")) in ("2", "Ann")
+        assert last.get("text", last.get(SRC)) in ("2", "Ann")
         return
     with (
         unchanged(graph),

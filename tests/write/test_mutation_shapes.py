@@ -10,6 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import ID
 from tests.write.writing import mutate, rows, unchanged
 
 SHAPES = """
@@ -35,8 +36,8 @@ def shapes(tmp_path: Path) -> og.Graph:
 
 
 def blob(graph: og.Graph, type_name: str, column: str) -> dict[str, bytes | None]:
-    found = graph.table(type_name).scanner(columns=["id", column], blob_handling="all_binary")
-    return {row["id"]: row[column] for row in found.to_table().to_pylist()}
+    found = graph.table(type_name).scanner(columns=[ID, column], blob_handling="all_binary")
+    return {row[ID]: row[column] for row in found.to_table().to_pylist()}
 
 
 def base64(data: bytes) -> str:

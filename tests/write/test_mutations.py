@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import DST, SRC
 from omnigraph.storage.tables import row_lookup
 from tests.write.writing import image, mutate, rows, unchanged
 
@@ -88,7 +89,7 @@ def test_29_an_end_from_the_same_query_is_seen(pilots: og.Graph) -> None:
     assert (result.affected_nodes, result.affected_edges) == (1, 1)
     assert result.commit is not None
     assert result.commit.parent_id == before
-    assert [row["dst"] for row in rows(pilots, "Trains").values() if row["src"] == "Eve"] == ["Ann"]
+    assert [row[DST] for row in rows(pilots, "Trains").values() if row[SRC] == "Eve"] == ["Ann"]
     # In the other order, too: only the final image is checked.
     mutate(pilots, 'insert Trains { from: "Fay", to: "Ann" } insert Pilot { name: "Fay" }')
 
@@ -199,9 +200,7 @@ def test_edges_that_were_just_inserted_can_be_updated(pilots: og.Graph) -> None:
         'update Trains set { note: "new" } where to = "Cat"',
     )
     assert result.affected_edges == 1 + 2
-    notes = {
-        row["src"]: row["note"] for row in rows(pilots, "Trains").values() if row["dst"] == "Cat"
-    }
+    notes = {row[SRC]: row["note"] for row in rows(pilots, "Trains").values() if row[DST] == "Cat"}
     assert notes == {"Dan": "new", "Ann": "new"}
 
 

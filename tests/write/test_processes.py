@@ -13,6 +13,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import PreconditionFailed
+from omnigraph.lang.structural import ID
 from omnigraph.write.recovery import intent_scope
 from tests.write.processes import check_chain, context
 from tests.write.writing import mutate
@@ -133,7 +134,7 @@ def test_inserts_never_fail(root: Path) -> None:
     actors = [f"actor{number}" for number in range(PROCESSES)]
     together(*((insert, (str(root), actor, line)) for actor in actors))
     people = og.open(root).table("Person").to_table().to_pylist()
-    assert sorted((row["id"], row["name"], row["age"]) for row in people) == sorted(
+    assert sorted((row[ID], row["name"], row["age"]) for row in people) == sorted(
         (f"{actor}-{number}", f"{actor}-{number}", number)
         for actor in actors
         for number in range(WRITES)

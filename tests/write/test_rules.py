@@ -11,6 +11,7 @@ import pytest
 
 from omnigraph.lang.schema.catalog import CheckRule
 from omnigraph.lang.schema.compile import compile_schema
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.write.change.change_set import EntityType, row_columns
 from omnigraph.write.rules.row_rules import check_required, check_shapes, check_values
 from omnigraph.write.rules.violations import NoSource, Violations
@@ -45,7 +46,7 @@ PERSON, DOC, KNOWS = CATALOG.nodes["Person"], CATALOG.nodes["Doc"], CATALOG.edge
 
 def table(type_: EntityType, rows: list[dict[str, Any]]) -> pa.Table:
     schema = row_columns(type_)
-    known = [{"id": row.get("name", "x"), **row} for row in rows]
+    known = [{ID: row.get("name", "x"), **row} for row in rows]
     # One chunk for each row, so that every rule meets more than one.
     return pa.Table.from_batches(
         [
@@ -118,7 +119,7 @@ def test_a_long_value_is_quoted_in_part() -> None:
 
 def test_enum() -> None:
     expected = "enum x: invalid enum value 'mad' for Knows.mood (expected: happy, sad)"
-    assert values(KNOWS, {"mood": "mad", "src": "a", "dst": "b"}) == [expected]
+    assert values(KNOWS, {"mood": "mad", SRC: "a", DST: "b"}) == [expected]
     assert values(PERSON, {"name": "a", "mood": "sad"}, {"name": "b", "mood": None}) == []
 
 

@@ -16,6 +16,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import Conflict, StorageError
+from omnigraph.lang.structural import ID
 from omnigraph.maintain.cleanup import cleanup
 from omnigraph.manifest.branches import BranchRefs, EpochMoved
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
@@ -96,7 +97,7 @@ def begin(
     tables = [IntentTable.of(shown.table, shown.version)]
     intent = Intent.mint("Load", branch, commit, tables, branch_id)
     live = LiveIntent.open(ControlObjects(graph.location), intent, clock=lambda: start)
-    fragments = list(stage_fragments(table, pa.table({"id": [name], "name": [name]})))
+    fragments = list(stage_fragments(table, pa.table({ID: [name], "name": [name]})))
     written = [f"data/{file['path']}" for text in fragments for file in json.loads(text)["files"]]
     assert written
     live.extend([IntentTable.of(shown.table, shown.version, written)])
@@ -122,7 +123,7 @@ def recovery(writer: Writer, kind: str, before: int, after: int, now: int = SWEP
 
 def people(graph: og.Graph, branch: str = "main", commit: str | None = None) -> list[str]:
     found: list[str] = (
-        graph.table("Person", branch=branch, snapshot=commit).to_table()["id"].to_pylist()
+        graph.table("Person", branch=branch, snapshot=commit).to_table()[ID].to_pylist()
     )
     return found
 
@@ -315,7 +316,7 @@ def clean(graph: og.Graph, now: int = SWEPT) -> None:
 def insert_row_on(graph: og.Graph, branch: str, name: str) -> None:
     shown = graph.snapshot(branch).tables[PERSON]
     table = Table(graph.location.join(shown.table.path), shown.pin)
-    pin = insert(table, pa.table({"id": [name], "name": [name]}))
+    pin = insert(table, pa.table({ID: [name], "name": [name]}))
     change = AdvanceTable(shown.identity, shown.version, pin)
     branch_id = graph.manifest.branch_id(branch)
     graph.manifest.publish(branch_id, PublishRequest(PendingCommit.mint(), (change,)))
@@ -366,7 +367,7 @@ def test_a_merged_branch_leaves_its_files_where_it_was_merged(graph: og.Graph, a
     # Main moves on, so that only its history has the file.
     shown = graph.snapshot().tables[PERSON]
     table = Table(graph.location.join(shown.table.path), shown.pin)
-    emptied = overwrite(table, pa.table({"id": ["bob"], "name": ["bob"]}))
+    emptied = overwrite(table, pa.table({ID: ["bob"], "name": ["bob"]}))
     change = AdvanceTable(shown.identity, shown.version, emptied)
     graph.manifest.publish("main", PublishRequest(PendingCommit.mint(), (change,)))
     graph.branches.delete("dev")

@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
+from omnigraph.lang.structural import SRC
 from tests.write.writing import mutate, rows, unchanged
 
 SCHEMA = """
@@ -481,7 +482,7 @@ def test_a_moved_edge_counts_for_both_sources(graph: og.Graph) -> None:
         "@card violation on edge WorksAt: source 'Ben' has 2 edges (max 1)",
     ]
     graph.load([edge("WorksAt", "w1", "Ben", "7"), edge("WorksAt", "w2", "Ann", "8")], mode="merge")
-    assert {id_: row["src"] for id_, row in rows(graph, "WorksAt").items()} == {
+    assert {id_: row[SRC] for id_, row in rows(graph, "WorksAt").items()} == {
         "w1": "Ben",
         "w2": "Ann",
     }

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import omnigraph as og
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.tables.table import Table, TablePin
@@ -24,8 +25,8 @@ def rows(graph: og.Graph, type_name: str, branch: str = "main") -> Rows:
     dataset = graph.table(type_name, branch=branch)
     columns = [field.name for field in dataset.schema if "blob" not in str(field.type)]
     found = dataset.to_table(columns=columns).to_pylist()
-    assert len({row["id"] for row in found}) == len(found), f"{type_name} repeats an id"
-    return {row.pop("id"): row for row in found}
+    assert len({row[ID] for row in found}) == len(found), f"{type_name} repeats an id"
+    return {row.pop(ID): row for row in found}
 
 
 def image(graph: og.Graph, branch: str = "main") -> dict[str, Rows]:
@@ -84,7 +85,7 @@ def index_all(graph: og.Graph, branch: str = "main") -> None:
 
     def work(key: str, table: Table, commit: PendingCommit) -> TablePin:
         pin = table.pin
-        for column in ("id", "src", "dst") if key.startswith("edge:") else ("id",):
+        for column in (ID, SRC, DST) if key.startswith("edge:") else (ID,):
             stamped = stamp(commit.id, "index", "maintenance")
             pin = create_index(table.at(pin), column, "BTREE", stamp=stamped)
         return pin

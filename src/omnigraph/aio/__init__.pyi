@@ -9,6 +9,8 @@ import lance
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
+from omnigraph.evolve.apply import SchemaResult
+from omnigraph.evolve.log import SchemaCommit
 from omnigraph.graph import Policy
 from omnigraph.history.baseline import Baseline
 from omnigraph.history.changes import Change, Names
@@ -17,6 +19,7 @@ from omnigraph.history.feed import CommitChanges, FeedPage
 from omnigraph.history.merge.conflicts import MergeResult, Resolve
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.source import Source
 from omnigraph.maintain.reports import CleanupReport, IndexReport, IndexStatus
 from omnigraph.manifest.entries import Commit
@@ -67,6 +70,7 @@ class Branches:
         delete_source: bool = False,
         resolve: Resolve = None,
         dry_run: bool = False,
+        run_id: str | None = None,
         actor: str | None = None,
     ) -> MergeResult: ...
 
@@ -139,6 +143,18 @@ class Session:
     def schema(self) -> Awaitable[str]: ...
     @property
     def catalog(self) -> Awaitable[Catalog]: ...
+    async def plan_schema(
+        self,
+        source: str | Path | Source,
+        *,
+        branch: str = ...,
+        allow_data_loss: bool = False,
+        check: bool = False,
+        queries: Mapping[str, str] | None = None,
+    ) -> MigrationPlan: ...
+    async def schema_at(self, ref: str | Snapshot) -> str: ...
+    async def schema_log(self, branch: str = ...) -> list[SchemaCommit]: ...
+    async def schema_diff(self, a: str | Snapshot, b: str | Snapshot) -> MigrationPlan: ...
     async def snapshot(self, branch: str = ..., *, commit: str | None = None) -> Snapshot: ...
     async def index_status(self, branch: str = ...) -> IndexStatus: ...
     async def recoveries(self) -> list[Recovery]: ...
@@ -221,6 +237,7 @@ class Session:
         *,
         branch: str = ...,
         if_commit: str | None = None,
+        run_id: str | None = None,
         actor: str | None = None,
     ) -> MutationResult: ...
     async def load(
@@ -272,6 +289,17 @@ class Session:
         *,
         spark: SparkSession | SparkSettings | str | None = None,
     ) -> None: ...
+    async def apply_schema(
+        self,
+        source: str | Path | Source,
+        *,
+        branch: str = ...,
+        allow_data_loss: bool = False,
+        queries: Mapping[str, str] | None = None,
+        force_queries: bool = False,
+        if_commit: str | None = None,
+        actor: str | None = None,
+    ) -> SchemaResult: ...
     async def embed(
         self,
         type: str,

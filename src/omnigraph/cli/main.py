@@ -17,7 +17,12 @@ from omnigraph.cli.options.readable import readable
 from omnigraph.cli.render.output import OutputLost, abandon_stdout, diagnose, write_note, write_text
 from omnigraph.cli.render.unforeseen import unforeseen
 from omnigraph.cli.verbs import VERBS
-from omnigraph.errors import LanguageError, OmniGraphError, PreconditionFailed
+from omnigraph.errors import (
+    LanguageError,
+    OmniGraphError,
+    PreconditionFailed,
+    SchemaChangeRefused,
+)
 
 EXIT_ERROR = 1
 EXIT_USAGE = 2
@@ -102,8 +107,8 @@ def _run(argv: Sequence[str]) -> int:
         return EXIT_PRECONDITION
     except OutputLost as lost:
         return _report_lost(lost)
-    except LanguageError as error:
-        # A language error brings its own headings, one for every mistake.
+    except (LanguageError, SchemaChangeRefused) as error:
+        # These bring their own headings, one for every mistake.
         write_note(error.report)
         return EXIT_ERROR
     except BrokenPipeError:

@@ -7,32 +7,43 @@ write meanwhile are checked and given their columns, what was written for the ot
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from omnigraph.evolve.contract import refresh_copies
 from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
 from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema
+from omnigraph.evolve.stored_queries import StoredQueries
 from omnigraph.lang.schema.migration.effects import CreateTable, DropTable, KeyEdges, RenameTable
 from omnigraph.lang.schema.migration.plan import MigrationPlan
-from omnigraph.lang.schema.migration.steps import Step
+from omnigraph.lang.schema.migration.steps import (
+    AppliedStep,
+    Step,
+    UnsupportedChange,
+    steps_from_json,
+)
 from omnigraph.lang.source import Source
 from omnigraph.manifest import publish_request
-from omnigraph.manifest.entries import MAIN, Commit, TableIdentity
+from omnigraph.manifest.entries import MAIN, SCHEMA_STEPS, Commit, TableIdentity
 from omnigraph.manifest.publish_request import (
     PendingCommit,
     PublishRequest,
     RegisterTable,
     TableChange,
 )
+from omnigraph.manifest.schema_contract import HARD_DROP
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED
 from omnigraph.storage.tables.new_columns import write_columns
+from omnigraph.storage.tables.reachable_files import files_of
+from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.publish.staging import OperationClass
 from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
@@ -45,18 +56,18 @@ from omnigraph.write.reshape.column_effects import (
     stage_reshape,
 )
 
-STEPS = "schema_steps"
-"""Where a commit notes the steps that changed its schema."""
-
 
 @dataclass(frozen=True, slots=True)
 class SchemaResult:
-    """What became of a schema change; ``commit`` is None when there was nothing to change."""
+    """What became of a schema change; ``commit`` is None when there was nothing to change.
+
+    With ``repeats_run`` it was done before, by an earlier call with the same run id.
+    """
 
     branch: str
     plan: MigrationPlan
     commit: Commit | None = None
-    repeats: bool = False
+    repeats_run: bool = field(default=False, compare=False)
 
     @property
     def supported(self) -> bool:
@@ -83,6 +94,14 @@ class SchemaResult:
         """The version of the manifest that has the change."""
         return None if self.commit is None else self.commit.manifest_version
 
+    def __repr__(self) -> str:
+        if self.commit is None:
+            return f"{self.branch} has this schema already: nothing was changed"
+        return f"changed the schema of {self.branch}, commit {self.commit.id}\n{self.plan}"
+
+    def _repr_html_(self) -> str:
+        return self.plan._repr_html_()
+
 
 def apply_schema(change: SchemaChange, target: Target) -> SchemaResult:
     """Run a schema change; the copies of the schema beside the manifest follow that of main."""
@@ -91,6 +110,10 @@ def apply_schema(change: SchemaChange, target: Target) -> SchemaResult:
         reach("copies_lagging", target.branch)
         refresh_copies(target.root, target.manifest.view(MAIN).state.schema)
     return result
+
+
+def _taken(planned: PlannedSchema) -> list[AppliedStep]:
+    return [step for step in planned.plan.steps if not isinstance(step, UnsupportedChange)]
 
 
 class SchemaChange(Change[SchemaResult]):
@@ -105,13 +128,19 @@ class SchemaChange(Change[SchemaResult]):
         reserve: Reserve,
         *,
         allow_data_loss: bool = False,
+        queries: StoredQueries | None = None,
+        force_queries: bool = False,
         actor: str | None = None,
+        run: RunId | None = None,
         write: WriteColumns = write_columns,
     ) -> None:
         self.source = source
         self.allow_data_loss = allow_data_loss
+        self.queries = queries
+        self.force_queries = force_queries
         self.commit = PendingCommit.mint(actor)
         self.notes: dict[str, Any] = {}
+        self.run = run
         self._reserve = reserve
         self._write = write
         self._planned: PlannedSchema | None = None
@@ -132,11 +161,15 @@ class SchemaChange(Change[SchemaResult]):
             allow_data_loss=self.allow_data_loss,
             looks=True,
             reserve=self._reserve,
+            queries=self.queries,
+            force_queries=self.force_queries,
         )
         if not planned.plan.supported:
             # Whatever else rows stand against is told with it.
             planned.checked().require_supported()
-        self.notes = {STEPS: planned.plan.to_json()["steps"]}
+        self.notes = {"operation": "schema_apply", SCHEMA_STEPS: planned.plan.to_json()["steps"]}
+        if self.allow_data_loss and any(step.tier == "destructive" for step in _taken(planned)):
+            self.notes[HARD_DROP] = True
         return bool(planned.plan.steps)
 
     def check(self, txn: WriteTxn) -> None:
@@ -196,9 +229,17 @@ class SchemaChange(Change[SchemaResult]):
         commit = replace(self.commit, metadata=self.notes)
         return PublishRequest(commit, tuple(changes), self.planned.contract)
 
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """The steps that were taken."""
+        return {SCHEMA_STEPS: self.planned.plan.to_json()["steps"]}
+
     def result(self, written: WriteOutcome) -> SchemaResult:
         """What was planned, and the commit that did it."""
-        return SchemaResult(written.branch, self.planned.plan, written.commit, written.repeats)
+        if written.repeats:
+            done = MigrationPlan(steps_from_json(written.first[SCHEMA_STEPS]))
+            return SchemaResult(written.branch, done, written.commit, repeats_run=True)
+        return SchemaResult(written.branch, self.planned.plan, written.commit)
 
     # -- tables --------------------------------------------------------------------------
 
@@ -218,6 +259,11 @@ class SchemaChange(Change[SchemaResult]):
         files.cover(tables)
         names = stored_columns_of(planned.contract)
         pins = create_tables(base.root, planned.schema.catalog, tables, names)
+        if files.are_announced:
+            # Otherwise a collection that begins meanwhile has all of it staged again.
+            for table in tables:
+                made = Table(base.root.join(table.path), pins[table.identity])
+                files.name_files(table, 1, tuple(sorted(files_of(made))))
         return tuple(RegisterTable(table, pins[table.identity]) for table in tables)
 
     def _reshapes(self) -> dict[str, TableReshape]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from omnigraph.errors import StorageError, quoted
 from omnigraph.lang.diagnostics import Phase, Reporter
-from omnigraph.lang.schema.columns import ColumnNames
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.schema.syntax.tree import Argument, Constraint, Node, constraints_of
 from omnigraph.lang.source import Source
@@ -46,18 +45,6 @@ def judge_patterns(schema: CompiledSchema) -> None:
                 message = f"`@check`: RE2 does not take the pattern: {quoted(complaint)}"
                 reporter.report(argument.span, message, phase=Phase.CATALOG)
     reporter.raise_if_any()
-
-
-def contract_of(schema: CompiledSchema, columns: ColumnNames) -> SchemaContract:
-    """The manifest's entry for a compiled schema and the columns of its tables."""
-    return SchemaContract(
-        schema.source.text,
-        schema.ir.render(),
-        schema.shape.schema_shape_hash,
-        schema.ir.schema_ir_hash,
-        schema.ir.schema_identity_domain,
-        columns.to_text(schema.ir),
-    )
 
 
 def copies_of(contract: SchemaContract) -> dict[str, bytes]:

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from omnigraph.errors import AlreadyInitialized, Conflict, StorageError
-from omnigraph.evolve.contract import COPY_NAMES, contract_of, copies_of, first_schema
+from omnigraph.evolve.contract import COPY_NAMES, copies_of, first_schema
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.schema.columns import columns_of_new
 from omnigraph.lang.schema.ir.identity import table_path
@@ -31,6 +31,7 @@ from omnigraph.manifest.entries import (
 )
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.rows import Entry
+from omnigraph.manifest.schema_contract import contract_of
 from omnigraph.manifest.snapshot import MANIFEST_NAME, stored_columns_of
 from omnigraph.manifest.state import fold
 from omnigraph.manifest.store import Manifest

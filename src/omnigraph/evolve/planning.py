@@ -7,42 +7,30 @@ give out identities for what is new. Changes nothing but the count of identities
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from functools import cached_property, lru_cache
+from dataclasses import dataclass, replace
+from functools import cached_property
 
-from omnigraph.evolve.contract import contract_of, judge_patterns
-from omnigraph.evolve.facts import SnapshotFacts
+from omnigraph.evolve.contract import judge_patterns
+from omnigraph.evolve.stored_queries import StoredQueries, broken_queries
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.schema.columns import ColumnNames, carried, columns_from_text
+from omnigraph.lang.schema.columns import ColumnNames, carried
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.schema.ir.identity import new_identities
-from omnigraph.lang.schema.ir.ir import IREdge, IRNode, SchemaIR, ir_from_json
+from omnigraph.lang.schema.ir.ir import IREdge, IRNode
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.planner import plan_migration
+from omnigraph.lang.schema.migration.refusals import SchemaText
 from omnigraph.lang.schema.migration.steps import Violations
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
+from omnigraph.manifest.schema_contract import AcceptedSchema, accepted_schema, contract_of
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.write.reshape.checks import find_violations
+from omnigraph.write.reshape.facts import SnapshotFacts
 from omnigraph.write.reshape.rows_after import TypeAfter
 
 Reserve = Callable[[int, int], int]
 """Gives out so many identities, at the earliest from a number on; the first of them."""
-
-
-@dataclass(frozen=True, slots=True)
-class AcceptedSchema:
-    """The schema of a state, and the columns of its tables."""
-
-    ir: SchemaIR
-    columns: ColumnNames
-
-
-@lru_cache(maxsize=16)
-def accepted_schema(contract: SchemaContract) -> AcceptedSchema:
-    """The accepted schema that a manifest holds."""
-    ir = ir_from_json(contract.ir)
-    return AcceptedSchema(ir, columns_from_text(contract.columns, ir))
 
 
 @dataclass(frozen=True)
@@ -103,11 +91,14 @@ def plan_schema(
     allow_data_loss: bool = False,
     looks: bool = False,
     reserve: Reserve | None = None,
+    queries: StoredQueries | None = None,
+    force_queries: bool = False,
 ) -> PlannedSchema:
     """Plan the way from a state to a schema.
 
     With ``looks`` what depends on values is decided by them. Without ``reserve`` new things
     have identities that nobody has given out, so the plan is to be read and not applied.
+    ``queries`` that would no longer compile refuse it, unless it is forced on them.
     """
     accepted = accepted_schema(snapshot.schema)
     facts = SnapshotFacts(snapshot, accepted.ir, looks=looks)
@@ -115,7 +106,7 @@ def plan_schema(
     def compiled(first_id: int | None) -> tuple[CompiledSchema, MigrationPlan]:
         schema = compile_schema(source, accepted=accepted.ir, first_id=first_id)
         plan = plan_migration(accepted.ir, schema.ir, allow_data_loss=allow_data_loss, facts=facts)
-        return schema, plan
+        return schema, replace(plan, text=SchemaText(schema.source, schema.syntax))
 
     schema, plan = compiled(None)
     judge_patterns(schema)
@@ -127,6 +118,9 @@ def plan_schema(
         schema, plan = compiled(first)
     if plan.supported:
         plan = plan.with_findings(rows_losing_value=facts.rows_losing_value(plan))
+    if queries and plan.steps:
+        broken = broken_queries(queries, schema.catalog)
+        plan = replace(plan, broken_queries=broken, forced=force_queries)
     fresh = {identity: first + new + at for at, identity in enumerate(rewritten)}
     columns = carried(accepted.columns, schema.ir, fresh)
     return PlannedSchema(snapshot, accepted, schema, columns, plan)

@@ -4,9 +4,23 @@ Every public method is written once, on a session or one of its namespaces, and 
 its caller must be allowed to do. Holds no engine: the packages below know how.
 """
 
+from omnigraph.evolve.apply import SchemaResult
+from omnigraph.evolve.log import SchemaCommit
 from omnigraph.graph.access import Action, Policy
 from omnigraph.graph.opening import init, open  # noqa: A004 - `omnigraph.open` is the name
 from omnigraph.graph.session import Graph, Session
+from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.read.execute.cancellation import Cancellation
 
-__all__ = ["Action", "Cancellation", "Graph", "Policy", "Session", "init", "open"]
+__all__ = [
+    "Action",
+    "Cancellation",
+    "Graph",
+    "MigrationPlan",
+    "Policy",
+    "SchemaCommit",
+    "SchemaResult",
+    "Session",
+    "init",
+    "open",
+]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import overload
 
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError
 from omnigraph.graph.access import Access, Surface, action, made_on
 from omnigraph.history.baseline import Baseline, BaselineLines
 from omnigraph.history.changes import Filters, Names
@@ -18,7 +18,6 @@ from omnigraph.history.merge.operation import merge_branch
 from omnigraph.history.stream import PausedStreams
 from omnigraph.manifest.branches import BranchRefs, normalise_branch
 from omnigraph.manifest.entries import MAIN, Commit
-from omnigraph.manifest.snapshot import ancestors_of
 
 
 class Branches(Surface):
@@ -51,6 +50,7 @@ class Branches(Surface):
         delete_source: bool = False,
         resolve: Resolve = None,
         dry_run: bool = False,
+        run_id: str | None = None,
         actor: str | None = None,
     ) -> MergeResult:
         """Merge a branch into another, as one commit with two parents.
@@ -59,23 +59,44 @@ class Branches(Surface):
         from kinds of conflict, or entities such as `"Person:ann"`, to a side. Conflicts that it
         does not settle raise `MergeConflicts`, all of them at once, and nothing is merged. A
         ``dry_run`` changes nothing and returns them. ``delete_source`` deletes the source
-        afterwards; should that fail, the result says why.
+        afterwards; should that fail, the result says why. A merge that is repeated under its
+        ``run_id`` gives the first result, whatever became of the source since.
         """
         result = merge_branch(
             self._access.handle,
             source,
             into,
             resolve=resolve,
+            delete_source=delete_source,
             dry_run=dry_run,
+            run_id=run_id,
             actor=actor or self._access.actor,
         )
-        if not delete_source or dry_run:
+        if not delete_source or result.is_dry_run:
             return result
         try:
-            self.delete(result.source, actor)
+            if not result.repeats_run or self._is_left(result):
+                self.delete(result.source, actor)
         except OmniGraphError as error:
             return result.with_deletion(error.message)
         return result.with_deletion(None)
+
+    def _is_left(self, merged: MergeResult) -> bool:
+        """Whether the source of a merge is there still that was to be deleted after it.
+
+        Another branch may have its name by now; and what was written to it since then must
+        not go with it.
+        """
+        try:
+            view = self._access.handle.manifest.view(merged.source)
+        except BranchNotFound:
+            return False
+        if view.branch_id != merged.source_id:
+            return False
+        commit = merged.commit
+        if commit is not None and view.state.head_commit_id != commit.merged_parent_id:
+            raise Conflict(f"branch {merged.source} has commits that this merge did not bring")
+        return True
 
     def _refs(self) -> BranchRefs:
         return BranchRefs(self._access.handle.manifest)
@@ -98,11 +119,7 @@ class Commits(Surface):
         be gone: all that the branch descends from, by time.
         """
         manifest, branch = self._access.handle.manifest, normalise_branch(branch)
-        if merged:
-            every = manifest.look_back(branch, ancestors_of).values()
-            found = sorted(every, key=lambda one: (one.created_at, one.id), reverse=True)
-        else:
-            found = manifest.commits(branch)
+        found = manifest.ancestors(branch) if merged else manifest.commits(branch)
         return found if actor is None else [commit for commit in found if commit.actor == actor]
 
     @action("read")

@@ -10,7 +10,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from omnigraph.errors import BadRequest, NotFound
-from omnigraph.evolve.planning import accepted_schema, plan_schema
+from omnigraph.evolve.log import SchemaCommit, schema_log
+from omnigraph.evolve.planning import plan_schema
 from omnigraph.graph.access import Access, Arguments, Surface, Where, action, shown_at
 from omnigraph.history.changes import Filters, Names
 from omnigraph.history.diff import Diff, diff, named_state
@@ -22,7 +23,9 @@ from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.source import Source
 from omnigraph.maintain.index_choice import index_status
 from omnigraph.maintain.reports import IndexStatus
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.schema_contract import accepted_schema
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.read.execute.budget import Budget
 from omnigraph.read.execute.cancellation import Cancellation
@@ -82,14 +85,19 @@ class Reading(Surface):
     @property
     @action("read")
     def schema(self) -> str:
-        """The source of the accepted schema."""
+        """The source of the schema that main has."""
         return self._access.handle.manifest.view().state.schema.source
 
     @property
     @action("read")
     def catalog(self) -> Catalog:
-        """The accepted schema, typed."""
+        """The schema that main has, typed."""
         return self._access.catalog
+
+    @action("read", branch=_state_at("ref"))
+    def schema_at(self, ref: str | Snapshot) -> str:
+        """The source of the schema that a branch has, or that a commit was made with."""
+        return named_state(self._access.handle, ref).schema.source
 
     @action("read", branch="branch")
     def plan_schema(
@@ -99,19 +107,31 @@ class Reading(Surface):
         branch: str = MAIN,
         allow_data_loss: bool = False,
         check: bool = False,
+        queries: Mapping[str, str] | None = None,
     ) -> MigrationPlan:
         """What it takes to give a branch another schema; ``source`` is a `.pg` file or its text.
 
         With ``check`` the steps that depend on data are tried on the data, and say which rows
-        stand against them. Nothing is changed.
+        stand against them. ``queries`` are texts of stored queries by their names: those that
+        would no longer compile are listed. Nothing is changed.
         """
-        wanted = schema_source(source)
+        wanted = desired_source(source)
 
         def plan(shown: Snapshot, _: Catalog) -> MigrationPlan:
-            planned = plan_schema(shown, wanted, allow_data_loss=allow_data_loss, looks=check)
+            planned = plan_schema(
+                shown, wanted, allow_data_loss=allow_data_loss, looks=check, queries=queries
+            )
             return planned.checked() if check else planned.plan
 
         return self._access.read(plan, branch)
+
+    @action("read", branch="branch")
+    def schema_log(self, branch: str = MAIN) -> list[SchemaCommit]:
+        """The commits that changed the schema of a branch, newest first, with their steps.
+
+        Those that merges brought along from other branches are among them.
+        """
+        return schema_log(self._access.handle.manifest.ancestors(normalise_branch(branch)))
 
     @action("read", branch=_state_at("a"))
     @action("read", branch=_state_at("b"))
@@ -136,10 +156,13 @@ class Reading(Surface):
         """What became of writes that did not finish, newest first."""
         return recoveries(self.location)
 
-    @action("read")
-    def lint(self, source: str | Source) -> LintReport:
-        """Everything that can be said of queries against this graph's schema."""
-        return lint_queries(_source(source), self._access.catalog)
+    @action("read", branch=shown_at())
+    def lint(
+        self, source: str | Source, *, branch: str = MAIN, snapshot: str | None = None
+    ) -> LintReport:
+        """Everything that can be said of queries against the schema of a branch, or of a commit."""
+        _, catalog = self._access.view(branch, snapshot)
+        return lint_queries(_source(source), catalog)
 
     # -- asking ----------------------------------------------------------------------
 
@@ -208,8 +231,9 @@ class Reading(Surface):
     ) -> lance.LanceDataset:
         """The pinned dataset of a type, for reading with other tools; never write to it.
 
-        Of a node and an edge type of one name the node is meant; write `edge:Name` for
-        the other.
+        It has the columns that are stored, under the names that `columns` of the snapshot's
+        table knows. Of a node and an edge type of one name the node is meant; write `edge:Name`
+        for the other.
         """
 
         def run(shown: Snapshot, _: Catalog) -> lance.LanceDataset:
@@ -243,6 +267,7 @@ class Reading(Surface):
         path: None = None,
         *,
         branch: str = MAIN,
+        snapshot: str | None = None,
         types: Sequence[str] | None = None,
         format: str = "jsonl",
         engine: str = "auto",
@@ -254,6 +279,7 @@ class Reading(Surface):
         path: str | Path,
         *,
         branch: str = MAIN,
+        snapshot: str | None = None,
         types: Sequence[str] | None = None,
         format: str = "jsonl",
         engine: str = "auto",
@@ -261,12 +287,13 @@ class Reading(Surface):
         progress: bool = False,
     ) -> ExportReport: ...
 
-    @action("export", branch="branch")
+    @action("export", branch=shown_at())
     def export(
         self,
         path: str | Path | None = None,
         *,
         branch: str = MAIN,
+        snapshot: str | None = None,
         types: Sequence[str] | None = None,
         format: str = "jsonl",  # noqa: A002 - the word of the API
         engine: str = "auto",
@@ -275,12 +302,13 @@ class Reading(Surface):
     ) -> Export | ExportReport:
         """The entities of a branch as NDJSON lines, or written to a file when one is named.
 
+        With ``snapshot`` they are those that a commit showed, under the schema that it had.
         ``types`` are names of node or edge types; without any, everything is exported. Parquet,
         and a path that ends in `/`, make a directory of files, written on Spark.
         """
         from omnigraph.pipeline.export.operation import choose_export_engine, export_on_spark
 
-        shown, catalog = self._access.view(branch)
+        shown, catalog = self._access.view(branch, snapshot)
         if choose_export_engine(path, format, engine) == "inline" or path is None:
             export = open_export(shown, catalog, types, format)
             return export if path is None else write_export(export, path)
@@ -330,6 +358,14 @@ def schema_source(schema: str | Path | Source) -> Source:
         raise BadRequest(f"cannot read {text}: {error.strerror}") from error
     except UnicodeDecodeError as error:
         raise BadRequest(f"{text} is not UTF-8 text (byte {error.start})") from error
+
+
+def desired_source(schema: str | Path | Source) -> Source:
+    """The schema that a branch is to get; a text that got lost on the way is none."""
+    found = schema_source(schema)
+    if not found.text.strip():
+        raise BadRequest(f"{found.name} is empty: that would drop every type")
+    return found
 
 
 def _source(text: str | Source) -> Source:

@@ -22,7 +22,8 @@ asks no clock whether it may:
 A write publishes its files in the epoch that it staged them in, or stages others; a long one
 looks for its intent after it has captured the head. So whatever is published after step 3
 consists of files that are younger than the list, that an intent covers, or that were
-remembered. The protocol is explored in all its interleavings by tests/protocol.
+remembered. A claim to a run id is given up in the same way: it holds for the epoch that it was
+made in. The protocol is explored in all its interleavings by tests/protocol.
 
 Killed anywhere, a cleanup has removed only what nothing reaches, and a commit before its
 tables (garbage.py): the next cleanup finds the rest.

@@ -143,6 +143,10 @@ def _of_edge(type_: EdgeType) -> TypeIntent:
         for members in type_.indexes
         if len(members) > 1 or members[0] not in {SRC, DST}
     ]
+    if type_.key:
+        members = ", ".join(spelling(member, type_.properties) for member in type_.key)
+        reason = "@key of an edge builds nothing: its id is made of it"
+        unbuilt.append(Unbuilt(key, members, reason))
     return TypeIntent(key, tuple(wanted), tuple(unbuilt))
 
 

@@ -51,6 +51,8 @@ class Divergence:
 
     base: Commit | None
     news: tuple[Commit, ...]
+    known: Commits
+    """Every commit that either descends from, by id."""
 
 
 def divergence(source: BranchState, target: BranchState) -> Divergence:
@@ -59,7 +61,7 @@ def divergence(source: BranchState, target: BranchState) -> Divergence:
     known = {**theirs, **ours}
     head = known[source.state.head_commit_id]
     news = tuple(commit for commit in descent(head, theirs) if commit.id not in ours)
-    return Divergence(base_of(head, known[target.state.head_commit_id], known), news)
+    return Divergence(base_of(head, known[target.state.head_commit_id], known), news, known)
 
 
 def base_of(one: Commit, other: Commit, known: Commits) -> Commit | None:

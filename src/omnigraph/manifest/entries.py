@@ -73,6 +73,10 @@ class StoredVersion:
     version: int
 
 
+SCHEMA_STEPS = "schema_steps"
+"""Where the metadata of a commit note the steps that changed the schema."""
+
+
 @dataclass(frozen=True, slots=True)
 class Commit:
     """One graph commit; ``branch`` is None for main, ``created_at`` is µs since the epoch.

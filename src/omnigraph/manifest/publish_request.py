@@ -30,10 +30,14 @@ from omnigraph.storage.tables.table import TablePin
 
 @dataclass(frozen=True, slots=True)
 class RegisterTable:
-    """A new table at its first version."""
+    """A table at the first version that a branch has of it.
+
+    With ``revives`` the branch may have had it before, and dropped it.
+    """
 
     table: Registration
     pin: TablePin
+    revives: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +191,7 @@ def _check_version(state: ManifestState, change: TableChange) -> None:
     elif isinstance(change, RegisterTable):
         if state.current_version(change.table.identity) != 0:
             raise Conflict(f"{change.table.type_key} is registered already")
-        if change.table.identity in state.versions:
+        if change.table.identity in state.versions and not change.revives:
             raise Conflict(
                 f"table {change.table.identity} was dropped: {change.table.type_key} comes back "
                 "as a new incarnation"
@@ -236,7 +240,9 @@ def _type_key(state: ManifestState, identity: TableIdentity) -> str:
 def _entries_of(state: ManifestState, change: TableChange, branch: str | None) -> list[Entry]:
     match change:
         case RegisterTable(table, pin):
-            return [table, TableVersion(table.identity, 1, pin, branch)]
+            gone = state.tombstones.get(table.identity)
+            version = 1 if gone is None else gone.version + 1
+            return [table, TableVersion(table.identity, version, pin, branch)]
         case RenameTable(identity, type_key):
             known = state.tables[identity]
             return [type(known)(identity, type_key, known.path)]

@@ -32,6 +32,7 @@ from omnigraph.manifest.rows import check_stamp, from_table, stamped, to_table
 from omnigraph.manifest.snapshot import (
     MANIFEST_NAME,
     BranchState,
+    ancestors_of,
     commits_of,
     find_commit,
     retained_line,
@@ -252,6 +253,11 @@ class Manifest:
     def commits(self, branch: str = MAIN) -> list[Commit]:
         """The commits of a branch, newest first."""
         return self.look_back(branch, commits_of)
+
+    def ancestors(self, branch: str = MAIN) -> list[Commit]:
+        """Every commit that a branch descends from, over all merges, by time: newest first."""
+        every = self.look_back(branch, ancestors_of).values()
+        return sorted(every, key=lambda one: (one.created_at, one.id), reverse=True)
 
     def find_commit(self, commit_id: str) -> Commit:
         """A commit that any branch descends from, by its id."""

@@ -13,6 +13,7 @@ from msgspec import convert
 from omnigraph import errors
 from omnigraph.wire.body import Body
 from omnigraph.wire.graphs import ConflictBody, EntityKind, split_key
+from omnigraph.wire.schemas import SchemaRefusedBody
 
 Code = Literal[
     "unauthorized",
@@ -128,6 +129,7 @@ class ErrorBody(Body, frozen=True):
     precondition_failure: PreconditionFailureBody | None = None
     change_feed_gap: FeedGapBody | None = None
     change_diff_refusal: DiffRefusalBody | None = None
+    schema_change_refusal: SchemaRefusedBody | None = None
 
     @classmethod
     def of(cls, error: errors.OmniGraphError) -> ErrorBody:
@@ -165,4 +167,6 @@ def _detail(error: errors.OmniGraphError) -> dict[str, Any]:
             return {"change_feed_gap": convert(details, FeedGapBody)}
         case errors.ChangeDiffRefused():
             return {"change_diff_refusal": convert(details, DiffRefusalBody)}
+        case errors.SchemaChangeRefused() if "refusals" in details:
+            return {"schema_change_refusal": convert(details, SchemaRefusedBody)}
     return {}

@@ -1,4 +1,4 @@
-"""What a graph is: the program that wrote it, its schema, snapshots, branches, commits, merges.
+"""What a graph is: the program that wrote it, its snapshots, branches, commits and merges.
 
 Owns the names of these bodies. Takes what it is given and asks nobody.
 """
@@ -34,12 +34,6 @@ class VersionBody(Body, frozen=True):
     def current(cls) -> VersionBody:
         """Those of this program."""
         return cls(__version__, INTERNAL_SCHEMA)
-
-
-class SchemaBody(Body, frozen=True):
-    """The accepted schema, as it was written."""
-
-    schema_source: str
 
 
 class DatasetBody(Body, frozen=True):
@@ -169,9 +163,13 @@ class BranchDeletedBody(Body, frozen=True):
 
 
 class ConflictBody(Body, frozen=True):
-    """One place where two branches disagree, with the values of all sides."""
+    """One place where two branches disagree, with the values of all sides.
 
-    entity_kind: EntityKind
+    Where the schemas disagree there is no entity: its id is empty, and values are as `.pg` has
+    them.
+    """
+
+    entity_kind: Literal["node", "edge", "interface"]
     type_name: str
     entity_id: str
     kind: str
@@ -219,6 +217,9 @@ class MergeBody(Body, frozen=True):
     dry_run: bool = False
     changes: list[MergedTypeBody] | None = None
     merge_conflicts: list[ConflictBody] | None = None
+    repeats_run: bool = False
+    schema_steps: tuple[dict[str, Any], ...] = ()
+    """What it does to the schema of the target."""
 
     @classmethod
     def of(cls, result: MergeResult) -> MergeBody:
@@ -238,6 +239,8 @@ class MergeBody(Body, frozen=True):
             is_dry_run,
             counts if is_dry_run else None,
             conflicts if is_dry_run else None,
+            result.repeats_run,
+            tuple(step.to_json() for step in result.schema.steps),
         )
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import omnigraph as og
+from omnigraph.lang.structural import ID
 from omnigraph.manifest.branches import is_missing
 from tests import profile
 from tests.write.crash.crash_child import RIVAL, Passing, rehearse
@@ -60,7 +61,7 @@ def _rows(graph: og.Graph, branch: str) -> Rows:
     found: dict[str, tuple[str, ...]] = {}
     for key in graph.snapshot(branch).tables:
         dataset = graph.table(key, branch=branch)
-        columns = [name for name in dataset.schema.names if name != "id" or "node:" in key]
+        columns = [name for name in dataset.schema.names if name != ID or "node:" in key]
         found[key] = tuple(sorted(map(json.dumps, dataset.to_table(columns).to_pylist())))
     return found
 

@@ -62,7 +62,8 @@ def _row(kind: Kind, commands: str, *takes: Flag) -> dict[str, Capability]:
 CAPABILITIES: Mapping[str, Capability] = {
     **_row(
         "data",
-        "query, explain, blob, log, commit, diff, changes, recovery, pipeline validate",
+        "query, explain, blob, log, commit, diff, changes, recovery, pipeline validate, "
+        "schema diff, schema log",
         *("server", "graph", "store", "profile"),
     ),
     **_row(

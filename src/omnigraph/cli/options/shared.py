@@ -1,4 +1,4 @@
-"""The options that several verbs share: branches, changes, and which Spark to run on.
+"""The options that several verbs share: branches, runs, changes, and which Spark to run on.
 
 Owns their spelling and how those of Spark become settings. Never imports pyspark: most runs
 need none.
@@ -26,8 +26,28 @@ def together(*options: Callable[[Any], Any]) -> Callable[[_Function], _Function]
 branch_option = click.option(
     "--branch", metavar="B", default="main", help="The branch; main if not given."
 )
+
+
+def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
+    """An id that is not empty: a script whose variable is unset means something else."""
+    if value is not None and not value.strip():
+        raise click.BadParameter("the commit id is empty", ctx, param)
+    return None if value is None else value.strip()
+
+
+if_commit_option = click.option(
+    "--if-commit",
+    metavar="COMMIT_ID",
+    callback=_commit_id,
+    help="Only if this commit is the head of the branch; exits with 4 if not.",
+)
 limit_option = click.option(
     "--limit", metavar="N", type=int, help="How many changes a page has; 1000 if not given."
+)
+run_id_option = click.option(
+    "--run-id",
+    metavar="ID",
+    help="A name of yours for this run: repeated with it, it changes nothing.",
 )
 change_filters = together(
     click.option(

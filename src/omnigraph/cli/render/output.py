@@ -15,11 +15,16 @@ from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
 
+from omnigraph.errors import OmniGraphError
+
 if TYPE_CHECKING:
     from omnigraph.manifest.entries import Commit
     from omnigraph.wire.body import Body
 
 Severity = Literal["error", "warning", "note"]
+
+DONE_BEFORE = "this run was done before: nothing was changed, and this is what it did then"
+"""What is said when a run id is used again."""
 
 _COLOURS: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -32,6 +37,19 @@ class OutputLost(Exception):
             f"committed as {commit_id}, but the result could not be written ({reason}): "
             "do not run it again"
         )
+
+
+@contextmanager
+def errors_as_json(as_json: bool) -> Iterator[None]:  # noqa: FBT001 - the flag of every verb
+    """Within the block, an error is also printed for programs, if they are to read the result."""
+    try:
+        yield
+    except OmniGraphError as error:
+        if as_json:
+            from omnigraph.wire.errors import ErrorBody
+
+            write_json(ErrorBody.of(error))
+        raise
 
 
 @contextmanager

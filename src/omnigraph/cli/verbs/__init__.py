@@ -35,7 +35,7 @@ VERBS: Mapping[str, Verb] = {
     "diff": Verb("history", "Show what is different between two branches or commits."),
     "changes": Verb("history", "Follow what is committed to a branch."),
     "branch": Verb("history", "List, create, merge and delete branches."),
-    "schema": Verb("schema", "Look at the schema of a graph."),
+    "schema": Verb("schema", "Look at the schema of a branch, and change it."),
     "recovery": Verb("maintain", "Look at what became of writes that did not finish."),
     "index": Verb("maintain", "Build the indexes that a schema asks for, and see what they cover."),
     "cleanup": Verb("maintain", "Reclaim the files that no commit needs but those to be kept."),

@@ -17,7 +17,9 @@ from omnigraph.errors import BadRequest, MergeConflict, NotFound, quoted
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.structural import ENDPOINTS, ID
+from omnigraph.lang.schema.merge.conflicts import concerns_schema, read_side
+from omnigraph.lang.schema.migration.plan import MigrationPlan
+from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.manifest.entries import Commit
 from omnigraph.read.output.json_text import json_text
 from omnigraph.write.change.change_set import EntityType
@@ -63,22 +65,17 @@ def read_resolution(wanted: Resolve, catalog: Catalog) -> Resolution:
     if wanted is None:
         return Resolution()
     if isinstance(wanted, str):
-        return Resolution(every=_side(wanted))
+        return Resolution(every=read_side(wanted))
     kinds: dict[str, Side] = {}
     entities: dict[tuple[str, str], Side] = {}
     for name, side in wanted.items():
-        if ":" in name:
-            entities[_entity(name, catalog)] = _side(side)
+        if concerns_schema(name):
+            read_side(side)
+        elif ":" in name:
+            entities[_entity(name, catalog)] = read_side(side)
         else:
-            kinds[_kind(name)] = _side(side)
+            kinds[_kind(name)] = read_side(side)
     return Resolution(None, kinds, entities)
-
-
-def _side(text: str) -> Side:
-    for side in SIDES:
-        if text == side:
-            return side
-    raise BadRequest(f"a conflict is resolved to source or target, not to {text!r}")
 
 
 def _kind(name: str) -> str:
@@ -114,6 +111,8 @@ class Conflicts:
     resolution: Resolution
     standing: list[MergeConflict] = field(default_factory=list)
     settled: list[tuple[MergeConflict, Side]] = field(default_factory=list)
+    unused_elements: list[str] = field(default_factory=list)
+    """The elements of schemas that a resolution names and that were in no conflict."""
 
     def settle(self, found: MergeConflict) -> Side | None:
         """Note a conflict; returns the side that wins, None when it stands."""
@@ -185,10 +184,10 @@ def property_conflicts(
 def rule_conflict(
     kind: str, type_: EntityType, entity_id: str, message: str, property_: str | None = None
 ) -> MergeConflict:
-    """A merged row that breaks a rule of the schema."""
-    return MergeConflict(
-        kind, type_.kind, type_.name, entity_id, message, ENDPOINTS.get(property_ or "", property_)
-    )
+    """A merged row that breaks a rule of the schema; ``property_`` is as a violation has it."""
+    words = {spelling(column, type_.properties): word for column, word in ENDPOINTS.items()}
+    shown = words.get(property_ or "", property_)
+    return MergeConflict(kind, type_.kind, type_.name, entity_id, message, shown)
 
 
 def json_values(column: pa.ChunkedArray) -> list[Any]:
@@ -224,7 +223,9 @@ class MergeResult:
 
     ``commit`` is None when nothing was to be merged, and for a dry run. A dry run says in
     ``counts`` what would happen to each type and in ``conflicts`` what stands in the way;
-    ``resolved`` are the conflicts that were settled, with the side that won.
+    ``resolved`` are the conflicts that were settled, with the side that won. ``schema`` is what
+    the merge does to the target's schema. With ``repeats_run`` it was done before, by an earlier
+    merge with the same run id.
     """
 
     source: str
@@ -239,6 +240,10 @@ class MergeResult:
     conflicts: tuple[MergeConflict, ...] = ()
     resolved: tuple[tuple[MergeConflict, Side], ...] = ()
     counts: Mapping[str, MergedRowCounts] = field(default_factory=dict)
+    schema: MigrationPlan = field(default_factory=MigrationPlan)
+    repeats_run: bool = field(default=False, compare=False)
+    source_id: str | None = field(default=None, compare=False, repr=False)
+    """What tells the source from any other branch of its name."""
 
     def with_deletion(self, error: str | None) -> MergeResult:
         """The same, after the source branch was to be deleted."""

@@ -1,6 +1,6 @@
 """Sides and footprints: the tables of a merge, and what its two sides did to a type.
 
-Owns pairing the tables up, refusing states that are no versions of one schema, and the ids,
+Owns pairing the tables up, and the ids,
 ends and unique values of the rows concerned, nothing else of them: that is all the rules about
 several rows look at, and it is held in memory.
 """
@@ -8,43 +8,68 @@ several rows look at, and it is held in memory.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.errors import Conflict
 from omnigraph.history.changed_rows import ChangedRows, changed_rows, compared_columns
 from omnigraph.history.merge.conflicts import Side
 from omnigraph.history.merge.rows import MergedRows
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.lang.structural import DST, ID, SRC
+from omnigraph.manifest.entries import Registration
 from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.rows.stored_columns import StoredColumns
+from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import EntityType, find_type, without
-from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.base import Base, BaseTable
 from omnigraph.write.publish.door import read_set_changed
+from omnigraph.write.reshape.column_effects import ReshapeEffect, TableReshape
 
 
 @dataclass(frozen=True, slots=True)
 class MergeTables:
-    """One type on all three sides."""
+    """One type on all three sides, each under the schema that the merge ends with.
+
+    ``table`` is the target's, whose ``version`` is 0 while it has none, and ``target_key`` what
+    it calls it; ``names`` are those of its columns after the merge, ``reshape`` how it gets
+    there. With ``adopts`` the source's version takes its place. ``keyed`` are sides whose edges
+    have yet to get the ids of their key.
+    """
 
     type_key: str
     type: EntityType
     base: Table
     source: Table
     target: Table
+    table: Registration
+    names: StoredColumns
+    version: int = 0
+    target_key: str | None = None
+    adopts: bool = False
+    reshape: TableReshape | None = None
+    keyed: Mapping[str, TableReshape] = field(default_factory=dict)
+    reshaped: ReshapeEffect | None = None
+    """What was done to the target's table already, which is what ``target`` shows then."""
+
+    @property
+    def on_target(self) -> BaseTable:
+        """The target's table as it is, as an effect on it names it."""
+        pin = self.target.pin if self.reshaped is None else self.reshaped.base_pin
+        table = self.target.at(pin)
+        return BaseTable(self.target_key or self.type_key, self.table.identity, self.version, table)
 
     @property
     def source_changed(self) -> bool:
         """Whether the source may say something else than the base."""
-        return self.source.pin.version != self.base.pin.version
+        return _state(self.source) != _state(self.base)
 
     @property
     def target_changed(self) -> bool:
         """Whether the target may say something else than the base."""
-        return self.target.pin.version != self.base.pin.version
+        return _state(self.target) != _state(self.base)
 
     @property
     def is_changed(self) -> bool:
@@ -65,14 +90,12 @@ class MergeTables:
         return list(dict.fromkeys([ID, *ends, *members]))
 
 
+def _state(table: Table) -> tuple[Location, int, StoredColumns]:
+    return table.location, table.pin.version, table.columns
+
+
 def sides_of(base: Snapshot, source: Snapshot, target: Base) -> Mapping[str, MergeTables]:
-    """Every type, by type key."""
-    if not base.schema == source.schema == target.snapshot.schema:
-        raise Conflict(
-            f"branches {source.branch} and {target.snapshot.branch} have different schemas, and "
-            "their rows cannot be merged: make a new branch and load the rows there",
-            details={"source": source.branch, "target": target.snapshot.branch},
-        )
+    """Every type of states that have one schema, by type key."""
     found: dict[str, MergeTables] = {}
     for key, shown in target.snapshot.tables.items():
         others = [snapshot.tables.get(key) for snapshot in (base, source)]
@@ -82,7 +105,16 @@ def sides_of(base: Snapshot, source: Snapshot, target: Base) -> Mapping[str, Mer
             )
         old, new = (side.tables[key].pinned for side in (base, source))
         found[key] = MergeTables(
-            key, find_type(target.catalog, key), old, new, target.table(key).table
+            key,
+            find_type(target.catalog, key),
+            old,
+            new,
+            shown.pinned,
+            shown.table,
+            shown.pinned.columns,
+            shown.version,
+            key,
+            adopts=shown.pin.version == old.pin.version,
         )
     return found
 

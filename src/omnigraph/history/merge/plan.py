@@ -7,13 +7,14 @@ so that everything that is wrong is told at once.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import pyarrow as pa
 
 from omnigraph.errors import MergeConflict
-from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts, Side
+from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts, Side, rule_conflict
 from omnigraph.history.merge.delta import (
     MergeDelta,
     MergeTables,
@@ -27,7 +28,22 @@ from omnigraph.history.merge.rules import (
 )
 from omnigraph.history.merge.tables import MergedTable, adopt_source, left_alone, merged_table
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.migration.effects import (
+    CardinalityWithin,
+    DataCheck,
+    UniqueEdges,
+    UniqueMembers,
+)
+from omnigraph.lang.structural import ID
 from omnigraph.rows.external_sort import SortLimits
+from omnigraph.write.change.change_set import EntityType, without
+from omnigraph.write.reshape.checks import violations_among
+
+_BROKEN: Mapping[type, str] = {
+    UniqueMembers: "unique_violation",
+    UniqueEdges: "unique_violation",
+    CardinalityWithin: "cardinality_violation",
+}
 
 
 @dataclass(slots=True)
@@ -41,27 +57,36 @@ class MergePlan:
     """Whether every count matters, also that of rows that were written anew as they were."""
     tables: dict[str, MergedTable] = field(default_factory=dict)
     footprints: dict[str, MergeDelta] = field(default_factory=dict)
+    is_stricter: bool = False
+    """Whether the target has another schema than the base."""
+    checks: Mapping[str, Sequence[DataCheck]] = field(default_factory=dict)
+    """What rows have to obey that one of the sides did not know, by type key."""
     kept_ends: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Nodes that stay because an edge needs them, by type key."""
 
     @property
     def is_fast_forward(self) -> bool:
         """Whether the target has changed nothing: then the source's rows obey the rules already."""
-        return not any(sides.target_changed for sides in self.sides.values())
+        is_untouched = not any(sides.target_changed for sides in self.sides.values())
+        return is_untouched and not self.is_stricter
 
     def build(self) -> None:
         """Merge the rows of every type, and judge what comes out."""
         for key, sides in self.sides.items():
-            if not sides.source_changed:
-                continue
-            if sides.target_changed:
+            if sides.target_key is None:
+                self.tables[key] = adopt_source(sides, self.limits)
+            elif not sides.source_changed:
+                if sides.reshape is not None and not sides.reshape.is_nothing:
+                    self.tables[key] = left_alone(sides, self.limits)
+            elif sides.adopts:
+                self.tables[key] = adopt_source(sides, self.limits)
+            else:
                 self.tables[key], self.footprints[key] = merged_table(
                     sides, self.conflicts, self.limits, is_exact=self.is_exact
                 )
-            else:
-                self.tables[key] = adopt_source(sides, self.limits)
         if not self.is_fast_forward:
             self._judge()
+        self._check_new_rules()
 
     def counts(self) -> dict[str, MergedRowCounts]:
         """What happens to each type, by type key; reads the rows of those taken over."""
@@ -69,6 +94,38 @@ class MergePlan:
         return {key: counts for key, counts in found.items() if counts != MergedRowCounts()}
 
     # -- rules -----------------------------------------------------------------------
+
+    def _check_new_rules(self) -> None:
+        """What one side asks of rows that the other did not know, on the rows that come out."""
+        told = {(one.kind, one.type_name, one.entity_id) for one in self.conflicts.standing}
+        for key, checks in sorted(self.checks.items()):
+            type_ = self.sides[key].type
+            for check in checks:
+                found = violations_among(check, type_, partial(self._rows_after, key))
+                for id_ in found.ids:
+                    conflict = rule_conflict(
+                        _BROKEN.get(type(check), "value_constraint_violation"),
+                        type_,
+                        id_,
+                        f"{found.count} rows break a rule that the other branch has added",
+                        _checked_property(check, type_),
+                    )
+                    if (conflict.kind, conflict.type_name, id_) not in told:
+                        self.conflicts.standing.append(conflict)
+
+    def _rows_after(self, key: str, names: Sequence[str]) -> Iterator[pa.Table]:
+        """Some columns of the rows that a type has after the merge."""
+        table, columns = self.tables.get(key), list(dict.fromkeys([ID, *names]))
+        start = self.sides[key].target if table is None else table.start
+        gone = pa.array([], pa.string())
+        if table is not None and table.gone:
+            gone = pa.concat_tables(table.gone).column(ID).combine_chunks()
+        for batch in start.batches(columns):
+            yield without(pa.Table.from_batches([batch]), gone)
+        if table is not None:
+            for spool in (table.updated, table.inserted):
+                for rows in spool.tables():
+                    yield rows.select(columns)
 
     def _judge(self) -> None:
         for key in self._related():
@@ -115,7 +172,9 @@ class MergePlan:
             if not isinstance(edges.type, EdgeType):
                 continue
             for end in {edges.type.source, edges.type.target}:
-                nodes = self.sides[f"node:{end}"]
+                nodes = self.sides.get(f"node:{end}")
+                if nodes is None:
+                    continue
                 crossed = (edges.source_changed and nodes.target_changed) or (
                     edges.target_changed and nodes.source_changed
                 )
@@ -165,3 +224,10 @@ class MergePlan:
 
     def _table(self, key: str) -> MergedTable:
         return self.tables.setdefault(key, left_alone(self.sides[key], self.limits))
+
+
+def _checked_property(check: DataCheck, type_: EntityType) -> str | None:
+    """The property that a check is about, if it is about one."""
+    identity = getattr(check, "property_id", None)
+    named = (name for name, found in type_.properties.items() if found.property_id == identity)
+    return next(named, None)

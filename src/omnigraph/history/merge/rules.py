@@ -61,8 +61,8 @@ class Orphan:
             "edge",
             self.edge.name,
             self.edge_id,
-            f"{endpoint_text(self.column, self.node_id, self.node_type)}: the {self.deleted_by} "
-            "deleted it",
+            f"{endpoint_text(self.edge, self.column, self.node_id, self.node_type)}: "
+            f"the {self.deleted_by} deleted it",
             ENDPOINTS[self.column],
             # What was deleted was there.
             self.node_id,
@@ -198,7 +198,7 @@ def broken_cardinalities(
     wrong = miscounted(edge, sources, [HeldKeys(edges.column(SRC).combine_chunks())])
     return [
         rule_conflict(
-            "cardinality_violation", edge, source, cardinality_text(edge, source, count), SRC
+            "cardinality_violation", edge, source, cardinality_text(edge, source, count), "from"
         )
         for source, count in sorted(zip(*wrong.to_pydict().values(), strict=True))
     ]

@@ -7,7 +7,7 @@ reading a row, or merged row by row in the order of the ids and in bounded memor
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -21,7 +21,7 @@ from omnigraph.lang.structural import ID, SRC
 from omnigraph.rows.external_sort import SortLimits, Spool, merge_join
 from omnigraph.storage.tables.columns import plain_blobs
 from omnigraph.storage.tables.row_lookup import find_rows
-from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, TablePin
 from omnigraph.storage.tables.version_diff import count_only_in
 from omnigraph.storage.tables.write_rows import WrittenRows, write_streams
 from omnigraph.write.change.change_set import without
@@ -29,6 +29,7 @@ from omnigraph.write.change.protocol import WriteTxn
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.read_set import has_blobs
 from omnigraph.write.publish.staging import TableEffect, commit_rows
+from omnigraph.write.reshape.column_effects import stage_reshape
 
 
 @dataclass(slots=True)
@@ -110,18 +111,32 @@ class MergedTable:
 
     def stage(self, txn: WriteTxn) -> TableEffect | None:
         """Write the rows and commit them, visible to nobody; None when nothing happens."""
-        key, written = self.sides.type_key, WrittenRows()
+        sides, written, files = self.sides, WrittenRows(), txn.files
+        found, adopted = sides.on_target, self._adopted(txn)
         if self.updated.rows or self.inserted.rows:
-            written = write_streams(self.start, self.updated.tables(), self.inserted.tables())
+            start = replace(self.start, pin=adopted or self.start.pin, columns=sides.names)
+            written = write_streams(start, self.updated.tables(), self.inserted.tables())
         gone = pa.concat_tables(self.gone) if self.gone else None
         if gone is not None and not gone.num_rows:
             gone = None
-        if not self.takes_over and not written.fragments and gone is None:
+        if adopted is None and not written.fragments and gone is None:
             return None
-        txn.files.name({key: written.files}, txn.base)
-        reach("rows_written", key)
-        adopted = self.sides.source.pin if self.takes_over else None
-        return commit_rows(txn.base.table(key), written, txn.files.stamp(), gone, adopted=adopted)
+        files.name_files(sides.table, sides.version, written.files)
+        reach("rows_written", found.type_key)
+        return commit_rows(found, written, files.stamp(), gone, adopted=adopted)
+
+    def _adopted(self, txn: WriteTxn) -> TablePin | None:
+        """The version that takes the place of the target's before any row is written, if any."""
+        sides = self.sides
+        if self.takes_over:
+            return sides.source.pin
+        if sides.reshaped is not None:
+            return sides.reshaped.pin
+        if sides.reshape is None or sides.reshape.is_nothing:
+            return None
+        effect = stage_reshape(sides.on_target, sides.reshape, txn.files)
+        txn.files.name_files(sides.table, sides.version, effect.all_files)
+        return effect.pin
 
 
 def adopt_source(sides: MergeTables, limits: SortLimits) -> MergedTable:
@@ -168,9 +183,9 @@ def _merge(
     # Of edges that are counted, the sources that they had are counted, too.
     known = columns if not is_brief else [ID, SRC] if counts_edges else [ID]
     streams = [
-        only_in(base, source, known, located=True, limits=limits),
+        only_in(base, source, known, compared=columns, located=True, limits=limits),
         only_in(source, base, columns, located=True, limits=limits),
-        only_in(base, target, known, located=True, limits=limits),
+        only_in(base, target, known, compared=columns, located=True, limits=limits),
         only_in(target, base, columns, located=True, limits=limits),
     ]
     for rows in merge_join(streams):

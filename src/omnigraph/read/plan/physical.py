@@ -38,6 +38,8 @@ class AccessPath:
     """What is decided about the rows that were found."""
     fetched: tuple[str, ...] | None = None
     """What a lookup brings along; None if its rows have to be told from others of the type."""
+    looked_up_by: str = ""
+    """What people call that which a lookup goes by."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +94,7 @@ class ScanNodes:
         ]
         return {
             "entities": path.entities,
-            "access": path.access if named is None else f"lookup by {named.column}",
+            "access": path.access if named is None else f"lookup by {path.looked_up_by}",
             "pushed": [spell_predicate(found) for found in path.pushed],
             "in_memory": [spell_predicate(found) for found in in_memory],
         }

@@ -13,7 +13,7 @@ from itertools import compress, takewhile
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.structural import DST, SRC
+from omnigraph.lang.structural import DST, SRC, spelling
 from omnigraph.read.access.entities import Entities
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.physical import (
@@ -93,7 +93,10 @@ class _Planner:
         if named is not None:
             left = tuple(found for found in where if found is not named.predicate)
             fetched = self.use.fetched(scan.variable, entities.type)
-            return AccessPath("lookup", entities.count, named, left=left, fetched=fetched)
+            label = spelling(named.column, entities.type.properties)
+            return AccessPath(
+                "lookup", entities.count, named, left=left, fetched=fetched, looked_up_by=label
+            )
         filtered = tuple(found for found in where if can_filter(found))
         left = tuple(found for found in where if not can_filter(found))
         if not filtered:

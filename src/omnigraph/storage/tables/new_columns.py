@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 
 from omnigraph.errors import StorageError
+from omnigraph.rows.stored_columns import ShownAs
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.columns import extended
 from omnigraph.storage.tables.table import FORMAT, Stamp, Table, TablePin, commit_detached
@@ -47,10 +48,7 @@ class NewColumn:
 
     def of(self, values: pa.Array | None, rows: int) -> pa.Array:
         """Its values, from those of its source, for so many rows."""
-        if values is None:
-            return pa.repeat(self.fill, rows)
-        cast = values.cast(self.field.type)
-        return cast if self.fill is None else cast.fill_null(self.fill)
+        return ShownAs(self.field.type, self.fill).of(values, rows)
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ class Table:
             filter=filter.text if isinstance(filter, SqlCondition) else filter,
             **options,
         )
-        return NamedScan(scanner, self.columns)
+        return NamedScan(scanner, self.columns, columns)
 
     def scan(
         self,
@@ -111,7 +111,7 @@ class Table:
         read = columns if columns is None else _with_plain(self, columns)
         with storage_errors(f"scanning {self.location}"):
             rows = stored._scanner(read, None, **extras).to_table()  # noqa: SLF001 - its own
-        rows = self.columns.named(rows.filter(filter).slice(0, limit))
+        rows = self.columns.named(rows.filter(filter).slice(0, limit), columns)
         extra = [name for name in (ROW_ID, ROW_ADDRESS) if name in rows.column_names]
         return rows.select([*(self.schema.names if columns is None else columns), *extra])
 
@@ -165,16 +165,18 @@ class NamedScan:
 
     scanner: lance.LanceScanner
     columns: StoredColumns
+    names: Sequence[str] | None
 
     def to_table(self) -> pa.Table:
         """All rows."""
-        return self.columns.named(self.scanner.to_table())
+        return self.columns.named(self.scanner.to_table(), self.names)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, batch by batch."""
+        batches = self.scanner.to_batches()
         if not self.columns:
-            return self.scanner.to_batches()
-        return map(self.columns.named, self.scanner.to_batches())
+            return batches
+        return (self.columns.named(batch, self.names) for batch in batches)
 
     def count_rows(self) -> int:
         """How many rows there are."""

@@ -73,6 +73,11 @@ class IntentScope:
         if self._live is not None:
             self._live.extend(IntentTable.of(table, 0) for table in tables)
 
+    def name_files(self, table: Registration, version: int, files: tuple[str, ...]) -> None:
+        """Name files that were staged below the directory of a table that may be new."""
+        if self._live is not None and files:
+            self._live.extend([IntentTable.of(table, version, files)])
+
     def require_alive(self) -> None:
         """Refuse to publish when an intent was revoked; without one there is nothing to ask."""
         if self._live is not None:

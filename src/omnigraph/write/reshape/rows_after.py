@@ -22,8 +22,8 @@ from omnigraph.lang.schema.migration.effects import (
     ReplaceColumn,
     WidenColumn,
 )
-from omnigraph.lang.structural import EDGE_COLUMNS, ID
-from omnigraph.rows.stored_columns import StoredColumns
+from omnigraph.lang.structural import EDGE_COLUMNS, ID, NODE_COLUMNS
+from omnigraph.rows.stored_columns import ShownAs, StoredColumns
 from omnigraph.storage.tables.columns import arrow_field
 from omnigraph.storage.tables.new_columns import NewColumn
 from omnigraph.storage.tables.table import Table
@@ -72,6 +72,18 @@ class TypeAfter:
             found.append(NewColumn(field.with_name(after.of(name)), source, fill))
         return tuple(found)
 
+    def view(self, before: StoredColumns) -> StoredColumns:
+        """The columns of a table as it is, by the names that rows have afterwards."""
+        structural = NODE_COLUMNS if isinstance(self.desired, NodeType) else EDGE_COLUMNS
+        pairs: list[tuple[str, str | None]] = [(name, name) for name in structural]
+        shown: list[tuple[str, ShownAs]] = []
+        for name, property_ in sorted(self.desired.properties.items()):
+            field, former, fill = self._made(name)
+            pairs.append((name, None if former is None else before.of(former)))
+            if former is None or property_.property_id in self._written:
+                shown.append((name, ShownAs(field.type, fill)))
+        return StoredColumns(tuple(pairs), tuple(shown))
+
     def rows(self, table: Table, names: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns of the rows of a table, by their names afterwards, with the ids."""
         for batch in table.batches(self._read(names)):
@@ -90,11 +102,8 @@ class TypeAfter:
 
     def _values(self, rows: pa.Table, name: str) -> pa.ChunkedArray:
         field, former, fill = self._made(name)
-        column = NewColumn(field, former, fill)
-        if former is None and fill is None:
-            return pa.chunked_array([pa.nulls(rows.num_rows, field.type)])
         source = None if former is None else rows.column(former)
-        values = column.of(source, rows.num_rows)
+        values = ShownAs(field.type, fill).of(source, rows.num_rows)
         return values if isinstance(values, pa.ChunkedArray) else pa.chunked_array([values])
 
     def _read(self, names: Sequence[str]) -> list[str]:

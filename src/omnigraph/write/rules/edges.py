@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import quoted
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC
+from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC, spelling
 from omnigraph.write.change.change_set import TypeChange, type_key, without
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_finder import HeldKeys, KeyFinder, Mask, StoredKeys
@@ -38,9 +38,9 @@ def missing_ends(ends: pa.Array, nodes: Sequence[KeyFinder]) -> Mask:
     return missing
 
 
-def endpoint_text(column: str, text: str, end: str) -> str:
+def endpoint_text(edge: EdgeType, column: str, text: str, end: str) -> str:
     """What is said about an end that is no node."""
-    return f"{column} '{quoted(text)}' not found in {end}"
+    return f"{spelling(column, edge.properties)} '{quoted(text)}' not found in {end}"
 
 
 def check_endpoints(edge: EdgeType, trial: Evaluation) -> None:
@@ -48,12 +48,14 @@ def check_endpoints(edge: EdgeType, trial: Evaluation) -> None:
     change = trial.change(type_key(edge))
     for column, end in ends_of(edge):
         if change is not None and change.rows.num_rows:
-            _check_written(change, column, end, trial)
+            _check_written(edge, change, column, end, trial)
         if change is None or not change.replaces_all:
             _check_orphans(edge, column, end, trial)
 
 
-def _check_written(change: TypeChange, column: str, end: str, trial: Evaluation) -> None:
+def _check_written(
+    edge: EdgeType, change: TypeChange, column: str, end: str, trial: Evaluation
+) -> None:
     ends = change.rows.column(column).combine_chunks()
     rows = np.flatnonzero(missing_ends(ends, list(_nodes(f"node:{end}", trial))))
     trial.violations.add_all(
@@ -61,7 +63,7 @@ def _check_written(change: TypeChange, column: str, end: str, trial: Evaluation)
         (
             Violation(
                 "endpoint",
-                endpoint_text(column, ends[row].as_py(), end),
+                endpoint_text(edge, column, ends[row].as_py(), end),
                 type_key=change.type_key,
                 property=ENDPOINTS[column],
                 entity_id=change.rows.column(ID)[row].as_py(),
@@ -104,7 +106,7 @@ def _check_orphans(edge: EdgeType, column: str, end: str, trial: Evaluation) -> 
         (
             Violation(
                 "endpoint",
-                endpoint_text(column, orphan[column], end),
+                endpoint_text(edge, column, orphan[column], end),
                 type_key=key,
                 property=ENDPOINTS[column],
                 entity_id=orphan[ID],

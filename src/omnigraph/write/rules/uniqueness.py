@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import KeyConflict, quoted
-from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
@@ -42,8 +41,7 @@ TWICE, EXISTS = "is there twice in the input for", "exists already in"
 
 def constraints_of(type_: EntityType) -> list[Constraint]:
     """The key, if there is one, then each `@unique`."""
-    key = type_.key if isinstance(type_, NodeType) else ()
-    found = [Constraint(type_, key, is_key=True)] if key else []
+    found = [Constraint(type_, type_.key, is_key=True)] if type_.key else []
     return found + [Constraint(type_, members, is_key=False) for members in type_.uniques]
 
 
@@ -54,6 +52,11 @@ class Constraint:
     type: EntityType
     members: tuple[str, ...]
     is_key: bool
+
+    @property
+    def labels(self) -> tuple[str, ...]:
+        """What people call the members."""
+        return tuple(spelling(name, self.type.properties) for name in self.members)
 
     def keys(self, rows: pa.Table) -> pa.Array:
         """The tuples of rows, each as one text; null where a member is."""
@@ -68,8 +71,8 @@ class Constraint:
         return list(map(self._text, zip(*values, strict=True), holders, ids))
 
     def _text(self, values: Sequence[str], first: str, second: str) -> str:
-        several = len(self.members) > 1
-        named = f"({', '.join(self.members)})" if several else self.members[0]
+        several, labels = len(self.members) > 1, self.labels
+        named = f"({', '.join(labels)})" if several else labels[0]
         shown = f"({', '.join(values)})" if several else values[0]
         return (
             f"@unique violation on {self.type.name}.{named}: value '{quoted(shown)}' held by "
@@ -109,13 +112,13 @@ def _report(
     shown = wrong[: violations.room]
     some = rows.select(list(dict.fromkeys((ID, *rule.members)))).take(pa.array(shown))
     texts = rule.texts(some, holders.slice(0, len(shown)).to_pylist())
-    member = rule.members[0]
-    key, spelled = type_key(rule.type), ENDPOINTS.get(member, member)
+    key, label = type_key(rule.type), rule.labels[0]
+    member = ENDPOINTS.get(rule.members[0], label)
     ids = some.column(ID).to_pylist()
     violations.add_all(
         len(wrong),
         (
-            Violation("unique", text, key, member, id_, places.place(row, spelled))
+            Violation("unique", text, key, label, id_, places.place(row, member))
             for row, text, id_ in zip(shown.tolist(), texts, ids, strict=True)
         ),
     )

@@ -13,8 +13,9 @@ import click
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.query_source import AskedQuery, source_options, store_of
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.shared import branch_option
+from omnigraph.cli.options.shared import branch_option, if_commit_option, run_id_option
 from omnigraph.cli.render.output import (
+    DONE_BEFORE,
     author_lines,
     diagnose,
     result_of,
@@ -27,22 +28,11 @@ if TYPE_CHECKING:
     from omnigraph.write.change.results import MutationResult
 
 
-def _commit_id(ctx: click.Context, param: click.Parameter, value: str | None) -> str | None:
-    """An id that is not empty: a script whose variable is unset means something else."""
-    if value is not None and not value.strip():
-        raise click.BadParameter("the commit id is empty", ctx, param)
-    return None if value is None else value.strip()
-
-
 @click.command("mutate", cls=VerbCommand)
 @source_options
 @branch_option
-@click.option(
-    "--if-commit",
-    metavar="COMMIT_ID",
-    callback=_commit_id,
-    help="Only if this commit is the head of the branch; exits with 4 if not.",
-)
+@if_commit_option
+@run_id_option
 @json_option
 @click.pass_obj
 def command(
@@ -51,6 +41,7 @@ def command(
     asked: AskedQuery,
     branch: str,
     if_commit: str | None,
+    run_id: str | None,
     as_json: bool,
 ) -> None:
     """Run a query that changes a graph, as one commit.
@@ -60,7 +51,7 @@ def command(
     # Unlike the other commands that write, this one does not name its target.
     with store_of(scope).write("mutate", replace(scope, quiet=True)) as graph:
         try:
-            result = graph.mutate(*asked, branch=branch, if_commit=if_commit)
+            result = graph.mutate(*asked, branch=branch, if_commit=if_commit, run_id=run_id)
         except PreconditionFailed as error:
             if as_json:
                 from omnigraph.wire.errors import ErrorBody
@@ -76,6 +67,8 @@ def command(
             write_text("\n".join(_lines(result)))
             for warning in result.warnings:
                 diagnose("warning", str(warning))
+            if result.repeats_run:
+                diagnose("note", DONE_BEFORE)
 
 
 def _lines(result: MutationResult) -> list[str]:

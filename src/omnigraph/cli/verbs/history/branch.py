@@ -6,15 +6,25 @@ engine's to say.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import groupby
-from typing import TYPE_CHECKING
+from textwrap import indent
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
-from omnigraph.cli.render.output import diagnose, result_of, write_json, write_note, write_text
+from omnigraph.cli.options.shared import run_id_option
+from omnigraph.cli.render.output import (
+    DONE_BEFORE,
+    diagnose,
+    result_of,
+    write_json,
+    write_note,
+    write_text,
+)
+from omnigraph.cli.render.plans import plan_text
 from omnigraph.cli.render.tables import render_table, value_text
 from omnigraph.errors import MergeConflicts
 from omnigraph.read.output.cells import printable
@@ -27,6 +37,10 @@ HOW_TO_RESOLVE = (
     "take a side with --resolve source or --resolve target: for one kind of conflict with\n"
     "--resolve KIND=SIDE, for one entity with --resolve TYPE:ID=SIDE; or change one of the "
     "branches"
+)
+HOW_TO_RESOLVE_SCHEMAS = (
+    "a disagreement of the schemas is also settled with --resolve TYPE=SIDE or --resolve "
+    "TYPE.PROPERTY=SIDE"
 )
 
 
@@ -99,12 +113,13 @@ def _read_resolution(
 @click.option("--delete-branch", is_flag=True, help="Delete the source after the merge.")
 @click.option(
     "--resolve",
-    metavar="SIDE|KIND=SIDE|TYPE:ID=SIDE",
+    metavar="SIDE|KIND=SIDE|TYPE:ID=SIDE|TYPE[.PROPERTY]=SIDE",
     multiple=True,
     callback=_read_resolution,
     help="Which side wins in a conflict, source or target; may be given several times.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
+@run_id_option
 @json_option
 @click.pass_obj
 def merge_branch(
@@ -116,6 +131,7 @@ def merge_branch(
     delete_branch: bool,
     resolve: str | dict[str, str] | None,
     dry_run: bool,
+    run_id: str | None,
     as_json: bool,
 ) -> int:
     """Merge a branch into another, as one commit, or list all conflicts.
@@ -128,7 +144,12 @@ def merge_branch(
     try:
         with target.read() if dry_run else target.write("branch merge", scope) as graph:
             result = graph.branches.merge(
-                source, into, delete_source=delete_branch, resolve=resolve, dry_run=dry_run
+                source,
+                into,
+                delete_source=delete_branch,
+                resolve=resolve,
+                dry_run=dry_run,
+                run_id=run_id,
             )
     except MergeConflicts as error:
         diagnose("error", f"{source} was not merged into {into}: {error}")
@@ -141,6 +162,8 @@ def merge_branch(
             write_json(MergeBody.of(result))
         else:
             write_text(merge_text(result))
+            if result.repeats_run:
+                diagnose("note", DONE_BEFORE)
     return 1 if result.conflicts else 0
 
 
@@ -169,6 +192,8 @@ def merge_text(result: MergeResult) -> str:
     verb = "would merge" if result.is_dry_run else "merged"
     first = f"cannot merge {names}" if result.conflicts else f"{verb} {names}: {result.outcome}"
     lines = [first]
+    if result.schema.steps:
+        lines += ["schema:", indent(plan_text(result.schema), "  ")]
     if result.counts:
         columns = ("type", "inserted", "updated", "deleted", "combined")
         rows = [
@@ -192,22 +217,41 @@ def conflicts_text(conflicts: Sequence[MergeConflict]) -> str:
         lines.append(click.style(entity, bold=True))
         for conflict in found:
             lines.append(f"  {click.style(conflict.kind, fg='red')}: {conflict.message}")
-            if conflict.base is not None or conflict.kind.startswith(("divergent", "delete")):
+            if _has_sides(conflict):
                 lines += _values(conflict)
     lines.append(HOW_TO_RESOLVE)
+    if any(map(_concerns_schema, conflicts)):
+        lines.append(HOW_TO_RESOLVE_SCHEMAS)
     return "\n".join(lines)
+
+
+def _has_sides(conflict: MergeConflict) -> bool:
+    if conflict.base is not None or conflict.kind.startswith(("divergent", "delete")):
+        return True
+    return _concerns_schema(conflict) and (conflict.source or conflict.target) is not None
 
 
 def _values(conflict: MergeConflict) -> list[str]:
     label = "" if conflict.property is None else f"{conflict.property} "
+    text: Callable[[Any], str] = value_text
+    if _concerns_schema(conflict):
+        # What each side says is a piece of a schema, not a value.
+        label, text = "", str
     sides = (("base", conflict.base), ("source", conflict.source), ("target", conflict.target))
     return [
-        f"    {side:>6}  {label}{'(none)' if value is None else value_text(value)}"
+        f"    {side:>6}  {label}{'(none)' if value is None else text(value)}"
         for side, value in sides
     ]
 
 
+def _concerns_schema(conflict: MergeConflict) -> bool:
+    return not conflict.entity_id
+
+
 def _entity(conflict: MergeConflict) -> str:
+    if _concerns_schema(conflict):
+        part = "" if conflict.property is None else f".{conflict.property}"
+        return f"{conflict.entity_kind} {conflict.type_name}{part}"
     return f"{conflict.type_name}:{printable(conflict.entity_id)}"
 
 

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Any, Literal
+
+import msgspec
 
 from omnigraph.errors import SchemaError
 from omnigraph.lang.cursor import shorten
@@ -123,6 +125,27 @@ def identities(ir: SchemaIR) -> set[int]:
 def new_identities(accepted: SchemaIR | None, desired: SchemaIR) -> int:
     """How many ids a schema needs that the accepted one does not have."""
     return len(identities(desired) - (set() if accepted is None else identities(accepted)))
+
+
+_IDENTITIES = frozenset(
+    {"type_id", "property_id", "table_incarnation_id", "owner_type_id", "stable_table_id"}
+)
+
+
+def renumbered(ir: SchemaIR, numbers: Mapping[int, int]) -> SchemaIR:
+    """A schema in which some identities are others; nothing else is changed."""
+    if not numbers:
+        return ir
+
+    def change(value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                name: numbers.get(inside, inside) if name in _IDENTITIES else change(inside)
+                for name, inside in value.items()
+            }
+        return [change(inside) for inside in value] if isinstance(value, list | tuple) else value
+
+    return msgspec.convert(change(msgspec.to_builtins(ir)), SchemaIR)
 
 
 def table_path(kind: Literal["node", "edge"], type_id: int, incarnation: int) -> str:

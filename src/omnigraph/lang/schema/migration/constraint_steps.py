@@ -45,7 +45,12 @@ from omnigraph.lang.schema.migration.rules import (
     range_admits,
     rule_of,
 )
-from omnigraph.lang.schema.migration.steps import AddConstraint, Cost, RemoveConstraint
+from omnigraph.lang.schema.migration.steps import (
+    AddConstraint,
+    ConstraintForm,
+    Cost,
+    RemoveConstraint,
+)
 
 _ENDS: dict[str, End] = {"src": "@src", "dst": "@dst"}
 
@@ -80,7 +85,8 @@ def plan_interface_constraints(draft: Draft, before: IRInterface, after: IRInter
     for property_, kind, is_new in _written(before, after):
         step = AddConstraint if is_new else RemoveConstraint
         rule = MEMBER_RULES[kind]((property_.name,))
-        draft.add(step(after.kind, after.name, rule, tier="safe", cost="metadata"))
+        form = ConstraintForm.of(rule)
+        draft.add(step(after.kind, after.name, form, tier="safe", cost="metadata"))
 
 
 def _written(
@@ -148,7 +154,13 @@ class _Constraints:
     def remove(self, constraint: IRConstraint) -> None:
         rule = rule_of(constraint, self.names)
         self.draft.add(
-            RemoveConstraint(self.owner.kind, self.owner.name, rule, tier="safe", cost="metadata")
+            RemoveConstraint(
+                self.owner.kind,
+                self.owner.name,
+                ConstraintForm.of(rule),
+                tier="safe",
+                cost="metadata",
+            )
         )
 
     def add(self, constraint: IRConstraint) -> None:
@@ -189,7 +201,9 @@ class _Constraints:
     def step(self, constraint: IRConstraint, tier: Tier, cost: Cost) -> int:
         rule = rule_of(constraint, self.names)
         return self.draft.add(
-            AddConstraint(self.owner.kind, self.owner.name, rule, tier=tier, cost=cost)
+            AddConstraint(
+                self.owner.kind, self.owner.name, ConstraintForm.of(rule), tier=tier, cost=cost
+            )
         )
 
     def is_readable(self, constraint: IRConstraint) -> bool:

@@ -5,13 +5,15 @@ Owns the wording for people, as text and as HTML. Programs read the JSON of step
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from html import escape
+from textwrap import indent
 
 from omnigraph.errors import quoted
 from omnigraph.lang.literals import quote
 from omnigraph.lang.schema.ir.document import Cardinality, Note, PropertyType
 from omnigraph.lang.schema.ir.shape import CheckRule, EmbedShape, RangeRule, Rule
+from omnigraph.lang.schema.migration.refusals import BrokenQuery, Refusal
 from omnigraph.lang.schema.migration.steps import (
     AddConstraint,
     AddProperty,
@@ -43,22 +45,42 @@ _ENDS = {"src": 0, "dst": 1}
 _COSTS = {"metadata": "metadata only", "columns": "writes columns", "scan": "scans rows"}
 
 
-def text_of(steps: Sequence[Step]) -> str:
-    """A plan for people."""
+Style = Callable[[str, str], str]
+"""How a tier, or what is said of it, looks: from its name and a text to the text that is shown."""
+
+
+def plain(_: str, text: str) -> str:
+    """Text as it is."""
+    return text
+
+
+def text_of(
+    steps: Sequence[Step],
+    refusal_of: Callable[[Step], Refusal | None],
+    queries: Sequence[BrokenQuery] = (),
+    style: Style = plain,
+) -> str:
+    """A plan for people; what stands against it is shown with its place in the schema."""
     if not steps:
         return "no change"
     groups = {group: [step for step in steps if _group(step) == group] for group in _GROUPS}
-    counts = ", ".join(f"{len(found)} {group}" for group, found in groups.items() if found)
-    lines = [f"{_count(len(steps), 'step')}: {counts}"]
+    counts = [style(group, f"{len(found)} {group}") for group, found in groups.items() if found]
+    lines = [f"{_count(len(steps), 'step')}: {', '.join(counts)}"]
     for group, found in groups.items():
-        lines += [group] if found else []
+        lines += [style(group, group)] if found else []
         for step in found:
             lines.append(f"  {_line(step)}")
             lines += [f"    {fact}" for fact in _facts(step)]
+            refusal = refusal_of(step)
+            if refusal is not None and refusal.place is not None:
+                lines.append(indent(refusal.place.frame(), "    "))
+    lines += [style("refused", "broken queries")] if queries else []
+    for query in queries:
+        lines += [f"  {query.summary}", indent(query.report, "    ")]
     return "\n".join(lines)
 
 
-def html_of(steps: Sequence[Step]) -> str:
+def html_of(steps: Sequence[Step], queries: Sequence[BrokenQuery] = ()) -> str:
     """A plan as a small table."""
     if not steps:
         return "<p>no change</p>"
@@ -66,6 +88,9 @@ def html_of(steps: Sequence[Step]) -> str:
         (_group(step), step.entity, _outcome(step), _cost(step), "\n".join(_facts(step)))
         for step in sorted(steps, key=lambda step: _GROUPS.index(_group(step)))
     ]
+    for query in queries:
+        mistakes = "\n".join(found.summary for found in query.diagnostics)
+        rows.append(("broken query", query.entity, query.summary, "", mistakes))
     heads = ("tier", "what", "change", "cost", "data")
     cells = "".join(f"<tr>{_cells('td', row)}</tr>" for row in rows)
     head = f"<tr>{_cells('th', heads)}</tr>"
@@ -149,9 +174,9 @@ def _change(step: AppliedStep) -> str:
         case ChangeCardinality():
             return f"has {_card(step.cardinality)} instead of {_card(step.former)}"
         case AddConstraint():
-            return f"gets {rule_text(step.constraint)}"
+            return f"gets {rule_text(step.constraint.rule)}"
         case RemoveConstraint():
-            return f"loses {rule_text(step.constraint)}"
+            return f"loses {rule_text(step.constraint.rule)}"
         case ChangeAnnotation():
             return _instead(_notes(step.notes), _notes(step.former))
         case AddProperty():

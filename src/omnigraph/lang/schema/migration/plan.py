@@ -1,59 +1,46 @@
 """The plan of a migration: its steps, what they do and what they ask of the data.
 
 Owns whether a plan can be applied, and the error of one that cannot, which tells everything at
-once. Never looks at data: what was found there is put into a plan by those who looked.
+once. Never looks at data or queries: what was found there is put into a plan by those who looked.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
 
 from omnigraph.errors import SchemaChangeRefused
 from omnigraph.lang.schema.ir.document import Json
-from omnigraph.lang.schema.migration.describe import html_of, summary, text_of, violations_text
+from omnigraph.lang.schema.migration.describe import (
+    Style,
+    html_of,
+    plain,
+    summary,
+    text_of,
+    violations_text,
+)
 from omnigraph.lang.schema.migration.effects import REWRITING, DataCheck, Effect
+from omnigraph.lang.schema.migration.refusals import BrokenQuery, Refusal, SchemaText, report_of
 from omnigraph.lang.schema.migration.steps import Step, UnsupportedChange, Violations
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """Why a plan cannot be applied: a change nobody can make, or one that the data forbids."""
-
-    entity: str
-    reason: str
-    code: str | None = None
-    violations: Violations | None = None
-
-    @property
-    def message(self) -> str:
-        """What is refused and why, after its code if it has one."""
-        told = self.reason if self.violations is not None else f"{self.entity}: {self.reason}"
-        return told if self.code is None else f"[{self.code}] {told}"
-
-    def to_json(self) -> Json:
-        """The refusal as plain data; what it does not have is left out."""
-        found: Json = {"entity": self.entity, "reason": self.reason}
-        if self.code is not None:
-            found["code"] = self.code
-        if self.violations is not None:
-            found["violations"] = self.violations.to_json()
-        return found
 
 
 @dataclass(frozen=True, slots=True)
 class MigrationPlan:
     """What it takes to get from the accepted schema to the desired one.
 
-    ``effects`` and ``checks`` name their step by its place in ``steps``.
+    ``effects`` and ``checks`` name their step by its place in ``steps``. ``broken_queries`` are
+    those that would no longer compile; they refuse the plan unless they are ``forced``.
     """
 
     steps: tuple[Step, ...] = ()
     effects: tuple[Effect, ...] = ()
     checks: tuple[DataCheck, ...] = ()
+    broken_queries: tuple[BrokenQuery, ...] = ()
+    forced: bool = False
+    text: SchemaText | None = field(default=None, compare=False, repr=False)
 
     @property
     def supported(self) -> bool:
@@ -62,9 +49,15 @@ class MigrationPlan:
 
     @property
     def refusals(self) -> tuple[Refusal, ...]:
-        """Everything that stands against applying it, in the order of the steps."""
-        found = (_refusal(step) for step in self.steps)
-        return tuple(refusal for refusal in found if refusal is not None)
+        """Everything that stands against applying it: steps in their order, then queries."""
+        found = (self._refusal(step) for step in self.steps)
+        refused = [refusal for refusal in found if refusal is not None]
+        if not self.forced:
+            refused += [
+                Refusal(broken.entity, broken.summary, query=broken)
+                for broken in self.broken_queries
+            ]
+        return tuple(refused)
 
     @property
     def code(self) -> str | None:
@@ -104,18 +97,24 @@ class MigrationPlan:
     # -- for those who read it ---------------------------------------------------------
 
     def to_json(self) -> Json:
-        """The plan as plain data."""
-        return {"supported": self.supported, "steps": [step.to_json() for step in self.steps]}
+        """The plan as plain data; ``broken_queries`` are there if there are any."""
+        found: Json = {
+            "supported": self.supported,
+            "steps": [step.to_json() for step in self.steps],
+        }
+        if self.broken_queries:
+            found["broken_queries"] = [broken.to_json() for broken in self.broken_queries]
+        return found
 
-    def describe(self) -> str:
-        """The plan for people, by tiers, a line per step."""
-        return text_of(self.steps)
+    def describe(self, style: Style = plain) -> str:
+        """The plan for people, by tiers, a line per step; ``style`` may colour the tiers."""
+        return text_of(self.steps, self._refusal, self.broken_queries, style)
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         return self.describe()
 
     def _repr_html_(self) -> str:
-        return html_of(self.steps)
+        return html_of(self.steps, self.broken_queries)
 
     def require_supported(self) -> None:
         """Raise one error that tells all that stands against the plan, if anything does."""
@@ -125,6 +124,7 @@ class MigrationPlan:
         raise SchemaChangeRefused(
             "\n".join(refusal.message for refusal in refusals),
             code=self.code,
+            report=report_of(refusals),
             details={
                 "entity": refusals[0].entity,
                 "refusals": [refusal.to_json() for refusal in refusals],
@@ -132,15 +132,20 @@ class MigrationPlan:
             },
         )
 
-
-def _refusal(step: Step) -> Refusal | None:
-    if isinstance(step, UnsupportedChange):
-        return Refusal(step.entity, step.reason, step.code)
-    found = step.violations
-    if found is None or not found.count:
-        return None
-    reason = f"{summary(step)}: {violations_text(found)}"
-    return Refusal(step.entity, reason, step.code, found)
+    def _refusal(self, step: Step) -> Refusal | None:
+        """Why a step stands against the plan, if it does."""
+        found = None
+        if isinstance(step, UnsupportedChange):
+            reason = step.reason
+        elif step.violations is None or not step.violations.count:
+            return None
+        else:
+            found = step.violations
+            reason = f"{summary(step)}: {violations_text(found)}"
+        place = None
+        if self.text is not None:
+            place = self.text.diagnose(step.entity, reason, step.code)
+        return Refusal(step.entity, reason, step.code, found, place)
 
 
 def _with(step: Step, **found: Any) -> Step:

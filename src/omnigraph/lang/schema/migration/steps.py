@@ -7,14 +7,22 @@ applies one.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
 from omnigraph.lang.schema.catalog import Scalar as Value
 from omnigraph.lang.schema.ir.document import Cardinality, Document, Note, PropertyType
 from omnigraph.lang.schema.ir.ir import TypeKind
-from omnigraph.lang.schema.ir.shape import CheckRule, EmbedShape, RangeRule, Rule
+from omnigraph.lang.schema.ir.shape import (
+    MEMBER_RULES,
+    Check,
+    CheckRule,
+    EmbedShape,
+    Range,
+    RangeRule,
+    Rule,
+)
 from omnigraph.lang.schema.migration.codes import Tier
 from omnigraph.lang.schema.migration.effects import DropMode
 
@@ -152,15 +160,45 @@ class ChangeCardinality(PartChange, frozen=True, tag="change_cardinality"):
     cardinality: Cardinality = msgspec.field(name="to")
 
 
-class ConstraintChange(PartChange, frozen=True):
-    """A step about a constraint, in the form that the shape gives it."""
+class ConstraintForm(Document, frozen=True, omit_defaults=True):
+    """A constraint in the form that the shape gives it: one of these and no more.
 
-    constraint: Rule
+    A rule of the shape knows its form by its class, which JSON does not have.
+    """
+
+    key: tuple[str, ...] | None = msgspec.field(default=None, name="Key")
+    unique: tuple[str, ...] | None = msgspec.field(default=None, name="Unique")
+    index: tuple[str, ...] | None = msgspec.field(default=None, name="Index")
+    range: Range | None = msgspec.field(default=None, name="Range")
+    check: Check | None = msgspec.field(default=None, name="Check")
+
+    @classmethod
+    def of(cls, rule: Rule) -> ConstraintForm:
+        """The form of a rule."""
+        return msgspec.convert(rule.to_json(), cls)
+
+    @property
+    def rule(self) -> Rule:
+        """The rule again."""
+        if self.range is not None:
+            return RangeRule(self.range)
+        if self.check is not None:
+            return CheckRule(self.check)
+        members = {"key": self.key, "unique": self.unique, "index": self.index}
+        return next(
+            MEMBER_RULES[kind](found) for kind, found in members.items() if found is not None
+        )
+
+
+class ConstraintChange(PartChange, frozen=True):
+    """A step about a constraint."""
+
+    constraint: ConstraintForm
 
     @property
     def entity(self) -> str:
         """The property it is about, or the type if it is about several."""
-        members = _members(self.constraint)
+        members = _members(self.constraint.rule)
         only = members[0] if len(members) == 1 else None
         return entity_of(self.type_kind, self.type_name, only)
 
@@ -282,6 +320,12 @@ AppliedStep = (
     | DropProperty
 )
 Step = AppliedStep | UnsupportedChange
+
+
+def steps_from_json(plain: Any) -> tuple[Step, ...]:
+    """The steps that somebody has noted as plain data."""
+    found: tuple[Step, ...] = msgspec.convert(plain, tuple[Step, ...])
+    return found
 
 
 def entity_of(kind: TypeKind, type_name: str, property_name: str | None = None) -> str:

@@ -42,30 +42,48 @@ def print_schema(tree: Schema) -> str:
     return _print(tree, Page(Source("")))
 
 
+def declaration_text(declaration: Declaration) -> str:
+    """One declaration in canonical form, without its comments."""
+    return print_schema(Schema((declaration,))).rstrip("\n")
+
+
+def head_text(declaration: Declaration) -> str:
+    """What stands before the braces of a declaration, in canonical form."""
+    match declaration:
+        case Interface(name):
+            return f"interface {name}"
+        case Node(name, annotations, implements):
+            head = f"node {name}{_annotations(annotations)}"
+            return f"{head} implements {', '.join(map(str, implements))}" if implements else head
+        case Edge(name, source, target, cardinality, annotations):
+            head = f"edge {name}: {source} -> {target}"
+            if cardinality is not None:
+                head += f" {cardinality_text(cardinality)}"
+            return head + _annotations(annotations)
+
+
+def member_text(member: Member) -> str:
+    """A property or a constraint in canonical form."""
+    match member:
+        case Property(name, type_, annotations):
+            return f"{name}: {type_}{_annotations(annotations)}"
+        case Constraint(name, arguments):
+            return f"@{name}({', '.join(map(_argument, arguments))})"
+
+
 def _print(tree: Schema, page: Page) -> str:
     return render([_declaration(declaration, page) for declaration in tree.declarations], page)
 
 
 def _declaration(declaration: Declaration, page: Page) -> Item:
-    match declaration:
-        case Interface(name, properties):
-            return _body(declaration, f"interface {name}", properties, page)
-        case Node(name, annotations, implements, members):
-            head = f"node {name}{_annotations(annotations)}"
-            if implements:
-                head += f" implements {', '.join(map(str, implements))}"
-            return _body(declaration, head, members, page)
-        case Edge(name, source, target, cardinality, annotations, members):
-            head = f"edge {name}: {source} -> {target}"
-            if cardinality is not None:
-                head += f" {_cardinality(cardinality)}"
-            head += _annotations(annotations)
-            return _body(declaration, head, members, page)
+    if isinstance(declaration, Interface):
+        return _body(declaration, head_text(declaration), declaration.properties, page)
+    return _body(declaration, head_text(declaration), declaration.members, page)
 
 
 def _body(declaration: Declaration, head: str, members: Sequence[Member], page: Page) -> Item:
     (region,) = page.regions(declaration.span, "{", 1)
-    items = tuple(Item(member.span, _member(member)) for member in members)
+    items = tuple(Item(member.span, member_text(member)) for member in members)
     flat = None
     if not members:
         # Without members only comments need the braces of an edge.
@@ -75,19 +93,12 @@ def _body(declaration: Declaration, head: str, members: Sequence[Member], page: 
     return Item(declaration.span, flat, (f"{head} {{", Group(items, region), "}"))
 
 
-def _member(member: Member) -> str:
-    match member:
-        case Property(name, type_, annotations):
-            return f"{name}: {type_}{_annotations(annotations)}"
-        case Constraint(name, arguments):
-            return f"@{name}({', '.join(map(_argument, arguments))})"
-
-
 def _annotations(annotations: Sequence[Annotation]) -> str:
-    return "".join(f" {_annotation(annotation)}" for annotation in annotations)
+    return "".join(f" {annotation_text(annotation)}" for annotation in annotations)
 
 
-def _annotation(annotation: Annotation) -> str:
+def annotation_text(annotation: Annotation) -> str:
+    """An annotation in canonical form."""
     if annotation.value is None:
         return f"@{annotation.name}"
     options = (f"{name}={_argument(value)}" for name, value in annotation.options)
@@ -102,6 +113,7 @@ def _argument(argument: Argument | Bounds) -> str:
     return quote(argument.text) if argument.kind == "string" else argument.text
 
 
-def _cardinality(cardinality: Cardinality) -> str:
+def cardinality_text(cardinality: Cardinality) -> str:
+    """A cardinality in canonical form."""
     maximum = "" if cardinality.maximum is None else cardinality.maximum
     return f"@card({cardinality.minimum}..{maximum})"

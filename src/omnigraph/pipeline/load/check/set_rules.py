@@ -144,7 +144,7 @@ class SetRules:
                 staged.type.name in ends or self._replaces
             )
             if staged.has_given_ids or is_end:
-                last = not _has_key(staged.type)
+                last = not staged.type.key
                 jobs += self._jobs(f"ids:{key}", staged.type, (ID,), [source], keeps_last=last)
             for rule in constraints_of(staged.type):
                 if not rule.is_key:
@@ -212,7 +212,7 @@ class SetRules:
         left_out.superseded.clear()
         for key, staged in self.staged.items():
             ids = self._ids(key)
-            if ids is None or _has_key(staged.type) or not ids.repeated:
+            if ids is None or staged.type.key or not ids.repeated:
                 continue
             addresses = ids.repeats().column("address").to_numpy().astype(np.uint64)
             left_out.superseded[key] = addresses
@@ -227,7 +227,7 @@ class SetRules:
                 tuples = self._ids(key) if rule.is_key else self._tuples(key, rule)
                 if tuples is not None and tuples.repeated:
                     place = order[key, str(rule.members)]
-                    named = SetRule(place, "unique", key, rule.members[0])
+                    named = SetRule(place, "unique", key, rule.labels[0])
                     found.append(DuplicateKeys(named, rule, tuples, source, self.shown))
         return found
 
@@ -246,7 +246,7 @@ class SetRules:
                 tuples = self._tuples(key, rule)
                 if tuples is None or place in repeated:
                     continue
-                named = SetRule(place, "unique", key, rule.members[0])
+                named = SetRule(place, "unique", key, rule.labels[0])
                 probes += (
                     StoredClashes(named, rule, part, tuples, self._ids(key), source, self.shown)
                     for part in self._stored(key).each()
@@ -264,7 +264,7 @@ class SetRules:
         for column, end in ends_of(edge):
             rule = SetRule(order[key, column], "endpoint", key, ENDPOINTS[column])
             for part in self._source(key, left_out).each():
-                yield MissingEnds(rule, part, column, end, self._nodes(end), self.shown)
+                yield MissingEnds(rule, edge, part, column, end, self._nodes(end), self.shown)
 
     def _nodes(self, name: str) -> tuple[KeyIndex, ...]:
         """Where the nodes of a type are found that will be there."""
@@ -284,7 +284,7 @@ class SetRules:
                 rule = SetRule(order[key, column], "endpoint", key, ENDPOINTS[column])
                 for part in self._stored(key).each():
                     yield MissingEnds(
-                        rule, part, column, end, self._nodes(end), self.shown, strays=True
+                        rule, edge, part, column, end, self._nodes(end), self.shown, strays=True
                     )
 
     # -- cardinality -----------------------------------------------------------------
@@ -361,16 +361,15 @@ class SetRules:
             ids = self._ids(key)
             if ids is None or self.mode == "merge":
                 continue
-            source = self._source(key, left_out)
-            label = spelling(ID, staged.type.properties)
-            first = SetRule(_KEYS + 2 * at, "key_conflict", key, label)
-            if ids.repeated and not _has_key(staged.type):
+            source, type_ = self._source(key, left_out), staged.type
+            rule = SetRule(_KEYS + 2 * at, "key_conflict", key, spelling(ID, type_.properties))
+            if ids.repeated and not type_.key:
                 name = self.area.write_table("twice", ids.later())
-                found.append(IdClashes(first, staged.type, TWICE, ids, source, name, self.shown))
+                found.append(IdClashes(rule, type_, TWICE, ids, source, name, self.shown))
             if self.mode == "append" and key in matches:
-                second = SetRule(_KEYS + 2 * at + 1, "key_conflict", key, label)
+                later = replace(rule, order=rule.order + 1)
                 name = self.area.write_table("existing", _staged_rows(self.area, matches[key]))
-                found.append(IdClashes(second, staged.type, EXISTS, ids, source, name, self.shown))
+                found.append(IdClashes(later, type_, EXISTS, ids, source, name, self.shown))
         return found
 
     # -- asking ----------------------------------------------------------------------
@@ -390,10 +389,6 @@ def _staged_rows(area: StagingArea, names: Iterable[str]) -> pa.Table:
 
 def _by_name(item: tuple[str, StagedType]) -> str:
     return item[1].type.name
-
-
-def _has_key(type_: EntityType) -> bool:
-    return isinstance(type_, NodeType) and bool(type_.key)
 
 
 def tuples_name(key: str, rule: Constraint) -> str:

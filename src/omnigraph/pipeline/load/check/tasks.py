@@ -53,6 +53,7 @@ class MissingEnds:
     """Edges whose end is in none of the directories of nodes."""
 
     rule: SetRule
+    type: EdgeType
     edges: KeySource
     column: str
     end: str
@@ -74,7 +75,7 @@ class MissingEnds:
         missing = pa.concat_tables(found)
         shown = missing.slice(0, self.shown)
         texts = shown.column(self.column).to_pylist()
-        messages = [endpoint_text(self.column, text, self.end) for text in texts]
+        messages = [endpoint_text(self.type, self.column, text, self.end) for text in texts]
         ids = rows_at(self.edges, shown.column(ROW_ADDRESS).to_numpy(), (ID,)).column(ID)
         table = _table(missing, messages, ids)
         return CheckResult(verdict(area, self.rule, table, self.shown, strays=self.strays))

@@ -184,7 +184,7 @@ class _Frame:
         if not given:
             return pa.nulls(len(self._table), pa.string())
         if len(given) > 1:
-            self._say("format", f"only one of the columns {_listed(given)} can be the id", ID)
+            self._say("format", f"only one of the columns {_listed(given)} can be the id", given[0])
         name = given[0]
         ids = self._texts(name, name)
         if ids.null_count:
@@ -274,7 +274,7 @@ class _Frame:
             self._violations.add_all(
                 len(at),
                 (
-                    self._violation("format", wrong_id_text(has, needs), label, int(row))
+                    self._violation("format", wrong_id_text(label, has, needs), label, int(row))
                     for row, has, needs in zip(
                         at, given.to_pylist(), right.to_pylist(), strict=True
                     )

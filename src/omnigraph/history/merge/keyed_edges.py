@@ -1,0 +1,78 @@
+"""Edges that have a key on one side of a merge and not on the other.
+
+Owns giving the other sides the ids of that key before rows are compared, in versions that
+nobody refers to, so that the same edge is the same row everywhere and nothing is deleted and
+added. Edges that the key cannot tell apart are conflicts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+import pyarrow as pa
+
+from omnigraph.errors import MergeConflict
+from omnigraph.history.merge.conflicts import Conflicts, rule_conflict
+from omnigraph.history.merge.delta import MergeTables
+from omnigraph.lang.schema.migration.effects import Column, UniqueEdges
+from omnigraph.lang.structural import EDGE_COLUMNS, ID
+from omnigraph.storage.tables.table import Table
+from omnigraph.write.change.protocol import WriteTxn
+from omnigraph.write.publish.base import BaseTable
+from omnigraph.write.reshape.checks import violations_among
+from omnigraph.write.reshape.column_effects import ReshapeEffect, TableReshape, stage_reshape
+
+
+def with_keys(sides: MergeTables, conflicts: Conflicts, txn: WriteTxn) -> MergeTables:
+    """The sides of a merge with the ids of the key that the merged type has."""
+    wanted = dict(sides.keyed)
+    if sides.reshape is not None and sides.reshape.keyed is not None and not sides.adopts:
+        wanted["target"] = sides.reshape
+    if not wanted or sides.adopts:
+        return sides
+    tables = {"base": sides.base, "source": sides.source, "target": sides.target}
+    broken = [found for name in wanted for found in _alike(sides, name, tables[name])]
+    if broken:
+        conflicts.standing += broken
+        return replace(sides, source=sides.base)
+    if sides.target_key is not None:
+        txn.files.begin([sides.target_key], txn.base)
+    effects = {name: _staged(sides, tables[name], reshape, txn) for name, reshape in wanted.items()}
+    keyed = {
+        name: replace(tables[name], pin=effect.pin, columns=sides.names)
+        for name, effect in effects.items()
+    }
+    return replace(
+        sides,
+        base=keyed.get("base", sides.base),
+        source=keyed.get("source", sides.source),
+        target=keyed.get("target", sides.target),
+        reshaped=effects.get("target"),
+    )
+
+
+def _staged(
+    sides: MergeTables, table: Table, reshape: TableReshape, txn: WriteTxn
+) -> ReshapeEffect:
+    found = BaseTable(sides.target_key or sides.type_key, sides.table.identity, 0, table)
+    effect = stage_reshape(found, reshape, txn.files)
+    txn.files.name_files(sides.table, sides.version, effect.all_files)
+    return effect
+
+
+def _alike(sides: MergeTables, side: str, table: Table) -> list[MergeConflict]:
+    """The edges of a side that have the key of another edge."""
+    type_ = sides.type
+    members = [name for name in type_.key if name not in EDGE_COLUMNS]
+    properties = [type_.properties[name] for name in members]
+    columns = tuple(Column(one.property_id, one.type) for one in properties)
+    check = UniqueEdges(0, type_.type_id, columns)
+
+    def rows(names: Sequence[str]) -> Iterator[pa.Table]:
+        for batch in table.batches(list(dict.fromkeys([ID, *names]))):
+            yield pa.Table.from_batches([batch])
+
+    found = violations_among(check, type_, rows)
+    text = f"{found.count} edges of the {side} have the key of another edge"
+    return [rule_conflict("unique_violation", type_, id_, text) for id_ in found.ids]

@@ -1,0 +1,446 @@
+"""The schema of a merge: three schemas become one, and every table is seen under it.
+
+Owns the way from three snapshots to the tables of a merge: which of the target's tables are
+reshaped, which come, go and change their names, and what rows of either side have to obey that
+they did not before. Rows are merged elsewhere, as if all sides had always had this schema.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+from omnigraph.errors import MergeConflict
+from omnigraph.history.changed_rows import changed_rows
+from omnigraph.history.merge.conflicts import Conflicts, Resolve, Side
+from omnigraph.history.merge.delta import MergeTables
+from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.columns import ColumnNames, TableColumns, carried
+from omnigraph.lang.schema.compile import CompiledSchema, catalog_from_ir, compile_schema
+from omnigraph.lang.schema.ir.identity import renumbered, table_path
+from omnigraph.lang.schema.ir.ir import IREdge, IRNode, SchemaIR
+from omnigraph.lang.schema.merge.conflicts import SchemaConflict, concerns_schema
+from omnigraph.lang.schema.merge.model import SchemaVersion
+from omnigraph.lang.schema.merge.operation import SchemaMerge, merge_schemas
+from omnigraph.lang.schema.migration.effects import (
+    AddColumn,
+    DataCheck,
+    FillNulls,
+    KeyEdges,
+    ReplaceColumn,
+    WidenColumn,
+)
+from omnigraph.lang.schema.migration.plan import MigrationPlan
+from omnigraph.lang.schema.migration.planner import plan_migration
+from omnigraph.lang.source import Source
+from omnigraph.lang.structural import ID
+from omnigraph.manifest.entries import Registration, SchemaContract, TableIdentity
+from omnigraph.manifest.publish_request import DropTable, RenameTable, TableChange
+from omnigraph.manifest.schema_contract import AcceptedSchema, accepted_schema, contract_of
+from omnigraph.manifest.snapshot import SOURCE_NAME, Snapshot, stored_columns_of
+from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
+from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.write.change.change_set import EntityType
+from omnigraph.write.publish.base import Base
+from omnigraph.write.reshape.column_effects import TableReshape
+from omnigraph.write.reshape.facts import SnapshotFacts
+from omnigraph.write.reshape.rows_after import TypeAfter
+
+UNIFIED = "unified_identities"
+"""Where the commit of a merge notes which identities became one."""
+
+Reserve = Callable[[int, int], int]
+_COLUMN_EFFECTS = (AddColumn, ReplaceColumn, WidenColumn, FillNulls)
+_EMPTY = TablePin(1, None, 0)
+"""Every table begins as an empty version, which is never taken away."""
+
+
+@dataclass(frozen=True)
+class MergeSide:
+    """One of the three states, with its schema in the identities of the merged one."""
+
+    snapshot: Snapshot
+    own: AcceptedSchema
+    numbers: Mapping[int, int]
+    """From its own identities to those of the merged schema, where these are others."""
+
+    @cached_property
+    def ir(self) -> SchemaIR:
+        """Its schema as the merge numbers it."""
+        return renumbered(self.own.ir, self.numbers)
+
+    @cached_property
+    def columns(self) -> Mapping[int, TableColumns]:
+        """The columns of its tables, by type."""
+        return {
+            self.numbers.get(type_id, type_id): TableColumns(
+                {self.numbers.get(one, one): name for one, name in table.by_property.items()},
+                table.retired,
+            )
+            for type_id, table in self.own.columns.tables.items()
+        }
+
+    @cached_property
+    def types(self) -> Mapping[int, IRNode | IREdge]:
+        """Its types that have tables."""
+        return {found.type_id: found for found in self.ir.tables()}
+
+    @cached_property
+    def _own(self) -> Mapping[int, int]:
+        return {merged: own for own, merged in self.numbers.items()}
+
+    def identity(self, type_id: int) -> TableIdentity:
+        """Which table a type has on this side."""
+        found = self.types[type_id]
+        incarnation = found.table_incarnation_id
+        return TableIdentity(
+            self._own.get(type_id, type_id), self._own.get(incarnation, incarnation)
+        )
+
+    def table(self, type_id: int) -> Table | None:
+        """The table of a type, if this side has it."""
+        if type_id not in self.types:
+            return None
+        return self.snapshot.by_identity[self.identity(type_id)].pinned
+
+    # -- the facts that planning asks for ----------------------------------------------
+
+    @cached_property
+    def _facts(self) -> SnapshotFacts:
+        return SnapshotFacts(self.snapshot, self.own.ir, looks=True)
+
+    def row_count(self, type_id: int) -> int | None:
+        """How many rows a type has."""
+        return self._facts.row_count(self._own.get(type_id, type_id))
+
+    def is_empty_column(self, type_id: int, property_id: int) -> bool | None:
+        """Whether no row has a value of a property."""
+        own = self._own
+        return self._facts.is_empty_column(
+            own.get(type_id, type_id), own.get(property_id, property_id)
+        )
+
+
+@dataclass(frozen=True)
+class MergedSchema:
+    """The schema that the target gets, and how all sides are seen under it."""
+
+    schema: CompiledSchema
+    base: MergeSide
+    source: MergeSide
+    target: MergeSide
+    unified: Mapping[int, int]
+    reserve: Reserve | None = field(default=None, compare=False)
+
+    @property
+    def catalog(self) -> Catalog:
+        """The types of the merged schema."""
+        return self.schema.catalog
+
+    @cached_property
+    def plan(self) -> MigrationPlan:
+        """What leads from the target's schema to the merged one."""
+        return self._plan(self.target)
+
+    @cached_property
+    def source_plan(self) -> MigrationPlan:
+        """What leads there from the source's schema."""
+        return self._plan(self.source)
+
+    @cached_property
+    def _base_plan(self) -> MigrationPlan:
+        return self._plan(self.base)
+
+    def _plan(self, side: MergeSide) -> MigrationPlan:
+        return plan_migration(side.ir, self.schema.ir, facts=side)
+
+    # -- tables --------------------------------------------------------------------------
+
+    @cached_property
+    def types(self) -> Mapping[int, EntityType]:
+        """The types that have tables, by id."""
+        catalog = self.catalog
+        types: list[EntityType] = [*catalog.nodes.values(), *catalog.edges.values()]
+        return {found.type_id: found for found in types}
+
+    def adopts(self, type_id: int) -> bool:
+        """Whether the source's table can stand for the target's: that one has no row of its own."""
+        theirs, ours = self.source.table(type_id), self.target.table(type_id)
+        if theirs is None or self._writes(self.source_plan, type_id):
+            return False
+        if ours is None:
+            return True
+        old = self.base.table(type_id)
+        return (
+            old is not None
+            and theirs.pin != old.pin
+            and (theirs.location, ours.location) == (old.location, old.location)
+            and ours.pin == old.pin
+        )
+
+    def _writes(self, plan: MigrationPlan, type_id: int) -> bool:
+        kinds = (*_COLUMN_EFFECTS, KeyEdges)
+        return any(isinstance(effect, kinds) for effect in plan.effects_on(type_id))
+
+    @cached_property
+    def columns(self) -> ColumnNames:
+        """The columns of all tables after the merge."""
+        rewritten = [
+            effect.property_id
+            for effect in self.plan.effects
+            if isinstance(effect, _COLUMN_EFFECTS)
+            and effect.type_id in self.target.types
+            and not self.adopts(effect.type_id)
+        ]
+        fresh: dict[int, int] = {}
+        if rewritten:
+            following = self.schema.ir.next_identity_id
+            first = following if self.reserve is None else self.reserve(len(rewritten), following)
+            fresh = {identity: first + at for at, identity in enumerate(rewritten)}
+        ours = carried(ColumnNames(self.target.columns), self.schema.ir, fresh)
+        theirs = carried(ColumnNames(self.source.columns), self.schema.ir)
+        return ColumnNames(
+            {type_id: (theirs if self.adopts(type_id) else ours)[type_id] for type_id in self.types}
+        )
+
+    @cached_property
+    def contract(self) -> SchemaContract:
+        """What the manifest of the target holds afterwards."""
+        return contract_of(self.schema, self.columns)
+
+    def names(self, type_id: int) -> StoredColumns:
+        """The stored columns of a table after the merge."""
+        found = self.types[type_id]
+        identity = TableIdentity(type_id, found.incarnation)
+        return stored_columns_of(self.contract).get(identity, AS_NAMED)
+
+    def view(self, side: MergeSide, plan: MigrationPlan, type_id: int) -> Table | None:
+        """The table of a side as the merged schema has it."""
+        table = side.table(type_id)
+        if table is None:
+            return None
+        after = TypeAfter(side.types[type_id], self.types[type_id], plan.effects_on(type_id))
+        return replace(table, columns=after.view(table.columns))
+
+    def reshape(self, side: MergeSide, plan: MigrationPlan, type_id: int) -> TableReshape:
+        """What is done to the table of a side so that it is one of the merged schema."""
+        effects = plan.effects_on(type_id)
+        table = side.table(type_id)
+        if table is None:
+            raise AssertionError("a side has no table to reshape")
+        after = TypeAfter(side.types[type_id], self.types[type_id], effects)
+        names = self.names(type_id)
+        keyed = self.types[type_id] if _is_keyed(plan, type_id) else None
+        return TableReshape(after.new_columns(table.columns, names), names, keyed)
+
+    def tables(self, target: Base) -> dict[str, MergeTables]:
+        """All three sides of every type of the merged schema, by type key."""
+        found: dict[str, MergeTables] = {}
+        for type_id, type_ in self.types.items():
+            key = f"{type_.kind}:{type_.name}"
+            theirs = self.view(self.source, self.source_plan, type_id)
+            if self.target.table(type_id) is not None:
+                found[key] = self._of_both(target, type_id, key, theirs)
+            elif theirs is not None:
+                found[key] = self._of_source(type_id, key, theirs)
+        return found
+
+    def _of_source(self, type_id: int, key: str, theirs: Table) -> MergeTables:
+        """A table that the target does not have: as if it had always been empty there."""
+        type_, identity = self.types[type_id], self.source.identity(type_id)
+        path = table_path(type_.kind, identity.table_id, identity.incarnation)
+        empty = replace(theirs, pin=_EMPTY)
+        return MergeTables(
+            key,
+            type_,
+            empty,
+            theirs,
+            empty,
+            Registration(identity, key, path),
+            self.names(type_id),
+            adopts=True,
+        )
+
+    def _of_both(self, target: Base, type_id: int, key: str, theirs: Table | None) -> MergeTables:
+        base = self.view(self.base, self._base_plan, type_id)
+        ours = self.view(self.target, self.plan, type_id)
+        if ours is None:
+            raise AssertionError("the target has the table")
+        shown = target.snapshot.by_identity[self.target.identity(type_id)]
+        if theirs is None:
+            theirs = base = ours
+        elif base is None:
+            base = replace(ours, pin=_EMPTY)
+        return MergeTables(
+            key,
+            self.types[type_id],
+            base,
+            theirs,
+            ours,
+            replace(shown.table, type_key=key),
+            self.names(type_id),
+            shown.version,
+            shown.table.type_key,
+            adopts=self.adopts(type_id),
+            reshape=self.reshape(self.target, self.plan, type_id),
+            keyed={
+                name: self.reshape(side, plan, type_id)
+                for name, side, plan in (
+                    ("base", self.base, self._base_plan),
+                    ("source", self.source, self.source_plan),
+                )
+                if side.table(type_id) is not None and _is_keyed(plan, type_id)
+            },
+        )
+
+    def changes(self, target: Base) -> tuple[TableChange, ...]:
+        """The tables of the target that change their names, and those that go."""
+        found: list[TableChange] = []
+        for type_id, before in self.target.types.items():
+            identity = self.target.identity(type_id)
+            after = self.types.get(type_id)
+            if after is None:
+                version = target.snapshot.by_identity[identity].version
+                found.append(DropTable(identity, version))
+            elif after.name != before.name:
+                found.append(RenameTable(identity, f"{after.kind}:{after.name}"))
+        return tuple(found)
+
+    def checks(self, type_id: int) -> tuple[DataCheck, ...]:
+        """What rows of a type have to obey that one of the sides did not know."""
+        return (*self.plan.checks_on(type_id), *self.source_plan.checks_on(type_id))
+
+    @property
+    def is_stricter(self) -> bool:
+        """Whether rows of the source may break what only the target asks of them, or differ."""
+        return self.base.ir != self.target.ir
+
+    def refusals(self) -> Iterator[MergeConflict]:
+        """What rows of a side cannot be made to fit the merged schema."""
+        for side, plan in (("target", self.plan), ("source", self.source_plan)):
+            for refusal in plan.refusals:
+                kind, _, name = refusal.entity.partition(":")
+                owner, _, property_ = name.partition(".")
+                yield MergeConflict(
+                    "value_constraint_violation",
+                    "edge" if kind == "edge" else "node",
+                    owner,
+                    "",
+                    f"rows of the {side} do not fit the merged schema: {refusal.reason}",
+                    property_ or None,
+                )
+
+
+def merged_schema(
+    base: Snapshot,
+    source: Snapshot,
+    target: Snapshot,
+    conflicts: Conflicts,
+    *,
+    resolve: Resolve,
+    unified: Iterable[tuple[int, int]],
+    reserve: Reserve | None,
+) -> MergedSchema | None:
+    """Merge three schemas; what stands is noted among the conflicts.
+
+    While something stands, the result is what it would be if the target won there, so that
+    the conflicts of rows can be told as well; None where even that makes no schema.
+    """
+    snapshots = (base, source, target)
+    schemas = [accepted_schema(one.schema) for one in snapshots]
+    versions = [
+        SchemaVersion(one.schema.source, schema.ir)
+        for one, schema in zip(snapshots, schemas, strict=True)
+    ]
+    touched = TouchedRows(*snapshots)
+    pairs = tuple(unified)
+
+    def merge(wanted: Resolve) -> SchemaMerge:
+        return merge_schemas(*versions, touched=touched, unified=pairs, resolve=wanted)
+
+    found = merge(_about_schemas(resolve))
+    conflicts.standing += map(_conflict, found.conflicts)
+    conflicts.settled += [(_conflict(one), side) for one, side in found.resolved]
+    conflicts.unused_elements += found.unused
+    if found.ir is None:
+        found = merge("target")
+    if found.ir is None or found.source_text is None:
+        return None
+    schema = compile_schema(Source(found.source_text, SOURCE_NAME), accepted=found.ir)
+    numbers = [_numbers(ids) for ids in (found.ids.base, found.ids.source, found.ids.target)]
+    sides = [
+        MergeSide(shown, accepted, own)
+        for shown, accepted, own in zip(snapshots, schemas, numbers, strict=True)
+    ]
+    before, theirs, ours = sides
+    return MergedSchema(schema, before, theirs, ours, found.unified, reserve)
+
+
+def _is_keyed(plan: MigrationPlan, type_id: int) -> bool:
+    """Whether the edges of a type get the ids of a key."""
+    return any(isinstance(one, KeyEdges) for one in plan.effects_on(type_id))
+
+
+def _numbers(ids: Mapping[int, int]) -> dict[int, int]:
+    """From the identities of a side to those of the merge, where the two differ."""
+    return {own: merged for merged, own in ids.items() if merged != own}
+
+
+def _about_schemas(resolve: Resolve) -> Resolve:
+    """The part of a resolution that is about schemas."""
+    if resolve is None or isinstance(resolve, str):
+        return resolve
+    return {name: side for name, side in resolve.items() if concerns_schema(name)}
+
+
+def _conflict(found: SchemaConflict) -> MergeConflict:
+    return MergeConflict(
+        found.kind,
+        found.entity_kind,
+        found.type_name,
+        "",
+        found.message,
+        found.property,
+        found.base,
+        found.source,
+        found.target,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class TouchedRows:
+    """What the sides of a merge wrote since the base."""
+
+    base: Snapshot
+    source: Snapshot
+    target: Snapshot
+
+    def wrote_values(self, side: Side, type_id: int, property_id: int | None) -> bool:
+        """Whether a side inserted rows of a type, or values of a property, or changed some."""
+        shown = self.source if side == "source" else self.target
+        now, then = accepted_schema(shown.schema), accepted_schema(self.base.schema)
+        after = next(one for one in now.ir.tables() if one.type_id == type_id)
+        identity = TableIdentity(type_id, after.table_incarnation_id)
+        table = shown.by_identity[identity].pinned
+        before = self.base.by_identity.get(identity)
+        if before is None:
+            return bool(table.pin.row_count)
+        former = next(one for one in then.ir.tables() if one.type_id == type_id)
+        effects = plan_migration(then.ir, now.ir).effects_on(type_id)
+        desired = _type(catalog_from_ir(now.ir), after)
+        view = TypeAfter(former, desired, effects).view(before.pinned.columns)
+        old = replace(before.pinned, columns=view)
+        if property_id is None:
+            return any(found.count for found in changed_rows(old, table))
+        name = next(one.name for one in after.properties if one.property_id == property_id)
+        steps = changed_rows(old, table, [ID, name])
+        return any(
+            rows.column(name).null_count < rows.num_rows
+            for found in steps
+            for rows in (found.inserted, found.after)
+        )
+
+
+def _type(catalog: Catalog, found: IRNode | IREdge) -> EntityType:
+    return catalog.nodes[found.name] if found.kind == "node" else catalog.edges[found.name]
