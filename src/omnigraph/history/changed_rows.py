@@ -65,7 +65,7 @@ def changed_rows(
 ) -> Iterator[ChangedRows]:
     """What changed between two versions of one table; ids ascend from step to step.
 
-    Only the named columns are compared, `id` among them; all of them without any.
+    Only the named columns are compared, `@id` among them; all of them without any.
     With ``located`` the rows have their row ids and addresses too.
     """
     if before.pin.version == after.pin.version:
