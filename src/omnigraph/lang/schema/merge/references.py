@@ -24,6 +24,7 @@ from omnigraph.lang.schema.merge.model import (
     Aspect,
     DeclaredProperty,
     Element,
+    Model,
     members_of,
 )
 
@@ -108,13 +109,27 @@ def _inject(merging: Merging, node: MergedType) -> None:
 def _identity(merging: Merging, node: MergedType, asked: set[int]) -> int | None:
     """The property of a node that answers to what interfaces ask for, on whichever side."""
     found: list[tuple[bool, int]] = []
-    for model in (merging.target, merging.source, merging.base):
-        owner = model.types.get(node.id)
-        for each in () if owner is None else owner.properties.values():
-            gone = Place(node.id, each.id) in merging.decided and each.id not in node.expected
-            if each.satisfies & asked and not node.has(each.id) and not gone:
-                found.append((each.id not in node.expected, each.id))
+    for each in sorted(asked):
+        for property_id in _answers(merging, node.id, each):
+            gone = Place(node.id, property_id) in merging.decided
+            if not node.has(property_id) and not (gone and property_id not in node.expected):
+                found.append((property_id not in node.expected, property_id))
     return min(found, key=lambda each: each[0])[1] if found else None
+
+
+def _answers(merging: Merging, node: int, asked: int) -> list[int]:
+    """What answers to one property of an interface: first where a side has changed that."""
+    base, source, target = (
+        _answer(model, node, asked) for model in (merging.base, merging.source, merging.target)
+    )
+    ordered = (source, target, base) if target == base else (target, source, base)
+    return list(dict.fromkeys(each for each in ordered if each is not None))
+
+
+def _answer(model: Model, node: int, asked: int) -> int | None:
+    owner = model.types.get(node)
+    found = () if owner is None else owner.properties.values()
+    return next((each.id for each in found if asked in each.satisfies), None)
 
 
 def _report_lacking(
