@@ -7,6 +7,6 @@ its caller must be allowed to do. Holds no engine: the packages below know how.
 from omnigraph.graph.access import Action, Policy
 from omnigraph.graph.opening import init, open  # noqa: A004 - `omnigraph.open` is the name
 from omnigraph.graph.session import Graph, Session
-from omnigraph.read.execute.cancellation import Cancellation
+from omnigraph.storage.cancellation import Cancellation
 
 __all__ = ["Action", "Cancellation", "Graph", "Policy", "Session", "init", "open"]

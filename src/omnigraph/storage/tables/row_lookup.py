@@ -26,7 +26,7 @@ from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, R
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.row_address import whole_fragment
-from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
+from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, gathered, is_filterable
 from omnigraph.storage.tables.write_rows import WrittenRows
 
 Texts: TypeAlias = pa.Array | pa.ChunkedArray
@@ -278,9 +278,8 @@ def find_rows(
     if fragments is not None and not fragments:
         return _nothing(table, columns)  # Lance would take no fragments for all of them
     with storage_errors(f"looking up rows of {table.location}"):
-        rows = (
-            table.dataset()
-            .scanner(
+        rows = gathered(
+            table.dataset().scanner(
                 columns=list(dict.fromkeys([*columns, column])),
                 filter=where,
                 with_row_id=True,
@@ -288,7 +287,6 @@ def find_rows(
                 fragments=fragments,
                 blob_handling="all_binary" if with_blobs else None,
             )
-            .to_table()
         )
     found = rows.filter(pc.is_in(rows.column(column), value_set=texts))
     return found.select([*columns, ROW_ID, ROW_ADDRESS])

@@ -88,7 +88,7 @@ class Table:
         read = columns if not in_memory or columns is None else _with_plain(columns, self.schema)
         where, most = (None, None) if in_memory else (filter, limit)
         with storage_errors(f"scanning {self.location}"):
-            rows = self._scanner(read, where, limit=most, **extras).to_table()
+            rows = gathered(self._scanner(read, where, limit=most, **extras))
         if not in_memory:
             return rows
         extra = [name for name in (ROW_ID, ROW_ADDRESS) if name in rows.column_names]
@@ -137,6 +137,22 @@ class Table:
             blob_handling="all_binary" if with_blobs else None,
             limit=limit,
         )
+
+
+def gathered(scanner: lance.LanceScanner) -> pa.Table:
+    """All rows of a scanner, so far as the query at work may hold them."""
+    import pyarrow as pa
+
+    from omnigraph.storage.budget import need
+
+    reader = scanner.to_reader()
+    batches: list[pa.RecordBatch] = []
+    size = 0
+    for batch in reader:
+        batches.append(batch)
+        size += batch.nbytes
+        need(size)
+    return pa.Table.from_batches(batches, reader.schema)
 
 
 @lru_cache(maxsize=256)
