@@ -77,8 +77,8 @@ def _statement(statement: plan.Statement) -> str:
     match statement:
         case plan.InsertNode(name, assignments, verb):
             return f"{verb} node {name}{_assigned(assignments)}"
-        case plan.InsertEdge(name, source, target, assignments):
-            return f"insert edge {name} {spell(source)} -> {spell(target)}{_assigned(assignments)}"
+        case plan.InsertEdge(name, source, target, assignments, verb):
+            return f"{verb} edge {name} {spell(source)} -> {spell(target)}{_assigned(assignments)}"
         case plan.UpdateNodes(name, assignments, where):
             return f"update nodes {name}{_assigned(assignments)}{_where(where)}"
         case plan.UpdateEdges(name, assignments, where):

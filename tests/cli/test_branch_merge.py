@@ -66,6 +66,19 @@ def test_a_merge_says_its_outcome(run: Run, uri: str) -> None:
     )
 
 
+def test_a_merge_that_is_repeated(run: Run, uri: str) -> None:
+    change(uri, 'insert Person { name: "Cat" }', "review")
+    asked = ("branch", "merge", "review", "--uri", uri, "--run-id", "m1", "--delete-branch")
+    first = run(*asked, "--quiet")
+    assert (first.code, first.out) == (0, "merged review into main: fast_forward\n")
+    again = run(*asked, "--quiet")
+    assert (again.code, again.out) == (0, first.out)
+    assert again.err.startswith("note: this run was done before")
+    told = json.loads(run(*asked, "--json").out)
+    assert (told["repeats_run"], told["branch_deleted"]) == (True, True)
+    assert told["commit"]["graph_commit_id"] == head(uri)
+
+
 def test_a_merge_for_programs(run: Run, uri: str) -> None:
     change(uri, 'insert Person { name: "Cat" }', "review")
     change(uri, 'insert Person { name: "Dan" }')

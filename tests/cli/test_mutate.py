@@ -321,3 +321,24 @@ def test_opening_to_write_mends_and_says_so(run: Run, uri: str) -> None:
     (Path(uri) / "_schema.pg").unlink()
     ran = run("mutate", "--store", uri, "-e", ADD, "--params", EVE)
     assert (ran.code, ran.err) == (0, "note: rewrote _schema.pg from the manifest\n")
+
+
+# -- runs --------------------------------------------------------------------------
+
+
+def test_a_run_that_is_repeated(run: Run, graph: og.Graph, uri: str) -> None:
+    asked = ("mutate", "--store", uri, "-e", ADD, "--params", EVE, "--run-id", "r1")
+    first = run(*asked)
+    assert (first.code, first.err) == (0, "")
+    commits = graph.commits.list()
+    again = run(*asked, "--if-commit", "another")
+    assert (again.code, again.out) == (0, first.out)
+    assert again.err == (
+        "note: this run was done before: nothing was changed, and this is what it did then\n"
+    )
+    told = json.loads(run(*asked, "--json").out)
+    assert (told["repeats_run"], told["affected_nodes"]) == (True, 1)
+    assert told["commit"]["graph_commit_id"] == commits[0].id
+    refused = run("mutate", "--store", uri, "-e", DROP, "--params", EVE, "--run-id", "r1")
+    assert (refused.code, commits[0].id in refused.err) == (1, True)
+    assert graph.commits.list() == commits

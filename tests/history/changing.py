@@ -10,12 +10,6 @@ from typing import Any
 import omnigraph as og
 from omnigraph.history.changes import Change, ChangeBlock
 from omnigraph.history.feed import FeedPage
-from omnigraph.lang.schema.columns import columns_of_new
-from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.lang.schema.ir.ir import ir_from_json
-from omnigraph.lang.source import Source
-from omnigraph.manifest.publish_request import PendingCommit, PublishRequest, TableChange
-from omnigraph.manifest.schema_contract import contract_of
 from omnigraph.wire.changes import ImageBody
 from tests.wire.plain import plain
 
@@ -157,15 +151,8 @@ def follow(graph: og.Graph, **options: Any) -> tuple[list[ChangeBlock], list[Fee
     return blocks, pages
 
 
-def change_schema(
-    graph: og.Graph, source: str, changes: tuple[TableChange, ...] = (), branch: str = "main"
-) -> str:
-    """Publish another schema with what it does to tables; returns the commit."""
-    accepted = ir_from_json(graph.manifest.view(branch).state.schema.ir)
-    compiled = compile_schema(Source(source, "next.pg"), accepted=accepted)
-    commit = PendingCommit.mint()
-    graph.manifest.publish(
-        graph.manifest.branch_id(branch),
-        PublishRequest(commit, changes, contract_of(compiled, columns_of_new(compiled.ir))),
-    )
+def change_schema(graph: og.Graph, source: str, branch: str = "main") -> str:
+    """Give a branch another schema, and return the commit."""
+    commit = graph.apply_schema(source, branch=branch).commit
+    assert commit is not None
     return commit.id

@@ -13,7 +13,6 @@ import omnigraph as og
 from omnigraph import errors
 from omnigraph.history.changed_rows import changed_rows
 from omnigraph.history.changes import Change
-from omnigraph.manifest.publish_request import DropTable, RenameTable
 from omnigraph.wire.changes import BlockBody, CauseBody, ChangeBody
 from tests.history.changing import (
     SCHEMA,
@@ -107,7 +106,7 @@ def test_the_id_of_a_type_is_opaque_and_survives_a_rename(graph: og.Graph) -> No
     renamed = SCHEMA.replace("node Place {", 'node Town @rename_from("Place") {').replace(
         "-> Place", "-> Town"
     )
-    commit = change_schema(graph, renamed, (RenameTable(identity, "node:Town"),))
+    commit = change_schema(graph, renamed)
     assert graph.commits.changes(commit).changes == ()
     graph.load([{"type": "Town", "data": {"name": "Oslo"}}], mode="append")
     (later,) = graph.commits.changes(head(graph)).changes
@@ -158,9 +157,8 @@ def test_the_first_commit_has_nothing_to_be_compared_with(graph: og.Graph) -> No
 
 
 def test_a_boundary_is_refused_whatever_is_asked_for(graph: og.Graph) -> None:
-    shown = graph.snapshot().tables["edge:Lives"]
     less = SCHEMA.replace("\nedge Lives: Person -> Place\n", "")
-    commit = change_schema(graph, less, (DropTable(shown.identity, shown.version),))
+    commit = change_schema(graph, less)
     asked: list[dict[str, Any]] = [{}, {"types": ["Person"]}, {"kinds": ["node"]}]
     for filters in asked:
         with pytest.raises(errors.ChangeDiffRefused, match="Lives") as error:

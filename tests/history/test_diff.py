@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 
 import omnigraph as og
@@ -13,13 +11,9 @@ from omnigraph import errors
 from omnigraph.history.changes import Endpoints
 from omnigraph.history.diff import TypeStats
 from omnigraph.history.stream import changes_of
-from omnigraph.manifest.publish_request import AdvanceTable, DropTable, RenameTable
-from omnigraph.storage.tables.new_columns import NewColumn, WrittenColumns, commit_columns
 from omnigraph.wire.changes import DiffBody, DiffChangeBody, ImageBody
 from tests.history.changing import (
-    SCHEMA,
     apply,
-    change_schema,
     knows,
     make_people,
     mutate,
@@ -31,7 +25,7 @@ from tests.history.changing import (
 from tests.maintain.cleaning import clean
 from tests.pipeline import every_type
 from tests.wire.plain import plain
-from tests.write.writing import compact_all, index_all, table_of
+from tests.write.writing import compact_all, index_all
 
 
 @pytest.fixture
@@ -243,76 +237,6 @@ def test_snapshots_of_two_graphs_are_not_compared(graph: og.Graph, tmp_path: Pat
         graph.diff("main", other.snapshot())
 
 
-# -- boundaries --------------------------------------------------------------------
-
-
-def refusal(graph: og.Graph, a: str, b: str, **filters: list[str]) -> dict[str, object]:
-    with pytest.raises(errors.ChangeDiffRefused) as error:
-        graph.diff(a, b, **filters)
-    return error.value.details
-
-
-def add_property(graph: og.Graph) -> str:
-    shown = graph.snapshot().tables["node:Place"]
-    wider = SCHEMA.replace("node Place {\n", "node Place {\n    size: I32?\n")
-    column = NewColumn(pa.field("size", pa.int32()))
-    pin = commit_columns(table_of(graph, "node:Place"), [column], WrittenColumns())
-    return change_schema(graph, wider, (AdvanceTable(shown.identity, shown.version, pin),))
-
-
-def test_another_property_is_a_boundary_whatever_is_asked_for(graph: og.Graph) -> None:
-    before = graph.commits.list()[0].id
-    commit = add_property(graph)
-    details = {"reason": "schema_boundary", "graph_commit_id": commit, "type_name": "Place"}
-    assert refusal(graph, before, commit) == details
-    assert refusal(graph, before, commit, types=["Person"]) == details
-    assert list(graph.diff(commit, "main")) == []
-
-
-def test_stored_columns_that_differ_are_a_boundary(graph: og.Graph) -> None:
-    """Even if the two states say that their schema is the same."""
-    before = graph.snapshot()
-    add_property(graph)
-    after = replace(graph.snapshot(), schema=before.schema)
-    for look in (list, len):
-        with pytest.raises(errors.ChangeDiffRefused, match="Place"):
-            look(graph.diff(before, after))
-
-
-def test_a_type_with_rows_that_goes_is_a_boundary(graph: og.Graph) -> None:
-    before = graph.commits.list()[0].id
-    shown = graph.snapshot().tables["edge:Lives"]
-    less = SCHEMA.replace("\nedge Lives: Person -> Place\n", "")
-    commit = change_schema(graph, less, (DropTable(shown.identity, shown.version),))
-    assert refusal(graph, before, commit)["type_name"] == "Lives"
-    assert refusal(graph, commit, before)["type_name"] == "Lives"
-
-
-def test_an_empty_type_that_goes_is_no_difference(graph: og.Graph) -> None:
-    mutate(graph, 'delete Lives where from = "Ann"')
-    before = graph.commits.list()[0].id
-    shown = graph.snapshot().tables["edge:Lives"]
-    less = SCHEMA.replace("\nedge Lives: Person -> Place\n", "")
-    commit = change_schema(graph, less, (DropTable(shown.identity, shown.version),))
-    assert list(graph.diff(before, commit)) == []
-
-
-def test_a_renamed_type_is_the_same_type(graph: og.Graph) -> None:
-    before = graph.commits.list()[0].id
-    (old,) = graph.diff(graph.commits.list()[-1].id, before, types="Place")
-    shown = graph.snapshot().tables["node:Place"]
-    renamed = SCHEMA.replace("node Place {", 'node Town @rename_from("Place") {').replace(
-        "-> Place", "-> Town"
-    )
-    change_schema(graph, renamed, (RenameTable(shown.identity, "node:Town"),))
-    graph.load([{"type": "Town", "data": {"name": "Oslo"}}], mode="append")
-    found = graph.diff(before, "main")
-    assert told(found) == [("insert", "node", "Town", "Oslo")]
-    assert next(iter(found)).type.id == old.type.id
-    for name in ("Town", "Place"):
-        assert len(graph.diff(before, "main", types=name)) == 1
-
-
 def test_a_reclaimed_commit_is_a_gap(graph: og.Graph) -> None:
     held = graph.snapshot()
     for age in range(3):
@@ -351,5 +275,5 @@ def test_images_are_made_for_what_is_looked_at(
     made.clear()
     assert len(found) == 5_000
     assert made == []
-    monkeypatch.setattr("omnigraph.history.diff.rows_of", None)
+    monkeypatch.setattr("omnigraph.history.diff.counts_of", None)
     assert found.stats == (TypeStats("node", "Place", inserted=5_000),), "counted once"

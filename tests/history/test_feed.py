@@ -13,7 +13,6 @@ import pytest
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.history import feed as feed_module
-from omnigraph.manifest.publish_request import DropTable, RenameTable
 from omnigraph.wire.changes import BlockBody, FeedBody
 from tests.history.changing import (
     SCHEMA,
@@ -276,8 +275,7 @@ def test_a_renamed_type_goes_on(graph: og.Graph) -> None:
     renamed = SCHEMA.replace("node Place {", 'node Town @rename_from("Place") {').replace(
         "-> Place", "-> Town"
     )
-    identity = graph.snapshot().tables["node:Place"].identity
-    change_schema(graph, renamed, (RenameTable(identity, "node:Town"),))
+    change_schema(graph, renamed)
     graph.load([{"type": "Town", "data": {"name": "Oslo"}}], mode="append")
     page = graph.changes.poll(types="Town", cursor=cursor)
     assert [told(block.changes) for block in page.blocks] == [
@@ -290,9 +288,8 @@ def test_a_renamed_type_goes_on(graph: og.Graph) -> None:
 
 
 def test_a_boundary_ends_a_page_and_then_is_refused(graph: og.Graph) -> None:
-    shown = graph.snapshot().tables["edge:Lives"]
     less = SCHEMA.replace("\nedge Lives: Person -> Place\n", "")
-    commit = change_schema(graph, less, (DropTable(shown.identity, shown.version),))
+    commit = change_schema(graph, less)
     graph.load([person("Cid")], mode="append")
     page = graph.changes.poll(start="beginning")
     assert (len(page.blocks), page.caught_up) == (1, False)

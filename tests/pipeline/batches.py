@@ -6,6 +6,7 @@ its own and few, so that rows of one batch, and of batches loaded one after anot
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import date
@@ -76,6 +77,14 @@ edge Wrote: Person -> Note {
     rank: U32?
     @unique(dst, ref)
 }
+
+edge Meets: Person -> Person {
+    on: Date
+    weight: F64 @default(0.5)
+    ref: String?
+    @key(src, dst, on)
+    @unique(dst, ref)
+}
 """
 
 
@@ -114,6 +123,7 @@ class Story:
             (self._holds, 5),
             (self._about, 2),
             (self._wrote, 4),
+            (self._meets, 6),
         ):
             self.lines += (teller() for _ in range(self.random.randint(0, most)))
         return self.lines
@@ -226,6 +236,15 @@ class Story:
         ends = self._end(self._person_id()), self._end(self._note_id())
         return edge("Wrote", *ends, **self._spoilt(data))
 
+    def _meets(self) -> bytes:
+        ends = self._end(self._person_id()), self._end(self._person_id())
+        # Two spellings of one day, and another day.
+        day, number = self._one_of(("1970-01-06", 5), (5, 5), ("1970-01-07", 6))
+        right = json.dumps([*ends, str(number)], separators=(",", ":"), ensure_ascii=False)
+        data: Values = {"on": day, **self._some(0.2, id=self._one_of(right, right, "wrong"))}
+        data |= self._some(0.3, weight=self._one_of(0.25, 2), ref=self._one_of("r", "s", "t"))
+        return edge("Meets", *ends, **self._spoilt(data))
+
 
 def batch(seed: int, stories: int, *, first: int = 0, era: str = "", files: int = 4) -> Batch:
     """Stories all mixed up, with everything else that can be wrong, in several files.
@@ -253,6 +272,7 @@ def sound(name: str) -> Sequence[bytes]:
         edge("Holds", name, slot),
         edge("About", name, name),
         edge("Wrote", name, name, ref="first"),
+        edge("Meets", name, name, on=0, id=f'["{name}","{name}","0"]'),
     )
 
 
@@ -310,6 +330,13 @@ def tables(seed: int, people: int) -> dict[str, pa.Table]:
                 "src": column(people, *ends),
                 "dst": column(people, *ends),
                 "since": column(people, date(2020, 5, 1), None),
+            }
+        ),
+        "Meets": pa.table(
+            {
+                "from": column(people, *ends[:15], "nobody"),
+                "to": column(people, *ends[:15]),
+                "on": column(people, *[date(2020, 5, day) for day in range(1, 5)], None),
             }
         ),
     }

@@ -273,19 +273,22 @@ def test_rejects_that_cannot_be_listed(graph: og.Graph, data: Path, tmp_path: Pa
 
 @pytest.mark.usefixtures("without_spark")
 def test_a_run_happens_once(graph: og.Graph, data: Path) -> None:
-    (data / "a.jsonl").write_text(person("Ben"))
+    file = data / "a.jsonl"
+    file.write_text(person("Ben"))
     graph.branches.create("side")
-    first = graph.load(data, mode="append", engine="spark", run_id="r1")
+    first = graph.load(file, mode="append", engine="spark", run_id="r1")
     before = files_of(graph)
+    # What is done is told before anybody looks for the file, and before Spark is started.
+    file.unlink()
     with unchanged(graph):
-        again = graph.load(data, mode="append", engine="spark", run_id="r1")
-    assert (again.repeats_run, again.commit, again.total) == (True, first.commit, 0)
+        again = graph.load(file, mode="append", engine="spark", run_id="r1")
+    assert (again.repeats_run, again.nodes, again.engine) == (True, {"Person": 1}, "spark")
+    assert again == first
     assert files_of(graph) == before
     # Whichever engine did it, it is done.
-    assert graph.load(data / "a.jsonl", mode="append", engine="inline", run_id="r1").repeats_run
-    # A branch that has not seen it is another story.
-    own = graph.load(data, mode="append", engine="spark", run_id="r1", branch="side")
-    assert (own.repeats_run, own.nodes) == (False, {"Person": 1})
+    assert graph.load(str(file), mode="append", engine="inline", run_id="r1") == first
+    with unchanged(graph, "side"), pytest.raises(errors.Conflict, match=first.commit.id):
+        graph.load(file, mode="append", engine="spark", run_id="r1", branch="side")
 
 
 # -- where it runs --------------------------------------------------------------------------

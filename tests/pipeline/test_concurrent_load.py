@@ -121,7 +121,7 @@ FATES: dict[tuple[str, str], str] = {
     ("append", "same pair"): "unique",
     ("append", "one more boss"): "cardinality",
     ("append", "no end"): "endpoint",
-    ("append", "same run"): "repeats",
+    ("append", "same run"): "conflict",
     ("merge", "same id"): AGAIN,
     ("merge", "same mail"): "unique",
     ("merge", "one more boss"): "cardinality",

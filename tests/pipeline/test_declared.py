@@ -14,7 +14,7 @@ import pytest
 from obstore.store import S3Store
 
 import omnigraph as og
-from omnigraph.errors import BadRequest, ValidationError
+from omnigraph.errors import BadRequest, Conflict, ValidationError
 from omnigraph.pipeline.declared.document import Expression, KeyExpressions, read_document
 from omnigraph.pipeline.declared.types import typed_rows
 from omnigraph.storage.objects.location import s3_options
@@ -487,7 +487,9 @@ def test_a_branch_and_a_run_of_its_own(write: Write, graph: og.Graph) -> None:
     assert graph.table("Person").count_rows() == 0
     assert graph.table("Person", branch="night").count_rows() == 2
     again = graph.run_pipeline(path)
-    assert (again.repeats_run, again.commit.id) == (True, done.commit.id)
+    assert (again.repeats_run, again) == (True, done)
+    with pytest.raises(Conflict, match=done.commit.id):
+        graph.run_pipeline(write("branch: night\nrun_id: one\n" + FILM))
 
 
 @pytest.mark.slow

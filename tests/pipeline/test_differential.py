@@ -215,6 +215,7 @@ STORED = (
     edge("Boss", "ann", "ben", id="b1", badge="A"),
     edge("Holds", "red", '["1","r"]', id="h1"),
     edge("Wrote", "ann", "n1", id="w1", ref="r"),
+    edge("Meets", "ann", "ben", on="1970-01-02", ref="r"),
 )
 EVERYBODY = STORED[:9]
 
@@ -321,6 +322,30 @@ STORIES: dict[str, Sequence[bytes]] = {
         node("Team", name="red"),
         node("Team", name="blue"),
         edge("Holds", "blue", '["1","r"]'),
+    ),
+    "an edge whose key is stored": (edge("Meets", "ann", "ben", on=1, weight=2),),
+    "an edge whose key is stored, under its id": (
+        edge("Meets", "ann", "ben", on=1, id='["ann","ben","1"]'),
+    ),
+    "one key of edges in two spellings": (
+        edge("Meets", "cat", "ann", on=1),
+        edge("Meets", "cat", "ben", on=1),
+        edge("Meets", "cat", "ann", on="1970-01-02", weight=3),
+    ),
+    "edges with ids that are not their keys'": (
+        edge("Meets", "cat", "ann", on=1, id="m1"),
+        edge("Meets", "cat", "ann", on=1, id='["ann","cat","1"]'),
+        edge("Meets", "cat", "ann", on=1, id='["cat","ann","1"]'),
+    ),
+    "the first edge of a key is rejected for something else": (
+        edge("Meets", "cat", "nobody", on=1),
+        edge("Meets", "cat", "nobody", on=1),
+        edge("Meets", "cat", "ben", on=2, ref="r"),
+        edge("Meets", "cat", "ben", on=2, ref="s"),
+    ),
+    "an edge of a stored key gives its value to another": (
+        edge("Meets", "ann", "ben", on=1, ref="s"),
+        edge("Meets", "cat", "ben", on=1, ref="r"),
     ),
     "names of types as they come": (
         edge("KNOWS", "cat", "ann"),

@@ -50,6 +50,7 @@ MISFITS: dict[str, tuple[Any, ...]] = {
     "weight": (None, "0.5", float("-inf")),
     "ref": (9, [None]),
     "rank": (-1, 2**32, 1.0),
+    "on": ("2020-02-30", None, 1.5, []),
 }
 
 
@@ -111,6 +112,9 @@ BROKEN: tuple[Callable[[str], bytes], ...] = (
     _raw('{"type": "Person", "data": {"name": "$-ann", "id": "$-ben"}}'),
     _raw('{"type": "Slot", "data": {"room": "$", "day": 1, "label": "$", "id": "$"}}'),
     _raw('{"type": "Slot", "data": {"room": "$", "day": 1, "label": "$", "id": "[\\"1\\"]"}}'),
+    _raw('{"edge": "Meets", "from": "$", "to": "$"}'),
+    _raw('{"edge": "Meets", "from": "$", "to": "$", "data": {"on": 1, "id": "$"}}'),
+    _raw('{"edge": "Meets", "from": 5, "to": "$", "data": {"on": 1, "id": "[]"}}'),
     lambda name: b'{"type": "Note", "data": {"text": "\xff\xfe' + name.encode() + b'"}}',
     lambda name: b'{"type": "Person", "data": {"name": "' + name.encode() + b'\xc3"}}',
     lambda name: '{"type": "Note", "data": {"text": "$"}}'.replace("$", name).encode("utf-16-le"),
@@ -135,6 +139,7 @@ _PLAIN: dict[str, Values] = {
     "Holds": {},
     "About": {},
     "Wrote": {},
+    "Meets": {"on": 0},
 }
 _OWN = {
     "Person": "name email age level mood tags born seen score at",
@@ -146,6 +151,7 @@ _OWN = {
     "Holds": "weight",
     "About": "",
     "Wrote": "ref rank",
+    "Meets": "on weight ref",
 }
 
 

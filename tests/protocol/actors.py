@@ -37,11 +37,14 @@ class Actor:
 
     first_intent: int = 0
     first_branch: int = 0
+    first_claim: int = 0
 
     intents: ClassVar[int] = 0
     """How many intents it may write."""
     branches: ClassVar[int] = 0
     """How many branch ids it may use."""
+    claims: ClassVar[int] = 0
+    """How many claims to the run id it may make."""
 
     @property
     def begin(self) -> Local:

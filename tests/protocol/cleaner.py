@@ -10,7 +10,18 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from tests.protocol.actors import Actor
-from tests.protocol.world import DATASETS, OPEN, REVOKED, Branch, Local, Mistake, Step, World, done
+from tests.protocol.world import (
+    DATASETS,
+    GONE,
+    OPEN,
+    REVOKED,
+    Branch,
+    Local,
+    Mistake,
+    Step,
+    World,
+    done,
+)
 
 
 class Run(NamedTuple):
@@ -19,6 +30,15 @@ class Run(NamedTuple):
     listed: int = 0
     kept: int = 0
     marks: tuple[tuple[int, int], ...] = ()
+    claims: tuple[int, ...] = ()
+    """Claims to the run id that it may delete."""
+    seen: tuple[int, ...] = ()
+    """Whose commits it has met."""
+
+    def seeing(self, state: Branch) -> Run:
+        """Keep what a branch retains, and the claims of the commits that it has."""
+        authors = {commit.author for commit in state.line}
+        return self.keeping(retained(state))._replace(seen=tuple(sorted({*self.seen, *authors})))
 
     def keeping(self, files: int) -> Run:
         return self._replace(kept=self.kept | files)
@@ -53,7 +73,8 @@ class Cleaner(Actor):
         return ("list_files",)
 
     def list_files(self, world: World) -> list[Step]:
-        return [(world, self.judging(Run(listed=world.files), 0))]
+        claims = () if Mistake.CLAIMS_LISTED_LAST in self.mistakes else claims_in(world)
+        return [(world, self.judging(Run(listed=world.files, claims=claims), 0))]
 
     def judging(self, run: Run, slot: int) -> Local:
         if slot < len(self.shelters):
@@ -88,7 +109,7 @@ class Cleaner(Actor):
                 continue
             oldest = len(state.line) - 1
             state = moved_on(state)._replace(oldest=oldest)
-            known = run.keeping(1 << branch | retained(state)).marking(branch, oldest)
+            known = run.keeping(1 << branch).seeing(state).marking(branch, oldest)
             found.append((world.with_branch(branch, state), fencing(known, rest)))
         return found
 
@@ -137,14 +158,14 @@ class Cleaner(Actor):
             elif state.oldest != (mark or 0) and Mistake.DROPS_IGNORED not in self.mistakes:
                 found.append((world, done("gave way")))
             elif state.ended:
-                also = 0 if Mistake.ENDED_FORGOTTEN in self.mistakes else retained(state)
-                then = self.fencing_again(run.keeping(also), rest)
+                known = run if Mistake.ENDED_FORGOTTEN in self.mistakes else run.seeing(state)
+                then = self.fencing_again(known, rest)
                 found.append((world.without_names_of(branch), then))
             elif Mistake.FENCE_UNPROVEN in self.mistakes:
-                known = run.keeping(1 << branch | retained(state))
+                known = run.keeping(1 << branch).seeing(state)
                 found.append((world, ("trust", known, rest, branch, state.version)))
             else:
-                then = self.fencing_again(run.keeping(1 << branch | retained(state)), rest)
+                then = self.fencing_again(run.keeping(1 << branch).seeing(state), rest)
                 state = moved_on(state)
                 if mark is None:
                     state = state._replace(oldest=len(state.line) - 1)
@@ -171,9 +192,14 @@ class Cleaner(Actor):
         return [(world, self.looking_last(run))]
 
     def looking_last(self, run: Run) -> Local:
+        if Mistake.CLAIMS_LISTED_LAST in self.mistakes:
+            return ("list_claims", run)
         if self.looks_last:
             return ("read_names_last", run)
-        return ("delete", run.listed & ~run.kept)
+        return deleting(run)
+
+    def list_claims(self, world: World, run: Run) -> list[Step]:
+        return [(world, deleting(run._replace(claims=claims_in(world))))]
 
     def read_names_last(self, world: World, run: Run) -> list[Step]:
         return [(world, ("look_last", run, world.named))]
@@ -181,13 +207,20 @@ class Cleaner(Actor):
     def look_last(self, world: World, run: Run, todo: Todo) -> list[Step]:
         branch, *rest = todo
         state = world.live(branch)
-        run = run.keeping(1 << branch | (retained(state) if state else 0))
-        then = ("look_last", run, (*rest,)) if rest else ("delete", run.listed & ~run.kept)
+        run = run.keeping(1 << branch)
+        run = run.seeing(state) if state else run
+        then = ("look_last", run, (*rest,)) if rest else deleting(run)
         return [(world, then)]
 
-    def delete(self, world: World, garbage: int) -> list[Step]:
-        """Delete the data files. Nothing becomes possible by a part of them being left."""
+    def delete(
+        self, world: World, garbage: int, claims: tuple[int, ...], seen: tuple[int, ...]
+    ) -> list[Step]:
+        """Delete claims and data files. Nothing becomes possible by a part of them being left."""
         data = garbage >> DATASETS << DATASETS
+        for slot in claims:
+            claim = world.claims[slot]
+            if claim.author not in seen and claim.is_there:
+                world = world.with_claim(slot, claim._replace(status=GONE))
         return [(world._replace(files=world.files & ~data), ("delete_datasets", garbage))]
 
     def delete_datasets(self, world: World, garbage: int) -> list[Step]:
@@ -201,6 +234,14 @@ class Cleaner(Actor):
 
 def fencing(run: Run, todo: Todo) -> Local:
     return ("fence", run, todo) if todo else ("fence_names", run)
+
+
+def deleting(run: Run) -> Local:
+    return ("delete", run.listed & ~run.kept, run.claims, run.seen if run.claims else ())
+
+
+def claims_in(world: World) -> tuple[int, ...]:
+    return tuple(slot for slot, claim in enumerate(world.claims) if claim.is_there)
 
 
 def picks(todo: Todo) -> list[tuple[int, Todo]]:

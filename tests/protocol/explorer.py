@@ -19,6 +19,7 @@ from tests.protocol.world import (
     World,
     check_outcome,
     check_world,
+    unneeded_claims,
 )
 
 BITS = 20
@@ -261,5 +262,5 @@ class Search:
         while local[0] != "done":
             world, local = self.janitor.steps(world, local)[0]
             check_world(world)
-        if local[1] != "cleaned" or world.files != world.needed:
-            raise Violation("a run of cleanup alone leaves files that nothing needs")
+        if local[1] != "cleaned" or world.files != world.needed or unneeded_claims(world):
+            raise Violation("a run of cleanup alone leaves what nothing needs")

@@ -17,6 +17,7 @@ from tests.protocol.world import (
     SPARE,
     TOPIC,
     Branch,
+    Claim,
     Commit,
     Mistake,
     World,
@@ -63,6 +64,7 @@ class Scenario:
             bit <<= 2
         seated: list[Actor] = []
         shelters: list[int] = []
+        claims: list[Claim] = []
         for seat, actor in enumerate(self.actors):
             placed = replace(
                 actor,
@@ -70,7 +72,9 @@ class Scenario:
                 mistakes=mistakes,
                 first_intent=len(shelters),
                 first_branch=len(branches),
+                first_claim=len(claims),
             )
+            claims += [Claim(seat)] * actor.claims
             shelters += [placed.file(n) for n in range(actor.intents)]
             branches += [None] * actor.branches
             seated.append(placed)
@@ -79,6 +83,7 @@ class Scenario:
             branches=tuple(branches),
             names=tuple(name if name in self.existing else NOBODY for name in names),
             intents=(ABSENT,) * len(shelters),
+            claims=tuple(claims),
         )
         cleaner = Cleaner(mistakes=mistakes, shelters=tuple(shelters), looks_last=looks_last)
         return world, tuple(cleaner if isinstance(a, Cleaner) else a for a in seated)

@@ -17,6 +17,7 @@ from tests.protocol.actors import Actor, LongWriter, Writer
 from tests.protocol.cleaner import Cleaner
 from tests.protocol.merging import LongMerger, Merger
 from tests.protocol.naming import Brancher, Deleter, ForkingLoad, Renamer
+from tests.protocol.runs import RunWriter
 from tests.protocol.scenario import OLD, Scenario
 from tests.protocol.world import FEATURE, MAIN, TOPIC, Mistake
 
@@ -38,6 +39,7 @@ merge_old_back = Merger(source=MAIN, target=FEATURE, wanted=OLD)
 merge_long = LongMerger(source=FEATURE, target=MAIN)
 put_back = Merger(source=MAIN, target=MAIN, wanted=OLD)
 clean = Cleaner()
+run, run_feature = RunWriter(name=MAIN), RunWriter(name=FEATURE)
 
 HANDED_ON = "3 3 3:1 0 0 0 0 3 3 3:0 1 1 0 1 1 2 2"
 """One merge goes to a branch fenced once, the next from there to a branch fenced twice."""
@@ -110,6 +112,12 @@ SCENARIOS = {
     "merges that hand on beside a deletion and two cleaners": of(
         merge_old_back, merge, delete, clean, clean, existing=BOTH, prologue=HANDED_ON
     ),
+    "a run on two branches": of(run, run_feature, existing=BOTH),
+    "a run twice on a branch": of(run, run),
+    "a run on two branches and a cleaner": of(run, run_feature, clean, existing=BOTH),
+    "a run on a branch that is deleted": of(run, run_feature, delete, existing=BOTH),
+    "a run, a writer and a cleaner": of(run, append, clean),
+    "a run and two cleaners": of(run, clean, clean),
 }
 
 LARGER = {
@@ -117,6 +125,10 @@ LARGER = {
     "a merge, a writer and two cleaners": of(merge, replace_feature, clean, clean, existing=BOTH),
     "a long merge, a deletion and two cleaners": of(
         merge_long, delete, clean, clean, existing=BOTH
+    ),
+    "a run twice on a branch and a cleaner": of(run, run, clean),
+    "a run on a branch that is deleted, and a cleaner": of(
+        run, run_feature, delete, clean, existing=BOTH
     ),
 }
 """Millions of states: explored by `make soak`."""
@@ -150,6 +162,12 @@ MISTAKES = {
     Mistake.RETENTION_UNREAD: of(branch_old, clean),
     Mistake.DATASET_REUSED: of(branch, clean),
     Mistake.NAME_FIRST: of(branch, clean),
+    Mistake.CLAIM_UNMARKED: of(run, run_feature, existing=BOTH),
+    Mistake.CLAIM_UNFENCED: of(run, run_feature, existing=BOTH),
+    Mistake.CLAIM_ACROSS_EPOCHS: of(run, run_feature, clean, existing=BOTH),
+    Mistake.CLAIMS_LISTED_FIRST: of(run, run_feature, existing=BOTH),
+    Mistake.CLAIM_AFTER_LISTING: of(run, run_feature, existing=BOTH),
+    Mistake.CLAIMS_LISTED_LAST: of(run, run_feature, clean, existing=BOTH),
 }
 """Each is found although the run of cleanup looks at the branches once more before it deletes."""
 

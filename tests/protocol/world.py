@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 NOBODY = -1
 MAIN, FEATURE, TOPIC = 0, 1, 2
 ABSENT, OPEN, REVOKED, WITHDRAWN = range(4)
+GONE = WITHDRAWN
 
 DATASETS = 24
 """Bits below are the datasets of branches, by branch id; bits above are data files."""
@@ -52,6 +53,12 @@ class Mistake(Enum):
     RETENTION_UNREAD = "a branch is made from a commit that need not be retained"
     DATASET_REUSED = "a branch made under an older epoch of the names is named all the same"
     NAME_FIRST = "a name is published before its branch's dataset exists"
+    CLAIM_UNMARKED = "a claim to a run id is taken for dead without a mark"
+    CLAIM_UNFENCED = "a claim to a run id is taken for dead while the head of its branch stays"
+    CLAIM_ACROSS_EPOCHS = "a writer keeps its claim to a run id when the epoch has moved"
+    CLAIMS_LISTED_FIRST = "claims to a run id are listed before the head is captured"
+    CLAIM_AFTER_LISTING = "a claim to a run id is made after those of others were listed"
+    CLAIMS_LISTED_LAST = "cleanup lists the claims to run ids after the epochs are published"
 
 
 class Commit(NamedTuple):
@@ -80,8 +87,24 @@ class Branch(NamedTuple):
     def head(self) -> Commit:
         return self.line[-1]
 
+    def has(self, author: int) -> bool:
+        return any(commit.author == author for commit in self.line)
+
     def retains(self, author: int) -> Commit | None:
         return next((c for c in self.line[self.oldest :] if c.author == author), None)
+
+
+class Claim(NamedTuple):
+    """A claim to the run id: whose it is, and for heads of which epoch of which branch."""
+
+    author: int
+    status: int = ABSENT
+    branch: int = NOBODY
+    epoch: int = 0
+
+    @property
+    def is_there(self) -> bool:
+        return self.status in {OPEN, REVOKED}
 
 
 class World(NamedTuple):
@@ -92,6 +115,7 @@ class World(NamedTuple):
     names: tuple[int, ...]
     names_epoch: int = 0
     intents: tuple[int, ...] = ()
+    claims: tuple[Claim, ...] = ()
 
     def live(self, branch: int) -> Branch | None:
         """The branch, unless it is deleted, or its dataset is gone."""
@@ -111,6 +135,9 @@ class World(NamedTuple):
 
     def with_intent(self, slot: int, status: int) -> World:
         return self._replace(intents=(*self.intents[:slot], status, *self.intents[slot + 1 :]))
+
+    def with_claim(self, slot: int, claim: Claim) -> World:
+        return self._replace(claims=(*self.claims[:slot], claim, *self.claims[slot + 1 :]))
 
     def without_names_of(self, branch: int) -> World:
         return self._replace(names=tuple(NOBODY if b == branch else b for b in self.names))
@@ -158,6 +185,26 @@ def check_world(world: World) -> None:
         raise Violation("a name leads to a branch whose dataset is gone")
     if lost:
         raise Violation("a retained commit of a live branch has lost a file")
+    if world.claims:
+        authors = {claim.author for claim in world.claims}
+        runs = [
+            commit
+            for branch in world.named
+            if (state := world.branches[branch]) and not state.ended
+            for commit in state.line
+            if commit.author in authors
+        ]
+        if len(runs) > 1:
+            raise Violation("two commits have one run id")
+
+
+def unneeded_claims(world: World) -> bool:
+    """Whether claims are left whose commits no live branch has."""
+    live = [world.live(branch) for branch in world.named]
+    return any(
+        claim.is_there and not any(state and state.has(claim.author) for state in live)
+        for claim in world.claims
+    )
 
 
 def check_outcome(world: World, author: int, local: Local) -> None:
@@ -170,5 +217,10 @@ def check_outcome(world: World, author: int, local: Local) -> None:
         and not any(commit.author == author for commit in state.line)
     ):
         raise Violation("an acknowledged commit is not on its branch")
+    if outcome == "repeated":
+        authors = {claim.author for claim in world.claims}
+        lines = [state.line for state in world.branches if state]
+        if not any(commit.author in authors for line in lines for commit in line):
+            raise Violation("a run is said to be repeated that nobody has done")
     if outcome == "created" and branch not in world.names and not (state and state.ended):
         raise Violation("a branch that was made and not deleted has no name")

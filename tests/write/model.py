@@ -87,7 +87,7 @@ class Type:
         return head + " {\n    " + "\n    ".join(body) + "\n}\n"
 
     def id_of(self, row: Row) -> str:
-        """The id that the key gives."""
+        """The id that the key gives; of an edge it begins with both ends."""
         parts = [str(row[name]) for name in self.key]
         if len(parts) == 1:
             return parts[0]
@@ -146,7 +146,7 @@ class Condition:
 
 @dataclass(frozen=True)
 class Insert:
-    """One new node or edge; with another verb a node that must not or may exist."""
+    """One new node or edge; with another verb one that must not or may exist."""
 
     type: Type
     values: Row
@@ -294,7 +294,7 @@ class Model:
         if current is not None and verb == "create":
             raise Refused("key_conflict")
         if current is not None and verb == "upsert":
-            row = current | values
+            row = current | {name: values[name] for name in values if name in current}
         change.left_out -= {(id_, name) for name in values}
         if current is not None and verb == "insert" and id_ not in change.revived:
             change.left_out |= {(id_, name) for name in row if name not in values}

@@ -61,6 +61,8 @@ OPTIONAL = (
     Prop("v", "I64", unique=True),
 )
 ON_EDGES = (Prop("t", "String", unique=True), Prop("w", "I32", default=2, has_default=True))
+YEAR = Prop("y", "I32", nullable=False)
+EDGE_KEYS = ((), ("@src", "@dst"), ("@src", "@dst", "y"))
 KEYS: dict[str, tuple[Prop, ...]] = {
     "none": (Prop("k", "String"),),
     "text": (Prop("k", "String", nullable=False),),
@@ -81,8 +83,10 @@ def schemas(draw: st.DrawFn) -> Schema:
         card = draw(st.sampled_from([(0, None), (0, None), (0, 2), (1, 2), (0, 1)]))
         extra = draw(st.lists(st.sampled_from(ON_EDGES), unique=True, min_size=1))
         ends = draw(st.booleans())
+        key = draw(st.sampled_from(EDGE_KEYS))
+        extra += [YEAR] if YEAR.name in key else []
         props = tuple(sorted(extra, key=lambda p: p.name))
-        types.append(Type(name, props, source=source, target=target, card=card, unique_ends=ends))
+        types.append(Type(name, props, key, source, target, card, ends))
     return {type_.type_key: type_ for type_ in types}
 
 
@@ -101,6 +105,7 @@ VALUES: dict[str, list[Any]] = {
     "w": [None, 1, 2, 3],
     "m": [0, 1],
     "r": [1, 2, 3],
+    "y": [0, 1],
 }
 VERBS: list[Literal["insert", "create", "upsert"]] = ["insert", "create", "upsert"]
 TEXT_KEYS = ["ant", "bee", "cat", "dog", "é", 'a"b', "fly", "gnu", "hen"]
@@ -170,7 +175,7 @@ def first_records(schema: Schema) -> list[Row]:
                     "edge": type_.name,
                     "from": sources[at],
                     "to": targets[1],
-                    "data": {"id": f"e{at}"},
+                    "data": {"y": 0} if "y" in type_.key else {} if type_.key else {"id": f"e{at}"},
                 }
                 for at in range(2)
             ]
@@ -241,7 +246,7 @@ class Writes(RuleBasedStateMachine):
         for _ in range(data.draw(st.integers(0, 3), "edges")):
             type_ = data.draw(st.sampled_from(edges), "type")
             row = self.row(data, type_, wrong=True)
-            if data.draw(st.booleans()):
+            if not type_.key and data.draw(st.booleans()):
                 row["id"] = data.draw(st.sampled_from(["e0", "e1", "e2", "e3"]))
             source, target = type_.source or "", type_.target or ""
             drawn.append(
@@ -375,7 +380,8 @@ class Writes(RuleBasedStateMachine):
             return
         result = run()
         assert (result.affected_nodes, result.affected_edges) == counts
-        told = {f"node:{one.type_name}": (one.rows, one.properties) for one in result.warnings}
+        keys = {type_.name: key for key, type_ in self.schema.items()}
+        told = {keys[one.type_name]: (one.rows, one.properties) for one in result.warnings}
         assert told == model.emptied
         seen["emptied"] += bool(told)
         if not model.is_changed:

@@ -1,4 +1,4 @@
-"""Loads that leave out wrong rows, that only pretend, and that happen once."""
+"""Loads that leave out wrong rows, and loads that only pretend."""
 
 from __future__ import annotations
 
@@ -405,38 +405,3 @@ def test_a_dry_run_makes_no_branch(graph: og.Graph) -> None:
     )
     assert (told.nodes, told.branch_created) == ({"Person": 1}, False)
     assert graph.branches.list() == ["main"]
-
-
-# -- runs -----------------------------------------------------------------------------------
-
-
-def test_a_run_happens_once(graph: og.Graph) -> None:
-    first = graph.load([person("Dan")], mode="append", run_id="r1")
-    assert (first.repeats_run, first.commit.metadata["run_id"]) == (False, "r1")
-    graph.load([person("Eve")], mode="append", run_id="r2")
-    with unchanged(graph):
-        # What it would load does not matter.
-        again = graph.load([person("Ann")], mode="append", run_id="r1")
-    assert again.repeats_run
-    assert (again.commit, again.total) == (first.commit, 0)
-
-
-def test_a_run_belongs_to_the_branches_that_show_it(graph: og.Graph) -> None:
-    graph.branches.create("before")
-    first = graph.load([person("Dan")], mode="append", run_id="r1")
-    graph.branches.create("after")
-    own = graph.load([person("Dan")], mode="append", run_id="r1", branch="before")
-    assert not own.repeats_run
-    assert "Dan" in rows(graph, "Person", "before")
-    with unchanged(graph, "after"):
-        inherited = graph.load([person("Dan")], mode="append", run_id="r1", branch="after")
-    assert (inherited.repeats_run, inherited.commit) == (True, first.commit)
-
-
-def test_a_run_that_came_to_nothing_may_be_repeated(graph: og.Graph) -> None:
-    with pytest.raises(errors.KeyConflict):
-        graph.load([person("Ann")], mode="append", run_id="r1")
-    graph.load([person("Dan")], mode="append", run_id="r1", dry_run=True)
-    assert not graph.load([person("Dan")], mode="append", run_id="r1").repeats_run
-    with unchanged(graph):
-        assert graph.load([person("Dan")], mode="append", run_id="r1", dry_run=True).repeats_run

@@ -70,6 +70,7 @@ class Branches:
         delete_source: bool = False,
         resolve: Resolve = None,
         dry_run: bool = False,
+        run_id: str | None = None,
         actor: str | None = None,
     ) -> MergeResult: ...
 
@@ -236,6 +237,7 @@ class Session:
         *,
         branch: str = ...,
         if_commit: str | None = None,
+        run_id: str | None = None,
         actor: str | None = None,
     ) -> MutationResult: ...
     async def load(

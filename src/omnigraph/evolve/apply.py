@@ -7,8 +7,9 @@ write meanwhile are checked and given their columns, what was written for the ot
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from omnigraph.evolve.contract import refresh_copies
@@ -17,7 +18,12 @@ from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema
 from omnigraph.evolve.stored_queries import StoredQueries
 from omnigraph.lang.schema.migration.effects import CreateTable, DropTable, KeyEdges, RenameTable
 from omnigraph.lang.schema.migration.plan import MigrationPlan
-from omnigraph.lang.schema.migration.steps import Step
+from omnigraph.lang.schema.migration.steps import (
+    AppliedStep,
+    Step,
+    UnsupportedChange,
+    steps_from_json,
+)
 from omnigraph.lang.source import Source
 from omnigraph.manifest import publish_request
 from omnigraph.manifest.entries import MAIN, SCHEMA_STEPS, Commit, TableIdentity
@@ -27,6 +33,7 @@ from omnigraph.manifest.publish_request import (
     RegisterTable,
     TableChange,
 )
+from omnigraph.manifest.schema_contract import HARD_DROP
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED
 from omnigraph.storage.tables.new_columns import write_columns
@@ -34,6 +41,7 @@ from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, Write
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
 from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.publish.staging import OperationClass
 from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
@@ -49,12 +57,15 @@ from omnigraph.write.reshape.column_effects import (
 
 @dataclass(frozen=True, slots=True)
 class SchemaResult:
-    """What became of a schema change; ``commit`` is None when there was nothing to change."""
+    """What became of a schema change; ``commit`` is None when there was nothing to change.
+
+    With ``repeats_run`` it was done before, by an earlier call with the same run id.
+    """
 
     branch: str
     plan: MigrationPlan
     commit: Commit | None = None
-    repeats: bool = False
+    repeats_run: bool = field(default=False, compare=False)
 
     @property
     def supported(self) -> bool:
@@ -99,6 +110,10 @@ def apply_schema(change: SchemaChange, target: Target) -> SchemaResult:
     return result
 
 
+def _taken(planned: PlannedSchema) -> list[AppliedStep]:
+    return [step for step in planned.plan.steps if not isinstance(step, UnsupportedChange)]
+
+
 class SchemaChange(Change[SchemaResult]):
     """A schema on its way to a branch."""
 
@@ -114,6 +129,7 @@ class SchemaChange(Change[SchemaResult]):
         queries: StoredQueries | None = None,
         force_queries: bool = False,
         actor: str | None = None,
+        run: RunId | None = None,
         write: WriteColumns = write_columns,
     ) -> None:
         self.source = source
@@ -122,6 +138,7 @@ class SchemaChange(Change[SchemaResult]):
         self.force_queries = force_queries
         self.commit = PendingCommit.mint(actor)
         self.notes: dict[str, Any] = {}
+        self.run = run
         self._reserve = reserve
         self._write = write
         self._planned: PlannedSchema | None = None
@@ -146,9 +163,11 @@ class SchemaChange(Change[SchemaResult]):
             force_queries=self.force_queries,
         )
         if not planned.plan.supported:
-            # What the rows forbid is told with the rest.
+            # Whatever else rows stand against is told with it.
             planned.checked().require_supported()
         self.notes = {"operation": "schema_apply", SCHEMA_STEPS: planned.plan.to_json()["steps"]}
+        if self.allow_data_loss and any(step.tier == "destructive" for step in _taken(planned)):
+            self.notes[HARD_DROP] = True
         return bool(planned.plan.steps)
 
     def check(self, txn: WriteTxn) -> None:
@@ -173,7 +192,7 @@ class SchemaChange(Change[SchemaResult]):
         if reshaped:
             sizes = (one.size(base.table(key).table) for key, one in reshaped.items())
             files.begin(reshaped, base, sum(sizes))
-        self._created = self._create(base)
+        self._created = self._create(base, files)
         reach("tables_created", base.view.state.branch)
 
         def stage(key: str) -> ReshapeEffect:
@@ -208,16 +227,24 @@ class SchemaChange(Change[SchemaResult]):
         commit = replace(self.commit, metadata=self.notes)
         return PublishRequest(commit, tuple(changes), self.planned.contract)
 
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """The steps that were taken."""
+        return {SCHEMA_STEPS: self.planned.plan.to_json()["steps"]}
+
     def result(self, written: WriteOutcome) -> SchemaResult:
         """What was planned, and the commit that did it."""
-        return SchemaResult(written.branch, self.planned.plan, written.commit, written.repeats)
+        if written.repeats:
+            done = MigrationPlan(steps_from_json(written.first[SCHEMA_STEPS]))
+            return SchemaResult(written.branch, done, written.commit, repeats_run=True)
+        return SchemaResult(written.branch, self.planned.plan, written.commit)
 
     # -- tables --------------------------------------------------------------------------
 
     def _identity(self, type_id: int) -> TableIdentity:
         return self.planned.facts.table(type_id).identity
 
-    def _create(self, base: Base) -> tuple[RegisterTable, ...]:
+    def _create(self, base: Base, files: IntentScope) -> tuple[RegisterTable, ...]:
         planned = self.planned
         types = [
             planned.desired_type(effect.type_id)
@@ -225,6 +252,9 @@ class SchemaChange(Change[SchemaResult]):
             if isinstance(effect, CreateTable)
         ]
         tables = registrations(types)
+        if not tables:
+            return ()
+        files.cover(tables)
         names = stored_columns_of(planned.contract)
         pins = create_tables(base.root, planned.schema.catalog, tables, names)
         return tuple(RegisterTable(table, pins[table.identity]) for table in tables)

@@ -69,10 +69,9 @@ class Access:
     # -- what is shown ---------------------------------------------------------------
 
     def view(self, branch: str = MAIN, commit: str | None = None) -> tuple[Snapshot, Catalog]:
-        """What a branch shows now, or what a commit showed, and the types to read it with."""
+        """What a branch shows now, or what a commit showed, and the types it had then."""
         shown = self.snapshot(branch, commit)
-        # Old data is read with the schema of today.
-        return shown, catalog_of(shown.schema) if commit is None else self.catalog
+        return shown, catalog_of(shown.schema)
 
     def snapshot(self, branch: str = MAIN, commit: str | None = None) -> Snapshot:
         """The same without the types."""
@@ -83,7 +82,7 @@ class Access:
 
     @property
     def catalog(self) -> Catalog:
-        """The types of today."""
+        """The types of main, as they are now."""
         return catalog_of(self.handle.manifest.view().state.schema)
 
     def read(

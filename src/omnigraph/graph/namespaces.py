@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import overload
 
-from omnigraph.errors import OmniGraphError
+from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError
 from omnigraph.evolve.contract import refresh_copies
 from omnigraph.graph.access import Access, Surface, action, made_on
 from omnigraph.history.baseline import Baseline, BaselineLines
@@ -51,6 +51,7 @@ class Branches(Surface):
         delete_source: bool = False,
         resolve: Resolve = None,
         dry_run: bool = False,
+        run_id: str | None = None,
         actor: str | None = None,
     ) -> MergeResult:
         """Merge a branch into another, as one commit with two parents.
@@ -59,26 +60,47 @@ class Branches(Surface):
         from kinds of conflict, or entities such as `"Person:ann"`, to a side. Conflicts that it
         does not settle raise `MergeConflicts`, all of them at once, and nothing is merged. A
         ``dry_run`` changes nothing and returns them. ``delete_source`` deletes the source
-        afterwards; should that fail, the result says why.
+        afterwards; should that fail, the result says why. A merge that is repeated under its
+        ``run_id`` gives the first result, whatever became of the source since.
         """
         result = merge_branch(
             self._access.handle,
             source,
             into,
             resolve=resolve,
+            delete_source=delete_source,
             dry_run=dry_run,
+            run_id=run_id,
             actor=actor or self._access.actor,
         )
         if result.commit is not None and result.target == MAIN and result.schema.steps:
             manifest = self._access.handle.manifest
             refresh_copies(self._access.handle.location, manifest.view(MAIN).state.schema)
-        if not delete_source or dry_run:
+        if not delete_source or result.is_dry_run:
             return result
         try:
-            self.delete(result.source, actor)
+            if not result.repeats_run or self._is_left(result):
+                self.delete(result.source, actor)
         except OmniGraphError as error:
             return result.with_deletion(error.message)
         return result.with_deletion(None)
+
+    def _is_left(self, merged: MergeResult) -> bool:
+        """Whether the source of a merge is there still that was to be deleted after it.
+
+        Another branch may have its name by now; and what was written to it since then must
+        not go with it.
+        """
+        try:
+            view = self._access.handle.manifest.view(merged.source)
+        except BranchNotFound:
+            return False
+        if view.branch_id != merged.source_id:
+            return False
+        commit = merged.commit
+        if commit is not None and view.state.head_commit_id != commit.merged_parent_id:
+            raise Conflict(f"branch {merged.source} has commits that this merge did not bring")
+        return True
 
     def _refs(self) -> BranchRefs:
         return BranchRefs(self._access.handle.manifest)

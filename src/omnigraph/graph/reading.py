@@ -85,14 +85,19 @@ class Reading(Surface):
     @property
     @action("read")
     def schema(self) -> str:
-        """The source of the accepted schema."""
+        """The source of the schema that main has."""
         return self._access.handle.manifest.view().state.schema.source
 
     @property
     @action("read")
     def catalog(self) -> Catalog:
-        """The accepted schema, typed."""
+        """The schema that main has, typed."""
         return self._access.catalog
+
+    @action("read", branch=_state_at("ref"))
+    def schema_at(self, ref: str | Snapshot) -> str:
+        """The source of the schema that a branch has, or that a commit was made with."""
+        return named_state(self._access.handle, ref).schema.source
 
     @action("read", branch="branch")
     def plan_schema(
@@ -119,11 +124,6 @@ class Reading(Surface):
             return planned.checked() if check else planned.plan
 
         return self._access.read(plan, branch)
-
-    @action("read", branch=_state_at("ref"))
-    def schema_at(self, ref: str | Snapshot) -> str:
-        """The source of the schema of a branch, a commit or a snapshot."""
-        return named_state(self._access.handle, ref).schema.source
 
     @action("read", branch="branch")
     def schema_log(self, branch: str = MAIN) -> list[SchemaCommit]:
@@ -156,10 +156,13 @@ class Reading(Surface):
         """What became of writes that did not finish, newest first."""
         return recoveries(self.location)
 
-    @action("read")
-    def lint(self, source: str | Source) -> LintReport:
-        """Everything that can be said of queries against this graph's schema."""
-        return lint_queries(_source(source), self._access.catalog)
+    @action("read", branch=shown_at())
+    def lint(
+        self, source: str | Source, *, branch: str = MAIN, snapshot: str | None = None
+    ) -> LintReport:
+        """Everything that can be said of queries against the schema of a branch, or of a commit."""
+        _, catalog = self._access.view(branch, snapshot)
+        return lint_queries(_source(source), catalog)
 
     # -- asking ----------------------------------------------------------------------
 
@@ -228,8 +231,9 @@ class Reading(Surface):
     ) -> lance.LanceDataset:
         """The pinned dataset of a type, for reading with other tools; never write to it.
 
-        Of a node and an edge type of one name the node is meant; write `edge:Name` for
-        the other.
+        It has the columns that are stored, under the names that `columns` of the snapshot's
+        table knows. Of a node and an edge type of one name the node is meant; write `edge:Name`
+        for the other.
         """
 
         def run(shown: Snapshot, _: Catalog) -> lance.LanceDataset:
@@ -263,6 +267,7 @@ class Reading(Surface):
         path: None = None,
         *,
         branch: str = MAIN,
+        snapshot: str | None = None,
         types: Sequence[str] | None = None,
         format: str = "jsonl",
         engine: str = "auto",
@@ -274,6 +279,7 @@ class Reading(Surface):
         path: str | Path,
         *,
         branch: str = MAIN,
+        snapshot: str | None = None,
         types: Sequence[str] | None = None,
         format: str = "jsonl",
         engine: str = "auto",
@@ -281,12 +287,13 @@ class Reading(Surface):
         progress: bool = False,
     ) -> ExportReport: ...
 
-    @action("export", branch="branch")
+    @action("export", branch=shown_at())
     def export(
         self,
         path: str | Path | None = None,
         *,
         branch: str = MAIN,
+        snapshot: str | None = None,
         types: Sequence[str] | None = None,
         format: str = "jsonl",  # noqa: A002 - the word of the API
         engine: str = "auto",
@@ -295,12 +302,13 @@ class Reading(Surface):
     ) -> Export | ExportReport:
         """The entities of a branch as NDJSON lines, or written to a file when one is named.
 
+        With ``snapshot`` they are those that a commit showed, under the schema that it had.
         ``types`` are names of node or edge types; without any, everything is exported. Parquet,
         and a path that ends in `/`, make a directory of files, written on Spark.
         """
         from omnigraph.pipeline.export.operation import choose_export_engine, export_on_spark
 
-        shown, catalog = self._access.view(branch)
+        shown, catalog = self._access.view(branch, snapshot)
         if choose_export_engine(path, format, engine) == "inline" or path is None:
             export = open_export(shown, catalog, types, format)
             return export if path is None else write_export(export, path)

@@ -29,6 +29,7 @@ from omnigraph.write.change.results import LoadResult, MutationResult
 from omnigraph.write.load.operation import Load, LoadOptions
 from omnigraph.write.mutation.operation import Mutation
 from omnigraph.write.publish.driver import run
+from omnigraph.write.publish.run_ids import RunId
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -82,18 +83,24 @@ class Session(Reading):
         *,
         branch: str = MAIN,
         if_commit: str | None = None,
+        run_id: str | None = None,
         actor: str | None = None,
     ) -> MutationResult:
         """Run a mutation query as one commit.
 
         ``name`` chooses one of several queries of the source. With ``if_commit`` it
-        happens only if that commit is the head of the branch.
+        happens only if that commit is the head of the branch. Under a ``run_id`` it happens once
+        in all branches of the graph: the same request again gives the first result.
         """
         text, path = (
             (source.text, source.name) if isinstance(source, Source) else (source, "<query>")
         )
         target = self._access.target(branch, if_commit=if_commit)
-        return run(Mutation(text, name, params, path, actor or self.actor), target)
+        run_ = None
+        if run_id is not None:
+            asked = {"source": text, "name": name, "params": params or {}, "branch": target.branch}
+            run_ = RunId.of(run_id, "mutate", asked)
+        return run(Mutation(text, name, params, path, actor or self.actor, run_), target)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
     @action("change", branch="branch")
@@ -119,9 +126,11 @@ class Session(Reading):
         ``data`` is a path, glob or directory or a list of those, NDJSON text or a stream of it, an
         iterable of envelopes, or frames or paths by type name. A missing branch is forked from
         ``from_branch`` if that is given. The ``engine`` is chosen by size: large input runs on
-        Spark, on a session of yours, a master's URL or what ``spark`` says.
+        Spark, on a session of yours, a master's URL or what ``spark`` says. Under a ``run_id`` it
+        happens once in all branches of the graph: the same load again gives the first result.
         """
         from omnigraph.write.load.input import choose_engine
+        from omnigraph.write.load.load_digest import digest_of_input
 
         options = LoadOptions.of(
             mode,
@@ -132,12 +141,13 @@ class Session(Reading):
             dry_run=dry_run,
         )
         target = self._access.target(branch, fork_from=from_branch)
+        run_ = options.run(target, lambda: digest_of_input(data))
         if choose_engine(data, engine) == "inline":
-            return run(Load(data, options, actor or self.actor), target, dry_run=dry_run)
+            return run(Load(data, options, actor or self.actor, run_), target, dry_run=dry_run)
         from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
 
         choice = SparkTarget.of(spark, progress=progress)
-        return load_on_spark(data, options, target, actor or self.actor, choice)
+        return load_on_spark(data, options, target, actor or self.actor, choice, run_id=run_)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
     @action("change", branch="branch")
@@ -217,6 +227,10 @@ class Session(Reading):
         queries: Mapping[str, str] | None = None,
         force_queries: bool = False,
         if_commit: str | None = None,
+        run_id: str | None = None,
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
         actor: str | None = None,
     ) -> SchemaResult:
         """Give a branch another schema, as one commit; ``source`` is a `.pg` file or its text.
@@ -224,18 +238,32 @@ class Session(Reading):
         What rows do not obey is refused as a whole, and nothing is changed. A dropped type or
         property stays readable in older commits, unless ``allow_data_loss`` gives it up.
         ``queries`` are texts of stored queries by their names: those that would no longer
-        compile refuse the change, unless ``force_queries`` breaks them.
+        compile refuse the change, unless ``force_queries`` breaks them. A call that is repeated
+        with the same ``run_id`` changes nothing and tells what was done. Columns of tables with
+        many millions of rows are written on Spark, or as the ``engine`` says.
         """
+        from omnigraph.pipeline.load.entry import SparkTarget
+        from omnigraph.pipeline.schema_columns import column_writer
+
         target = self._access.target(branch, if_commit=if_commit)
-        change = SchemaChange(
-            desired_source(source),
-            target.manifest.refs.reserve_identities,
-            allow_data_loss=allow_data_loss,
-            queries=queries,
-            force_queries=force_queries,
-            actor=actor or self.actor,
-        )
-        return apply_schema(change, target)
+        text = desired_source(source)
+        run_of = None
+        if run_id is not None:
+            request = {"source": text.text, "branch": target.branch, "hard": allow_data_loss}
+            run_of = RunId.of(run_id, "apply_schema", request)
+        choice = SparkTarget.of(spark, progress=progress)
+        with column_writer(self.location, engine, choice) as write:
+            change = SchemaChange(
+                text,
+                target.manifest.refs.reserve_identities,
+                allow_data_loss=allow_data_loss,
+                queries=queries,
+                force_queries=force_queries,
+                actor=actor or self.actor,
+                run=run_of,
+                write=write,
+            )
+            return apply_schema(change, target)
 
     @action("change", branch="branch")
     def embed(

@@ -1,27 +1,25 @@
-"""Changes: entities that were inserted, updated or deleted, and which of them are compared.
+"""Changes: entities that were inserted, updated or deleted, and which of them are wanted.
 
-Owns their shape, the identity of types across two states, the refusal to compare a type whose
-properties are not the same on both sides, and reading the filters with the digest that binds a
-token to them. Types are kept by identity, so that a rename does not end a feed. Never reads a
-row.
+Owns their shape, the identity of types across states, and reading the filters with the digest
+that binds a token to them. Types are kept by identity, so that a rename does not end a feed.
+Never reads a row.
 """
 
 from __future__ import annotations
 
 from base64 import urlsafe_b64encode
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any, Literal, TypeVar, get_args
 
 import msgspec
 
-from omnigraph.errors import BadRequest, ChangeDiffRefused
+from omnigraph.errors import BadRequest
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.lang.schema.catalog import EdgeType, NodeType, unknown_type
-from omnigraph.manifest.entries import MAIN, Commit, EntityKind, Registration, TableIdentity
-from omnigraph.manifest.snapshot import Snapshot, SnapshotTable, catalog_of
-from omnigraph.storage.tables.table import Table
+from omnigraph.lang.schema.catalog import unknown_type
+from omnigraph.manifest.entries import MAIN, Commit, EntityKind, TableIdentity
+from omnigraph.manifest.snapshot import Snapshot
 
 Op = Literal["insert", "update", "delete"]
 OPS: tuple[Op, ...] = get_args(Op)
@@ -59,7 +57,12 @@ class Image:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One changed entity; ``changed`` names the properties in which an update differs."""
+    """One changed entity; ``changed`` names the properties in which an update differs.
+
+    Each image says what its own state calls properties. ``changed`` has the names of the later
+    one, and of the earlier for what is not there any more; ``former`` has what properties of the
+    later one were called before, if that was something else.
+    """
 
     kind: EntityKind
     type: TypeRef
@@ -68,6 +71,16 @@ class Change:
     before: Image | None = None
     after: Image | None = None
     changed: tuple[str, ...] = ()
+    former: Mapping[str, str | None] = field(default_factory=dict)
+
+    def was(self, name: str) -> Any:
+        """What a property said before, whatever it was called; null for one that was not there."""
+        former = self.former.get(name, name)
+        return None if self.before is None else self.before.properties.get(former or "")
+
+    def now(self, name: str) -> Any:
+        """What it says after; null for one that is not there any more."""
+        return None if self.after is None else self.after.properties.get(name)
 
     @property
     def endpoints(self) -> Endpoints | None:
@@ -108,48 +121,6 @@ class ChangeBlock:
     changes: tuple[Change, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class ComparedType:
-    """One type in the states of two commits; ``version`` is its published one in the later."""
-
-    kind: EntityKind
-    ref: TypeRef
-    properties: tuple[str, ...]
-    before: Table
-    after: Table
-    version: int
-    commits: tuple[str, str]
-
-    def check_columns(self) -> None:
-        """Refuse two versions that do not store the same columns."""
-        old, new = self.before.schema, self.after.schema
-        if old.names != new.names or old.types != new.types:
-            raise _boundary(self.ref.name, self.commits[1])
-
-
-def compared_types(before: Snapshot, after: Snapshot) -> list[ComparedType]:
-    """The types that may differ between two states, by type key: edges before nodes."""
-    old, new = before.by_identity, after.by_identity
-    _check_boundary(before, after, old, new)
-    found: list[ComparedType] = []
-    for identity, shown in new.items():
-        earlier = old.get(identity)
-        if earlier is None or earlier.pin.version == shown.pin.version:
-            continue
-        found.append(
-            ComparedType(
-                shown.table.entity_kind,
-                TypeRef(type_id(after, identity), shown.table.type_name),
-                tuple(_type(after, shown.table).properties),
-                earlier.pinned,
-                shown.pinned,
-                shown.version,
-                (before.commit_id, after.commit_id),
-            )
-        )
-    return found
-
-
 def type_id(snapshot: Snapshot, identity: TableIdentity) -> str:
     """What a type is called in change images and tokens, whatever its name is."""
     parts = (
@@ -158,47 +129,6 @@ def type_id(snapshot: Snapshot, identity: TableIdentity) -> str:
         identity.incarnation.to_bytes(8, "little"),
     )
     return urlsafe_b64encode(sha256(_SEPARATOR.join(parts)).digest()).rstrip(b"=").decode()
-
-
-def _check_boundary(
-    before: Snapshot,
-    after: Snapshot,
-    old: Mapping[TableIdentity, SnapshotTable],
-    new: Mapping[TableIdentity, SnapshotTable],
-) -> None:
-    for identity, shown in {**old, **new}.items():
-        if identity not in old or identity not in new:
-            if shown.pin.row_count:
-                raise _boundary(shown.table.type_name, after.commit_id)
-        elif before.schema.ir_hash != after.schema.ir_hash:
-            was, now = _type(before, old[identity].table), _type(after, new[identity].table)
-            if set(_columns(was)) != set(_columns(now)):
-                raise _boundary(shown.table.type_name, after.commit_id)
-
-
-def _type(snapshot: Snapshot, table: Registration) -> NodeType | EdgeType:
-    catalog = catalog_of(snapshot.schema)
-    types = catalog.nodes if table.entity_kind == "node" else catalog.edges
-    return types[table.type_name]
-
-
-def _columns(type_: NodeType | EdgeType) -> Iterator[tuple[object, ...]]:
-    """What makes images comparable; whether null or which words are allowed does not."""
-    for name, property_ in type_.properties.items():
-        stored = property_.type
-        yield name, property_.property_id, stored.scalar, stored.is_list, stored.dimension
-
-
-def _boundary(type_name: str, commit_id: str) -> ChangeDiffRefused:
-    return ChangeDiffRefused(
-        f"the schema of {type_name} changed in between: compare states on one side of that "
-        "change, and take a new baseline where a feed meets it",
-        details={
-            "reason": "schema_boundary",
-            "graph_commit_id": commit_id,
-            "type_name": type_name,
-        },
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,27 +1,25 @@
-"""Diffs: what is different between any two states of a graph.
+"""Diffs: what is different between any two states of a graph, of one schema or of two.
 
-Owns finding the states that were named, and the net differences with their counts. Lazy:
-rows are read when somebody looks, and images are made for those that are looked at.
+Owns finding the states that were named, the net differences with their counts, and the plan that
+leads from one schema to the other. Lazy: rows are read when somebody looks, and images are made
+for those that are looked at.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from omnigraph.errors import BadRequest, BranchNotFound, NotFound
-from omnigraph.history.changes import (
-    Change,
-    ChangeFilter,
-    ComparedType,
-    Filters,
-    Op,
-    compared_types,
-)
-from omnigraph.history.stream import ChangeStream, rows_of
+from omnigraph.history.changed_rows import ChangeCounts
+from omnigraph.history.changes import Change, ChangeFilter, Filters
+from omnigraph.history.compared_types import ComparedType, compared_types
+from omnigraph.history.stream import ChangeStream, counts_of
 from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.schema.ir.ir import ir_from_json
+from omnigraph.lang.schema.migration.plan import MigrationPlan
+from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
 from omnigraph.manifest.snapshot import Snapshot
@@ -43,11 +41,22 @@ class TypeStats:
         """How many altogether."""
         return self.inserted + self.updated + self.deleted
 
+    def plus(self, counts: ChangeCounts) -> TypeStats:
+        """With more of them."""
+        return TypeStats(
+            self.kind,
+            self.type_name,
+            self.inserted + counts.inserted,
+            self.updated + counts.updated,
+            self.deleted + counts.deleted,
+        )
+
 
 class Diff:
     """The net differences between two states, by type key (edges first), then by id.
 
-    Every iteration compares again; `len` and `stats` count without making images.
+    Every iteration compares again; `len` and `stats` count entities without making images. A
+    diff is true if anything differs, the schema too.
     """
 
     def __init__(
@@ -62,6 +71,7 @@ class Diff:
         self._types = [type_ for type_ in types if wanted.has_type(type_.kind, type_.ref.id)]
         self._wanted = wanted
         self._versions = {type_.ref.id: type_.version for type_ in self._types}
+        self._schemas = (before.schema, after.schema)
 
     def __iter__(self) -> Iterator[Change]:
         return iter(ChangeStream(self._types, self._wanted))
@@ -70,27 +80,33 @@ class Diff:
         return sum(counted.total for counted in self.stats)
 
     def __bool__(self) -> bool:
-        return next(iter(self), None) is not None
+        return bool(self.schema.steps) or next(iter(self), None) is not None
+
+    @cached_property
+    def schema(self) -> MigrationPlan:
+        """The steps from the schema of the one state to that of the other; none if it is one.
+
+        Filters make no difference to them.
+        """
+        before, after = (ir_from_json(contract.ir) for contract in self._schemas)
+        return plan_migration(before, after)
 
     @cached_property
     def stats(self) -> tuple[TypeStats, ...]:
         """How many entities differ, for every type where some do."""
-        counted = (self._count(type_) for type_ in self._types)
-        return tuple(found for found in counted if found.total)
+        # A type that went may have left its name to another.
+        counted: dict[tuple[EntityKind, str], TypeStats] = {}
+        for type_ in self._types:
+            key = (type_.kind, type_.ref.name)
+            counted[key] = counted.get(key, TypeStats(*key)).plus(self._count(type_))
+        return tuple(found for found in counted.values() if found.total)
 
-    def _count(self, type_: ComparedType) -> TypeStats:
-        counts: Counter[Op] = Counter()
-        for rows in rows_of(type_):
-            counts["insert"] += rows.inserted.num_rows
-            counts["update"] += rows.after.num_rows
-            counts["delete"] += rows.deleted.num_rows
-        wanted = {op: count for op, count in counts.items() if op in self._wanted.ops}
-        return TypeStats(
-            type_.kind,
-            type_.ref.name,
-            wanted.get("insert", 0),
-            wanted.get("update", 0),
-            wanted.get("delete", 0),
+    def _count(self, type_: ComparedType) -> ChangeCounts:
+        found, ops = counts_of(type_), self._wanted.ops
+        return ChangeCounts(
+            found.inserted if "insert" in ops else 0,
+            found.updated if "update" in ops else 0,
+            found.deleted if "delete" in ops else 0,
         )
 
     def version_of(self, change: Change) -> int:

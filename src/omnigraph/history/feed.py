@@ -21,8 +21,8 @@ from omnigraph.history.changes import (
     ChangeBlock,
     ChangeFilter,
     Filters,
-    compared_types,
 )
+from omnigraph.history.compared_types import compared_types, require_followable
 from omnigraph.history.position import ChangePosition, rejected, seal, type_place, unseal
 from omnigraph.history.stream import ChangeStream, PageRoom, PausedStreams, SizedChange, page_room
 from omnigraph.manifest.branches import normalise_branch
@@ -87,6 +87,7 @@ def open_block(
     start: ChangePosition | None = None,
 ) -> ChangeStream:
     """The wanted changes of a commit in their order: nodes before edges, then by type, then id."""
+    require_followable(before, after)
     types = sorted(compared_types(before, after), key=type_place)
     return ChangeStream(types, wanted, start)
 

@@ -18,7 +18,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import ChangeCursorRejected
-from omnigraph.history.changes import KINDS, Change, ComparedType
+from omnigraph.history.changes import KINDS, Change
+from omnigraph.history.compared_types import ComparedType
 from omnigraph.manifest.entries import EntityKind
 
 LONG_ID = 256

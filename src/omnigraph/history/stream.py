@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from threading import Lock
 from typing import Any
@@ -20,12 +21,23 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, ChangeFeedGap, ResourceLimit, StorageError
-from omnigraph.history.changed_rows import ChangedRows, changed_rows, differing
-from omnigraph.history.changes import OPS, Change, ChangeFilter, ComparedType, Endpoints, Image, Op
+from omnigraph.history.changed_rows import (
+    ChangeCounts,
+    ChangedRows,
+    Mask,
+    changed_rows,
+    count_changed,
+    every_row,
+    pair_differs,
+)
+from omnigraph.history.changes import OPS, Change, ChangeFilter, Endpoints, Image, Op
+from omnigraph.history.compared_types import ComparedType
 from omnigraph.history.position import ChangePosition, rejected, type_place
 from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.output.json_text import join_texts, json_text
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
+from omnigraph.storage.tables.rows_in_place import ColumnPair
+from omnigraph.storage.tables.table import Table, column_names
 
 # What a change takes besides its images: names, the id of the type, punctuation.
 OVERHEAD = 160
@@ -86,24 +98,24 @@ def changes_of(
 ) -> list[SizedChange]:
     """The changes of a range of a step."""
     count = stop - start
-    befores = _Side(count)
-    afters = _Side(count)
+    befores = _Side(count, type_, type_.names_before)
+    afters = _Side(count, type_, type_.names_after)
     changed: list[tuple[str, ...]] = [()] * count
     at, places = ordered.of("insert", start, stop)
-    afters.put(at, type_, ordered.rows.inserted.take(places))
+    afters.put(at, ordered.rows.inserted.take(places))
     at, places = ordered.of("delete", start, stop)
-    befores.put(at, type_, ordered.rows.deleted.take(places))
+    befores.put(at, ordered.rows.deleted.take(places))
     at, places = ordered.of("update", start, stop)
     was, now = ordered.rows.before.take(places), ordered.rows.after.take(places)
-    befores.put(at, type_, was)
-    afters.put(at, type_, now)
+    befores.put(at, was)
+    afters.put(at, now)
     for place, names in zip(at.tolist(), _changed(type_, was, now), strict=True):
         changed[place] = tuple(names)
     ids = ordered.ids.slice(start, count).to_pylist()
     ops = ordered.ops[start:stop].tolist()
     return [
         SizedChange(
-            Change(type_.kind, type_.ref, id_, OPS[op], before, after, names),
+            Change(type_.kind, type_.ref, id_, OPS[op], before, after, names, type_.former),
             OVERHEAD + len(id_) + before_size + after_size,
         )
         for id_, op, before, after, names, before_size, after_size in zip(
@@ -114,17 +126,19 @@ def changes_of(
 
 
 class _Side:
-    """The images of one side of a range of changes, where there are any."""
+    """The images of one side of a range of changes, where there are any, under its own names."""
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, type_: ComparedType, names: Sequence[str]) -> None:
         self.images: list[Image | None] = [None] * count
         self.sizes: list[int] = [0] * count
+        self._type = type_
+        self._names = names
 
-    def put(self, at: npt.NDArray[np.int64], type_: ComparedType, rows: pa.Table) -> None:
+    def put(self, at: npt.NDArray[np.int64], rows: pa.Table) -> None:
         """Set the images of some changes from their rows."""
         if not rows.num_rows:
             return
-        texts = _image_texts(type_, rows)
+        texts = _image_texts(self._type, self._names, rows)
         sizes = pc.binary_length(texts).to_pylist()
         decoded = msgspec.json.decode(f"[{','.join(texts.to_pylist())}]")
         for place, image, size in zip(at.tolist(), decoded, sizes, strict=True):
@@ -138,11 +152,11 @@ def _image(decoded: dict[str, Any]) -> Image:
     return Image(decoded["properties"], endpoints)
 
 
-def _image_texts(type_: ComparedType, rows: pa.Table) -> pa.Array:
+def _image_texts(type_: ComparedType, names: Sequence[str], rows: pa.Table) -> pa.Array:
     """The JSON of the images; a property that is not stored is null."""
     stored = set(rows.column_names)
     pieces: list[pa.Array | str] = ['{"properties":{']
-    for number, name in enumerate(type_.properties):
+    for number, name in enumerate(names):
         label = msgspec.json.encode(name).decode()
         pieces.append(f"{',' if number else ''}{label}:")
         pieces.append(_texts(rows, name) if name in stored else "null")
@@ -163,13 +177,23 @@ def _texts(rows: pa.Table, name: str) -> pa.Array:
 
 def _changed(type_: ComparedType, was: pa.Table, now: pa.Table) -> list[list[str]]:
     """For every updated row, the properties that say something else."""
+    masks: dict[str, Mask] = {}
+    for pair in type_.properties:
+        name = pair.after or pair.before
+        if name is not None:
+            stored = ColumnPair(_stored(was, pair.before), _stored(now, pair.after))
+            mask = pair_differs(was, now, stored)
+            # A property that went may have left its name to another.
+            masks[name] = mask | masks[name] if name in masks else mask
     found: list[list[str]] = [[] for _ in range(now.num_rows)]
-    stored = set(now.column_names)
-    for name in type_.properties:
-        if name in stored:
-            for row in np.flatnonzero(differing(was.column(name), now.column(name))).tolist():
-                found[row].append(name)
+    for name, mask in masks.items():
+        for row in np.flatnonzero(mask).tolist():
+            found[row].append(name)
     return found
+
+
+def _stored(rows: pa.Table, name: str | None) -> str | None:
+    return name if name in rows.column_names else None
 
 
 class ChangeStream:
@@ -248,10 +272,44 @@ def page_room(limit: int | None) -> PageRoom:
 
 
 def rows_of(type_: ComparedType, limits: SortLimits = DEFAULT_LIMITS) -> Iterator[ChangedRows]:
-    """The changed rows of a type; files that are gone were reclaimed by a cleanup."""
+    """The changed rows of a type; all of one that only one of the states has."""
+    before, after = type_.before, type_.after
+    with _reclaimed(type_):
+        if before is not None and after is not None:
+            yield from changed_rows(before, after, type_.columns, limits=limits)
+        elif after is not None:
+            for rows in _all(after, type_, type_.names_after, limits):
+                nothing = rows.slice(0, 0)
+                yield ChangedRows(rows, nothing, nothing, nothing)
+        elif before is not None:
+            for rows in _all(before, type_, type_.names_before, limits):
+                nothing = rows.slice(0, 0)
+                yield ChangedRows(nothing, nothing, nothing, rows)
+
+
+def counts_of(type_: ComparedType) -> ChangeCounts:
+    """How many rows of a type changed; those of one that only one of the states has are known."""
+    before, after = type_.before, type_.after
+    if before is None or after is None:
+        new, old = (0 if found is None else found.pin.row_count for found in (after, before))
+        return ChangeCounts(inserted=new, deleted=old)
+    with _reclaimed(type_):
+        return count_changed(before, after, type_.columns)
+
+
+def _all(
+    table: Table, type_: ComparedType, names: Sequence[str], limits: SortLimits
+) -> Iterator[pa.Table]:
+    stored = column_names(table)
+    present = [name for name in names if name in stored]
+    return every_row(table, [*type_.structural, *present], limits)
+
+
+@contextmanager
+def _reclaimed(type_: ComparedType) -> Iterator[None]:
+    """Say of files that are gone that a cleanup has reclaimed them."""
     try:
-        type_.check_columns()
-        yield from changed_rows(type_.before, type_.after, limits=limits)
+        yield
     except StorageError as error:
         if error.kind != "not_found":
             raise

@@ -22,7 +22,8 @@ asks no clock whether it may:
 A write publishes its files in the epoch that it staged them in, or stages others; a long one
 looks for its intent after it has captured the head. So whatever is published after step 3
 consists of files that are younger than the list, that an intent covers, or that were
-remembered. The protocol is explored in all its interleavings by tests/protocol.
+remembered. A claim to a run id is given up in the same way: it holds for the epoch that it was
+made in. The protocol is explored in all its interleavings by tests/protocol.
 
 Killed anywhere, a cleanup has removed only what nothing reaches, and a commit before its
 tables (garbage.py): the next cleanup finds the rest.
@@ -109,7 +110,7 @@ def _clean(
     run = _Run(manifest, retention, now, Roots(manifest))
     run.pretend()
     collector.follow(run.roots)
-    found = collector.plan(run.roots, work)
+    found = collector.plan(run.roots, work, run.given_out)
     is_needed = any(one.is_any for one in found) or run.readable != run.roots.kept.keys()
     if is_needed and not dry_run:
         try:
@@ -121,7 +122,7 @@ def _clean(
         collector.add_own(run.marked)
         collector.follow(run.roots)
         reach("cleanup_traced", root.uri)
-        found = collector.plan(run.roots, work)
+        found = collector.plan(run.roots, work, run.given_out)
         collector.remove(found)
         keep_reserve(collector.objects)
     reports = [one.report(planned=dry_run) for one in found]
@@ -145,10 +146,14 @@ class _Run:
     readable: set[str] = field(default_factory=set)
     marked: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The files that this cleanup has published itself, by the id of the branch."""
+    given_out: int = 0
+    """Identities of schemas below this are this graph's."""
 
     def pretend(self) -> None:
         """Find what would stay, and begin nothing: without anything to remove, that is all."""
-        views = list(self._views(self.manifest.refs.read()))
+        names = self.manifest.refs.read()
+        self.given_out = names.next_identity
+        views = list(self._views(names))
         for view in views:
             head = replace(view.state.head, oldest_commit_id=self._oldest(view))
             self.roots.look([replace(view, state=replace(view.state, head=head))])

@@ -28,6 +28,8 @@ from omnigraph.storage.tables.head_log import QUEUE
 from omnigraph.storage.tables.reachable_files import reached_files, version_of
 from omnigraph.storage.tables.table import TablePin
 from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.publish.run_ids import DIRECTORY as RUNS
+from omnigraph.write.publish.run_ids import ClaimName
 from omnigraph.write.recovery.intents import STAGING
 
 TABLES = ("nodes", "edges")
@@ -39,9 +41,11 @@ SHARE = 16
 BATCH = 1_000
 """So many files are removed between two passings of the failpoint."""
 
-_TABLE = re.compile(r"(nodes|edges)/[0-9a-f]{16}-[0-9a-f]{16}")
+_TABLE = re.compile(r"(?:nodes|edges)/([0-9a-f]{16})-([0-9a-f]{16})")
 _BRANCH = re.compile(rf"{MAIN}|[0-7][0-9A-HJKMNP-TV-Z]{{25}}")
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+# What a put leaves on a local disk that was cut short.
+_CUT_SHORT = re.compile(r"#[0-9]+$")
 _HINT = "_versions/latest_version_hint.json"
 # What Lance calls its files, cut short puts (`…#1`) included.
 _OF_LANCE = re.compile(
@@ -96,6 +100,8 @@ class GarbageCollector:
     tables: Mapping[str, Sequence[StoredObject]]
     """By the path of the table."""
     scratch: Mapping[str, Sequence[StoredObject]]
+    claims: Sequence[StoredObject]
+    """To run ids."""
     _foreign: set[str] = field(default_factory=set)
     _reached: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     _followed: defaultdict[str, set[TablePin]] = field(default_factory=lambda: defaultdict(set))
@@ -117,6 +123,7 @@ class GarbageCollector:
             },
             _by_directory(entries),
             {place: objects.entries(place) for place in SCRATCH},
+            objects.entries(RUNS),
         )
 
     def notices(self) -> list[str]:
@@ -165,9 +172,15 @@ class GarbageCollector:
             self._reached[path] |= reached
             self._followed[path] |= set(pins)
 
-    def plan(self, roots: Roots, work: LiveWork) -> list[DirectoryGarbage]:
-        """What goes, directory by directory: the tables, the manifest, the rest."""
-        names = roots.names
+    def plan(self, roots: Roots, work: LiveWork, given_out: int) -> list[DirectoryGarbage]:
+        """What goes, directory by directory: the tables, the manifest, the rest.
+
+        Identities of schemas below ``given_out`` are this graph's, and so are tables of that
+        name that no branch knows: a schema change that died has left them, or a branch that is
+        gone.
+        """
+        strays = {path: path for path in self.tables if _is_given_out(path, given_out)}
+        names = strays | roots.names
         found = [
             self._table(path, names[path], work)
             for path in sorted(names, key=lambda path: (names[path], path))
@@ -183,7 +196,19 @@ class GarbageCollector:
                 if not work.covers(entry) and self._is_scratch(entry):
                     garbage.others.append(entry)
             found.append(garbage)
+        found.append(self._runs(roots))
         return found
+
+    def _runs(self, roots: Roots) -> DirectoryGarbage:
+        """The claims to run ids whose commits nobody knows: those ids are free."""
+        garbage = DirectoryGarbage(RUNS, RUNS)
+        for entry in self.claims:
+            claim = ClaimName.parse(_CUT_SHORT.sub("", entry.name))
+            if claim is None:
+                self._foreign.add(entry.name)
+            elif not roots.knows(claim.commit_id):
+                garbage.others.append(entry)
+        return garbage
 
     def _table(self, path: str, type_key: str, work: LiveWork) -> DirectoryGarbage:
         garbage = DirectoryGarbage(type_key, path, error=self._errors.get(path))
@@ -285,8 +310,14 @@ class GarbageCollector:
         live = [path for path, pins in self._followed.items() if pins]
         live += [f"{MANIFEST_NAME}/{branch_id}" for branch_id in self._branches]
         kept = {f"{path}/{name}" for path in live for name in LAYOUT}
-        for place in (*TABLES, MANIFEST_NAME, *SCRATCH):
+        for place in (*TABLES, MANIFEST_NAME, *SCRATCH, RUNS):
             self.objects.drop_empty(place, emptied=emptied - kept)
+
+
+def _is_given_out(path: str, given_out: int) -> bool:
+    """Whether this graph has given out both identities that a table is named by."""
+    found = _TABLE.fullmatch(path)
+    return found is not None and all(0 < int(part, 16) < given_out for part in found.groups())
 
 
 def _by_directory(entries: Sequence[StoredObject]) -> dict[str, list[StoredObject]]:

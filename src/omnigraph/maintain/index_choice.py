@@ -44,6 +44,7 @@ _KINDS: dict[Purpose, tuple[IndexKind, ...]] = {
 }
 
 NOT_BUILT = "not built yet"
+NOT_ASKED = "the schema asks for it no longer"
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,10 @@ def _of_edge(type_: EdgeType) -> TypeIntent:
         for members in type_.indexes
         if len(members) > 1 or members[0] not in {SRC, DST}
     ]
+    if type_.key:
+        members = ", ".join(spelling(member, type_.properties) for member in type_.key)
+        reason = "@key of an edge builds nothing: its id is made of it"
+        unbuilt.append(Unbuilt(key, members, reason))
     return TypeIntent(key, tuple(wanted), tuple(unbuilt))
 
 
@@ -288,11 +293,31 @@ def index_status(shown: Snapshot) -> IndexStatus:
 def _states(table: Table, intent: TypeIntent) -> Iterator[IndexState]:
     for wanted in intent.wanted:
         yield _state(table, choose(table, wanted))
+    yield from _unasked(table, intent)
     for unbuilt in intent.unbuilt:
         rows = table.pin.row_count
         yield IndexState(
             intent.type_key, unbuilt.property, None, "none", 0, rows, reason=unbuilt.reason
         )
+
+
+def _unasked(table: Table, intent: TypeIntent) -> Iterator[IndexState]:
+    """Indexes that stand from another schema; of a column that no property has, by its name."""
+    asked = {(one.column, kind) for one in intent.wanted for kind in _KINDS[one.purpose]}
+    for index in indexes_of(table):
+        if (index.column, index.kind) not in asked:
+            yield IndexState(
+                intent.type_key,
+                index.column or index.stored,
+                index.kind,
+                "unasked",
+                fragment_rows(table, index.covered),
+                table.pin.row_count,
+                len(index.uncovered),
+                index.segments,
+                index.size,
+                reason=NOT_ASKED,
+            )
 
 
 def _state(table: Table, choice: IndexDecision) -> IndexState:

@@ -8,8 +8,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Coverage = Literal["complete", "partial", "pending", "none"]
-"""`pending` is wanted and not there, `none` is a declaration that asks for no index."""
+Coverage = Literal["complete", "partial", "pending", "none", "unasked"]
+"""`pending` is wanted and not there, `none` is a declaration that asks for no index.
+
+`unasked` is there and not wanted any more: it does no harm.
+"""
 Done = Literal["built", "extended", "rebuilt"]
 
 

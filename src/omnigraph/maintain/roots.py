@@ -19,6 +19,7 @@ from typing import Self
 from omnigraph.errors import BadRequest, StorageError, UnsupportedFormat
 from omnigraph.manifest.ancestry import possible_bases
 from omnigraph.manifest.entries import MAIN, Commit, StoredVersion
+from omnigraph.manifest.schema_contract import HARD_DROP
 from omnigraph.manifest.snapshot import BranchState, ancestors_of
 from omnigraph.manifest.state import line_of
 from omnigraph.manifest.store import Manifest
@@ -85,6 +86,10 @@ class Roots:
         heads = [view.state.head_commit_id for view in views]
         bases = possible_bases(heads, self._ancestors)
         self._trace_all(bases)
+
+    def knows(self, commit_id: str) -> bool:
+        """Whether a branch that was looked at descends from a commit, readable or not."""
+        return commit_id in self._ancestors
 
     @property
     def manifest_files(self) -> dict[str, set[str]]:
@@ -163,7 +168,8 @@ def _traced(view: BranchState) -> _Traced:
 class Retention:
     """Keep the newest so many commits of a branch, and those younger than an age.
 
-    What was the newest less than the ``grace`` ago stays too, for whoever still reads it.
+    What was the newest less than the ``grace`` ago stays too, for whoever still reads it. None
+    stays that is older than a commit that gave up what it dropped.
     """
 
     keep: int | None
@@ -199,7 +205,14 @@ class Retention:
             or not self._is_old(commit, now)
             or commits[position - 1].created_at > now - microseconds(self.grace)
         )
-        return commits[: last + 1]
+        kept = commits[: last + 1]
+        given_up = (
+            position
+            for position, commit in enumerate(kept)
+            if commit.metadata.get(HARD_DROP)
+            and commit.created_at <= now - microseconds(self.grace)
+        )
+        return kept[: next(given_up, last) + 1]
 
     def _is_old(self, commit: Commit, now: int) -> bool:
         if self.older_than is None:

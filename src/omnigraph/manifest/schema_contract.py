@@ -14,6 +14,9 @@ from omnigraph.lang.schema.compile import CompiledSchema
 from omnigraph.lang.schema.ir.ir import SchemaIR, ir_from_json
 from omnigraph.manifest.entries import SchemaContract
 
+HARD_DROP = "gives_up_history"
+"""What a commit notes whose schema change gave up what it dropped: older commits may go."""
+
 
 @dataclass(frozen=True, slots=True)
 class AcceptedSchema:

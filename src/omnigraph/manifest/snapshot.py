@@ -46,6 +46,8 @@ from omnigraph.storage.tables.table import Table, TablePin
 SOURCE_NAME = "_schema.pg"
 
 MANIFEST_NAME = "__manifest"
+SCHEMAS_KEPT = 64
+"""So many schemas are at hand: every branch has its own, and so has every commit of the past."""
 _IS_COMMIT = pc.field("object_type") == "graph_commit"
 
 
@@ -67,6 +69,11 @@ class SnapshotTable:
     def identity(self) -> TableIdentity:
         """Which table it is."""
         return self.table.identity
+
+    @property
+    def columns(self) -> Mapping[str, str]:
+        """The columns of the stored dataset, by the names that rows are read by."""
+        return {name: self.pinned.columns.of(name) for name in self.pinned.schema.names}
 
 
 @dataclass(frozen=True)
@@ -119,7 +126,7 @@ def snapshot_of(state: ManifestState, root: Location) -> Snapshot:
     )
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=SCHEMAS_KEPT)
 def catalog_of(contract: SchemaContract) -> Catalog:
     """The catalog of an entry; refuses one whose parts do not fit together."""
     ir = ir_from_json(contract.ir)
@@ -128,7 +135,7 @@ def catalog_of(contract: SchemaContract) -> Catalog:
     return catalog_from_ir(ir)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=SCHEMAS_KEPT)
 def stored_columns_of(contract: SchemaContract) -> Mapping[TableIdentity, StoredColumns]:
     """The columns of those tables that have others than their properties say."""
     if contract.columns == AS_WRITTEN:

@@ -7,7 +7,7 @@ dropped leaves its behind: where nothing of that has happened, names are columns
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -89,17 +89,14 @@ class StoredColumns:
         """The column of a name, if it is stored."""
         return self._columns.get(name, name)
 
-    def differ_in(self, other: StoredColumns, names: Iterable[str]) -> list[str]:
-        """The names whose values may be others in a row that lies in the same place."""
-        mine, theirs = (self._columns, self._shown), (other._columns, other._shown)
-        return [
-            name
-            for name in names
-            if any(
-                one.get(name, name) != two.get(name, name)
-                for one, two in zip(mine, theirs, strict=True)
-            )
-        ]
+    def reads_alike(self, name: str, other: StoredColumns, other_name: str) -> bool:
+        """Whether a row that lies in the same place says the same under two names."""
+        is_one = self.find(name) == other.find(other_name)
+        return is_one and self.shown_as(name) == other.shown_as(other_name)
+
+    def shown_as(self, name: str) -> ShownAs | None:
+        """How a name is shown, if not as it is stored."""
+        return self._shown.get(name)
 
     def of_all(self, names: Sequence[str] | None) -> list[str] | None:
         """The columns of those of some names that are stored, or of all there are."""

@@ -201,10 +201,14 @@ class StatsBody(Body, frozen=True):
 
 
 class DiffBody(Body, frozen=True, kw_only=True):
-    """The net differences between two states; only counted, they have no `changes`."""
+    """The net differences between two states; only counted, they have no `changes`.
+
+    `schema` is the plan that leads from the one schema to the other, where they differ.
+    """
 
     from_graph_manifest_version: int
     to_graph_manifest_version: int
+    schema: dict[str, Any] | None = None
     changes: list[DiffChangeBody] | None = None
     stats: list[StatsBody]
 
@@ -215,9 +219,15 @@ class DiffBody(Body, frozen=True, kw_only=True):
         return cls(
             from_graph_manifest_version=found.from_version,
             to_graph_manifest_version=found.to_version,
+            schema=_schema_body(found),
             changes=None if only_stats else list(changes),
             stats=[StatsBody.of(counted) for counted in found.stats],
         )
+
+
+def _schema_body(found: Diff) -> dict[str, Any] | None:
+    plan = found.schema
+    return plan.to_json() if plan.steps else None
 
 
 # -- written while they are found --------------------------------------------------------
@@ -260,10 +270,12 @@ def streamed_diff(found: Diff) -> LazyObject:
         for (kind, name), counted in counts.items():
             yield StatsBody(kind, name, counted["insert"], counted["update"], counted["delete"])
 
+    schema = _schema_body(found)
     return LazyObject(
         [
             ("from_graph_manifest_version", found.from_version),
             ("to_graph_manifest_version", found.to_version),
+            *([] if schema is None else [("schema", schema)]),
             ("changes", changes()),
             ("stats", stats()),
         ]

@@ -217,6 +217,7 @@ class MergeBody(Body, frozen=True):
     dry_run: bool = False
     changes: list[MergedTypeBody] | None = None
     merge_conflicts: list[ConflictBody] | None = None
+    repeats_run: bool = False
     schema_steps: tuple[dict[str, Any], ...] = ()
     """What it does to the schema of the target."""
 
@@ -238,6 +239,7 @@ class MergeBody(Body, frozen=True):
             is_dry_run,
             counts if is_dry_run else None,
             conflicts if is_dry_run else None,
+            result.repeats_run,
             tuple(step.to_json() for step in result.schema.steps),
         )
 

@@ -123,21 +123,25 @@ class ExportBody(Body, frozen=True):
     """What an export wrote, and where."""
 
     uri: str
-    branch: str
+    branch: str | None
     out: str
     nodes: list[EntityCountBody]
     edges: list[EntityCountBody]
     total_entities: int
     bytes: int
+    snapshot: str | None = None
 
     @classmethod
-    def of(cls, report: ExportReport, uri: str, branch: str) -> ExportBody:
-        """The report of an export of a branch."""
+    def of(
+        cls, report: ExportReport, uri: str, branch: str, snapshot: str | None = None
+    ) -> ExportBody:
+        """The report of an export of a branch, or of a commit."""
         nodes, edges = (
             [EntityCountBody(name, count) for name, count in sorted(counts.items())]
             for counts in (report.nodes, report.edges)
         )
-        return cls(uri, branch, report.path, nodes, edges, report.total, report.bytes)
+        shown = branch if snapshot is None else None
+        return cls(uri, shown, report.path, nodes, edges, report.total, report.bytes, snapshot)
 
 
 # -- writes ------------------------------------------------------------------------------
@@ -174,6 +178,7 @@ class MutationBody(Body, frozen=True):
     actor_id: str | None
     commit: CommitBody | None
     warnings: list[EmptiedPropertiesBody]
+    repeats_run: bool = False
 
     @classmethod
     def of(cls, result: MutationResult) -> MutationBody:
@@ -186,6 +191,7 @@ class MutationBody(Body, frozen=True):
             result.actor,
             CommitBody.of_any(result.commit),
             [EmptiedPropertiesBody.of(warning) for warning in result.warnings],
+            result.repeats_run,
         )
 
 

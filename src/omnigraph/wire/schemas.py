@@ -137,7 +137,7 @@ class SchemaAppliedBody(Body, frozen=True):
             _steps(result.steps),
             actor,
             CommitBody.of_any(result.commit),
-            result.repeats,
+            result.repeats_run,
             tuple(map(BrokenQueryBody.of, result.plan.broken_queries)),
         )
 

@@ -25,6 +25,7 @@ _PLACES = {
     "__recovery": "intent",
     "__probe": "probe",
     "__refs": "names",
+    "__runs": "run",
     "__manifest": "manifest",
     "_graph_commit_recoveries.lance": "audit",
 }

@@ -105,6 +105,10 @@ def check_write(root: Path, rehearsal: Rehearsal, left: Aftermath) -> None:
         writer.write(graph)
         if left.is_overtaken or writer.rival is None:
             assert observe(graph).rows == rehearsal.done.rows
+    if writer.once:
+        once = observe(graph)
+        writer.write(graph)
+        assert observe(graph) == once
     if writer.deleted is not None:
         check_name_is_free(graph, writer.deleted)
     mutate(graph, NEXT, branch=writer.branch)
@@ -275,7 +279,7 @@ def test_every_point_is_tested(
         assert targets[point] >= {"manifest", "audit"}
     for point in ("before_put", "after_put"):
         # Whether storage creates an object only once is probed once in the life of a process.
-        assert targets[point] - {"probe"} == {"intent", "ticket", "names", "_schema.pg"}
+        assert targets[point] - {"probe"} == {"intent", "ticket", "names", "run", "_schema.pg"}
     writers = set(get_args(Family)) - {"sweep", "cleanup", "branching"}
     for point in ("txn_captured", "changes_built", "changes_checked", "rows_written"):
         assert families[point] == writers

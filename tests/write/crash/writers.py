@@ -20,6 +20,8 @@ from omnigraph.lang.structural import ID
 from omnigraph.manifest.publish_request import AdvanceTable, PendingCommit, PublishRequest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.write_rows import write_rows
+from omnigraph.write.publish.run_claims import RunClaims
+from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.publish.staging import stamp
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
 from tests.table_writes import insert
@@ -88,8 +90,8 @@ def make_seed(root: Path) -> None:
 # -- what writers do ---------------------------------------------------------------------
 
 
-def run(body: str, branch: str = "main") -> Step:
-    return lambda graph: mutate(graph, body, branch=branch)
+def run(body: str, branch: str = "main", **options: Any) -> Step:
+    return lambda graph: mutate(graph, body, branch=branch, **options)
 
 
 def load(mode: str, *envelopes: dict[str, Any], **options: Any) -> Step:
@@ -158,6 +160,14 @@ def leave_intent(*, published: bool, branch: str = "main") -> Step:
     return step
 
 
+def leave_claim(graph: og.Graph) -> None:
+    """A claim to a run id on another branch, whose writer died before it could publish."""
+    fork("dev")(graph)
+    head = graph.manifest.view("dev").exact
+    claims = RunClaims(graph.manifest, RunId.of(ONCE, "mutate", {"by": "a writer that died"}))
+    claims.hold(PendingCommit.mint("dead").id, head, "dev", {}, branch_created=False)
+
+
 def leave_much(graph: og.Graph) -> None:
     """An intent, and a copy of the schema that is lost."""
     leave_intent(published=False)(graph)
@@ -197,7 +207,8 @@ class Writer:
 
     ``before`` runs before the write, in peace. ``rival`` commits as another writer when
     the write passes ``overtaken_at`` for the first time. ``announced`` writes have an
-    intent, whatever their size. ``deleted`` is a branch that is gone in the end.
+    intent, whatever their size. ``deleted`` is a branch that is gone in the end. What happens
+    ``once`` has a run id, and changes nothing when it is repeated.
     """
 
     family: Family
@@ -208,8 +219,10 @@ class Writer:
     overtaken_at: str = "changes_checked"
     announced: bool = False
     deleted: str | None = None
+    once: bool = False
 
 
+ONCE = "this very run"
 MULTI = (
     envelope("Person", "Gus", age=20),
     envelope("Film", "Dune", year=1984),
@@ -345,6 +358,19 @@ WRITERS: dict[str, Writer] = {
     ),
     "merge-prepared-again": Writer(
         "merge", merge(), before=diverge(CHANGED_ONE, CHANGED_OTHER), rival=CHANGED_EVE
+    ),
+    "run": Writer("mutation", run('insert Person { name: "Gus" }', run_id=ONCE), once=True),
+    "run-of-a-load": Writer("load", load("append", *MULTI, run_id=ONCE), once=True),
+    "run-of-a-merge": Writer("merge", merge(run_id=ONCE), before=diverge(THERE, HERE), once=True),
+    "run-taken-over": Writer(
+        "mutation", run('insert Film { title: "Dune" }', run_id=ONCE), before=leave_claim, once=True
+    ),
+    "run-collected": Writer(
+        "collected",
+        run('insert Person { name: "Gus" }', run_id=ONCE),
+        rival=collect,
+        overtaken_at="publish_ready",
+        once=True,
     ),
     "branch-create": Writer("branching", fork("new"), branch="new"),
     "branch-delete": Writer("branching", unfork("dev"), before=fork("dev"), deleted="dev"),

@@ -45,9 +45,12 @@ _source_options = together(
     click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object."),
 )
 
-view_options = together(
+state_options = together(
     click.option("--branch", metavar="B", help="The branch; main if not given."),
     click.option("--snapshot", metavar="ID", help="A commit: what the graph showed then."),
+)
+view_options = together(
+    state_options,
     click.option(
         "--timeout",
         metavar="SECONDS",

@@ -1,4 +1,4 @@
-"""The options that several verbs share: branches, changes, and which Spark to run on.
+"""The options that several verbs share: branches, runs, changes, and which Spark to run on.
 
 Owns their spelling and how those of Spark become settings. Never imports pyspark: most runs
 need none.
@@ -43,6 +43,11 @@ if_commit_option = click.option(
 )
 limit_option = click.option(
     "--limit", metavar="N", type=int, help="How many changes a page has; 1000 if not given."
+)
+run_id_option = click.option(
+    "--run-id",
+    metavar="ID",
+    help="A name of yours for this run: repeated with it, it changes nothing.",
 )
 change_filters = together(
     click.option(

@@ -24,6 +24,8 @@ _MARKS = {"insert": ("+", "green"), "update": ("~", "yellow"), "delete": ("-", "
 _WORDS = {"insert": "added", "update": "changed", "delete": "removed"}
 _WRITTEN = 256
 
+NO_OTHER_DIFFERENCES = "no other differences"
+
 
 class ChangeText:
     """The text of some changes, and a count of those that it has shown."""
@@ -86,7 +88,7 @@ def _facts(change: Change) -> Iterator[tuple[str, str]]:
         if was.target != now.target:
             yield "to", _step(was.target, now.target)
     for name in change.changed:
-        yield name, _step(before.properties[name], after.properties[name])
+        yield name, _step(change.was(name), change.now(name))
 
 
 def _step(was: Any, now: Any) -> str:

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 Severity = Literal["error", "warning", "note"]
 
+DONE_BEFORE = "this run was done before: nothing was changed, and this is what it did then"
+"""What is said when a run id is used again."""
+
 _COLOURS: dict[Severity, str] = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 

@@ -224,7 +224,8 @@ class MergeResult:
     ``commit`` is None when nothing was to be merged, and for a dry run. A dry run says in
     ``counts`` what would happen to each type and in ``conflicts`` what stands in the way;
     ``resolved`` are the conflicts that were settled, with the side that won. ``schema`` is what
-    the merge does to the target's schema.
+    the merge does to the target's schema. With ``repeats_run`` it was done before, by an earlier
+    merge with the same run id.
     """
 
     source: str
@@ -240,6 +241,9 @@ class MergeResult:
     resolved: tuple[tuple[MergeConflict, Side], ...] = ()
     counts: Mapping[str, MergedRowCounts] = field(default_factory=dict)
     schema: MigrationPlan = field(default_factory=MigrationPlan)
+    repeats_run: bool = field(default=False, compare=False)
+    source_id: str | None = field(default=None, compare=False, repr=False)
+    """What tells the source from any other branch of its name."""
 
     def with_deletion(self, error: str | None) -> MergeResult:
         """The same, after the source branch was to be deleted."""

@@ -7,12 +7,21 @@ merge began; when the target moves on, the merge is planned again on what it is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from omnigraph.errors import BadRequest, BranchNotFound, Conflict, MergeConflicts
-from omnigraph.history.merge.conflicts import Conflicts, MergeResult, Resolve, read_resolution
+import msgspec
+from msgspec import convert
+
+from omnigraph.errors import BadRequest, BranchNotFound, Conflict, MergeConflict, MergeConflicts
+from omnigraph.history.merge.conflicts import (
+    Conflicts,
+    MergeResult,
+    Resolve,
+    Side,
+    read_resolution,
+)
 from omnigraph.history.merge.delta import sides_of
 from omnigraph.history.merge.keyed_edges import with_keys
 from omnigraph.history.merge.plan import MergePlan
@@ -33,12 +42,13 @@ from omnigraph.manifest.publish_request import (
     RegisterTable,
     TableChange,
 )
-from omnigraph.manifest.snapshot import BranchState, Snapshot, catalog_of
+from omnigraph.manifest.snapshot import BranchState, Snapshot
 from omnigraph.manifest.store import GraphHandle, Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
+from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
 
@@ -97,6 +107,15 @@ class SourceRetained:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class MergeOutcome:
+    """What a merge did beside its commit, whenever it did it."""
+
+    base_commit_id: str
+    source_id: str
+    resolved: tuple[tuple[MergeConflict, Side], ...]
+
+
 @dataclass(slots=True)
 class Merge(Change[MergeResult]):
     """One merge of a source, taken as it was when the merge began, into another branch."""
@@ -104,10 +123,11 @@ class Merge(Change[MergeResult]):
     kind: ClassVar[WriterKind] = "BranchMerge"
 
     graph: GraphHandle
-    source: BranchState
+    source: str
     resolve: Resolve = None
     dry_run: bool = False
     actor: str | None = None
+    run: RunId | None = None
     limits: SortLimits = field(default_factory=_limits)
     notes: dict[str, Any] = field(init=False)
     commit: PendingCommit = field(init=False)
@@ -118,37 +138,44 @@ class Merge(Change[MergeResult]):
     target: str | None = None
     """The commit that the merge was planned on."""
     news: tuple[Commit, ...] = ()
+    _taken: BranchState | None = None
+    """The source as it was when the merge began; a repeated run needs none."""
 
     def __post_init__(self) -> None:
-        state = self.source.state
-        self.commit = PendingCommit.mint(self.actor, merged_parent_id=state.head_commit_id)
-        self.notes = {"operation": "merge", SOURCE_BRANCH: state.branch}
+        self.commit = PendingCommit.mint(self.actor)
+        self.notes = {"operation": "merge", SOURCE_BRANCH: self.source}
 
     def prepare(self, txn: WriteTxn) -> bool:
         """Plan the merge on the base; nothing is to be done when that has all of the source."""
         base, reads = txn.base, txn.reads
+        resolution = read_resolution(self.resolve, base.catalog)
         # After the target was captured: what is retained then, no collection takes away that
         # this target does not know of.
-        self.source = retained(self.graph.manifest, self.source)
-        apart = divergence(self.source, base.view)
+        source = self._retained(txn)
+        apart = divergence(source, base.view)
         self.base, self.news = self._merge_base(apart, base.view), apart.news
-        self.target = base.head
-        if self.base.id == self.source.state.head_commit_id:
+        self.target, self.plan = base.head, None
+        if self.base.id == source.state.head_commit_id:
             return False
         old = self.graph.manifest.view_at(self.base).snapshot
-        self.plan = self._plan(old, txn, apart)
+        self.plan = self._plan(old, source.snapshot, Conflicts(resolution), txn, apart)
         self.plan.build()
         reads.claim(MergeBaseUnchanged())
-        reads.claim(SourceRetained(self.graph.manifest, self.source))
+        reads.claim(SourceRetained(self.graph.manifest, source))
         for key in _concerned(self.plan):
             reads.claim(TableUnchanged(key))
         return True
 
-    def _plan(self, old: Snapshot, txn: WriteTxn, apart: Divergence) -> MergePlan:
+    def _plan(
+        self,
+        old: Snapshot,
+        new: Snapshot,
+        conflicts: Conflicts,
+        txn: WriteTxn,
+        apart: Divergence,
+    ) -> MergePlan:
         """The rows of all sides under one schema: the one they have, or the one they merge into."""
-        base, new = txn.base, self.source.snapshot
-        conflicts = Conflicts(read_resolution(self.resolve, base.catalog))
-        self.schema = None
+        base, self.schema = txn.base, None
         self.notes.pop(SCHEMA_STEPS, None)
         if old.schema == new.schema == base.snapshot.schema:
             return MergePlan(sides_of(old, new, base), conflicts, self.limits, self.dry_run)
@@ -184,6 +211,16 @@ class Merge(Change[MergeResult]):
             checks=checks,
             is_stricter=merged.is_stricter,
         )
+
+    def _retained(self, txn: WriteTxn) -> BranchState:
+        """The source as it was when the merge began, unless it was deleted or reclaimed since."""
+        manifest = self.graph.manifest
+        if self._taken is None:
+            self._taken = manifest.view(self.source)
+            head = self._taken.state.head_commit_id
+            self.commit = txn.files.commit = replace(self.commit, merged_parent_id=head)
+        self._taken = retained(manifest, self._taken)
+        return self._taken
 
     def check(self, txn: WriteTxn) -> None:  # noqa: ARG002 - as all changes
         """Conflicts that stand stop a merge; so does a resolution that nothing needed."""
@@ -231,30 +268,46 @@ class Merge(Change[MergeResult]):
             for effect in effects
         )
 
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """How it went, which source it was, and the conflicts that were settled."""
+        told: Mapping[str, Any] = msgspec.to_builtins(self._outcome)
+        return told
+
+    @property
+    def _outcome(self) -> MergeOutcome:
+        if self.base is None or self._taken is None:
+            raise AssertionError("a merge was run and not planned")
+        settled = () if self.plan is None else tuple(self.plan.conflicts.settled)
+        return MergeOutcome(self.base.id, self._taken.branch_id, settled)
+
     def result(self, written: WriteOutcome) -> MergeResult:
         """How the merge went; a dry run also counts rows."""
-        if self.base is None:
-            raise AssertionError("a merge was run and not planned")
-        source = self.source.state
+        done = self._outcome if not written.repeats else convert(written.first, MergeOutcome)
         result = MergeResult(
-            source.branch,
+            self.source,
             written.branch,
             "already_up_to_date",
             actor=self.actor,
-            is_dry_run=self.dry_run,
-            base_commit_id=self.base.id,
+            is_dry_run=self.dry_run and not written.repeats,
+            base_commit_id=done.base_commit_id,
+            repeats_run=written.repeats,
+            source_id=done.source_id,
         )
-        if self.base.id == source.head_commit_id:
-            return result
+        if written.commit is None:
+            if self.plan is None:
+                return result
+            conflicts = self.plan.conflicts.standing
+            counts = self.plan.counts() if self.dry_run else {}
+            result = replace(result, conflicts=tuple(conflicts), counts=counts)
+        else:
+            result = replace(result, actor=written.commit.actor)
         parent = self.target if written.commit is None else written.commit.parent_id
-        conflicts = self._planned.conflicts
         return replace(
             result,
-            outcome="fast_forward" if parent == self.base.id else "merged",
+            outcome="fast_forward" if parent == done.base_commit_id else "merged",
             commit=written.commit,
-            conflicts=tuple(conflicts.standing),
-            resolved=tuple(conflicts.settled),
-            counts=self._planned.counts() if self.dry_run else {},
+            resolved=done.resolved,
             schema=MigrationPlan() if self.schema is None else self.schema.plan,
         )
 
@@ -267,9 +320,9 @@ class Merge(Change[MergeResult]):
     def _merge_base(self, apart: Divergence, target: BranchState) -> Commit:
         if apart.base is None:
             raise Conflict(
-                f"branches {self.source.state.branch} and {target.state.branch} share no commit "
-                "that still exists: they cannot be merged",
-                details={"source": self.source.state.branch, "target": target.state.branch},
+                f"branches {self.source} and {target.state.branch} share no commit that still "
+                "exists: they cannot be merged",
+                details={"source": self.source, "target": target.state.branch},
             )
         return apart.base
 
@@ -280,16 +333,23 @@ def merge_branch(
     into: str,
     *,
     resolve: Resolve = None,
+    delete_source: bool = False,
     dry_run: bool = False,
+    run_id: str | None = None,
     actor: str | None = None,
 ) -> MergeResult:
-    """Merge a branch into another as one commit, or say what stands in the way."""
+    """Merge a branch into another as one commit, or say what stands in the way.
+
+    Whether the source is deleted afterwards is the caller's to do, and part of what was asked.
+    """
     source, into = normalise_branch(source), normalise_branch(into)
     if source == into:
         raise BadRequest(f"branch {source} cannot be merged into itself")
-    theirs, ours = graph.manifest.view(source), graph.manifest.view(into)
-    read_resolution(resolve, catalog_of(ours.state.schema))
-    merge = Merge(graph, theirs, resolve, dry_run, actor)
+    run_ = None
+    if run_id is not None:
+        asked = {"source": source, "into": into, "resolve": resolve, "delete_source": delete_source}
+        run_ = RunId.of(run_id, "merge", asked)
+    merge = Merge(graph, source, resolve, dry_run, actor, run_)
     return run(merge, Target(graph.location, graph.manifest, into), dry_run=dry_run)
 
 

@@ -17,7 +17,7 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.compile import CompiledQuery, check_query
 from omnigraph.lang.query.parser import parse_queries
-from omnigraph.lang.schema.catalog import Catalog, NodeType
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.source import Source
 
 
@@ -117,12 +117,18 @@ def _left_out(query: CompiledQuery, catalog: Catalog) -> Iterable[Finding]:
     """L301: properties that a row loses when an insert replaces it."""
     if not isinstance(query.plan, plan.MutationPlan):
         return
-    lost: dict[str, set[str]] = defaultdict(set)
+    # A node type and an edge type may have one name.
+    lost: dict[tuple[str, str], set[str]] = defaultdict(set)
     for statement in query.plan.statements:
-        if isinstance(statement, plan.InsertNode) and statement.verb == "insert":
+        if isinstance(statement, plan.InsertNode | plan.InsertEdge) and statement.verb == "insert":
+            type_: NodeType | EdgeType = (
+                catalog.nodes[statement.node_type]
+                if isinstance(statement, plan.InsertNode)
+                else catalog.edges[statement.edge_type]
+            )
             assigned = {assignment.property for assignment in statement.assignments}
-            lost[statement.node_type] |= _replaceable(catalog.nodes[statement.node_type]) - assigned
-    for type_name, names in lost.items():
+            lost[type_.kind, type_.name] |= _replaceable(type_) - assigned
+    for (_, type_name), names in lost.items():
         if names:
             listed = ", ".join(f"`{name}`" for name in sorted(names))
             yield Finding(
@@ -135,12 +141,12 @@ def _left_out(query: CompiledQuery, catalog: Catalog) -> Iterable[Finding]:
             )
 
 
-def _replaceable(node_type: NodeType) -> set[str]:
+def _replaceable(type_: NodeType | EdgeType) -> set[str]:
     """What a row of a type with a key may have and an insert may leave out."""
-    if not node_type.key:
+    if not type_.key:
         return set()
     return {
         name
-        for name, definition in node_type.properties.items()
-        if name not in node_type.key and definition.embedding is None and not definition.is_required
+        for name, definition in type_.properties.items()
+        if name not in type_.key and definition.embedding is None and not definition.is_required
     }

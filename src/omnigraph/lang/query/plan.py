@@ -298,12 +298,13 @@ class InsertNode:
 
 @dataclass(frozen=True, slots=True)
 class InsertEdge:
-    """Add an edge between two node ids."""
+    """Add an edge between two node ids; the verb is as for nodes."""
 
     edge_type: str
     source: Scalarish
     target: Scalarish
     assignments: tuple[Assignment, ...]
+    verb: InsertVerb = "insert"
 
 
 @dataclass(frozen=True, slots=True)

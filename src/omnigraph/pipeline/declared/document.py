@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from omnigraph.errors import BadRequest
 from omnigraph.manifest.branches import normalise_branch
@@ -40,6 +40,11 @@ class Expression:
     text: str
     spot: YamlLocation
 
+    @property
+    def said(self) -> str:
+        """What it says, wherever it stands."""
+        return self.text
+
 
 @dataclass(frozen=True, slots=True)
 class KeyExpressions:
@@ -48,6 +53,11 @@ class KeyExpressions:
     type_name: str
     members: Mapping[str, Expression]
     spot: YamlLocation
+
+    @property
+    def said(self) -> list[Any]:
+        """What they say, wherever they stand."""
+        return [self.type_name, {name: one.said for name, one in self.members.items()}]
 
 
 End = Expression | KeyExpressions
@@ -65,6 +75,11 @@ class PipelineSource:
     schema: str | None = None
     table: str | None = None
     query: str | None = None
+
+    @property
+    def said(self) -> list[Any]:
+        """What it says, wherever it stands."""
+        return [self.format, self.paths, self.options, self.schema, self.table, self.query]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +101,13 @@ class TypeMapping:
         """What its rows are known by."""
         return self.spot.path
 
+    @property
+    def said(self) -> list[Any]:
+        """What it says, wherever it stands."""
+        some = (self.values, self.ends, {"where": self.where, "id": self.id})
+        texts = [{name: one and one.said for name, one in members.items()} for members in some]
+        return [self.kind, self.type_name, self.source, *texts]
+
 
 @dataclass(frozen=True, slots=True)
 class Document:
@@ -98,6 +120,12 @@ class Document:
     options: LoadOptions
     sources: Mapping[str, PipelineSource]
     mapped: tuple[TypeMapping, ...]
+
+    @property
+    def said(self) -> list[Any]:
+        """What is loaded, whatever the document looks like."""
+        sources = {name: source.said for name, source in self.sources.items()}
+        return [sources, [mapping.said for mapping in self.mapped]]
 
 
 def read_document(

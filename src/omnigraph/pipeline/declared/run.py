@@ -17,7 +17,7 @@ from omnigraph.pipeline.declared.plans import plans
 from omnigraph.pipeline.declared.sources import open_sources
 from omnigraph.pipeline.declared.types import typed_rows
 from omnigraph.pipeline.declared.yaml_node import DocumentErrors
-from omnigraph.pipeline.load.entry import SparkTarget, catalog_for, load_given
+from omnigraph.pipeline.load.entry import SparkTarget, catalog_for, find_done, load_given
 from omnigraph.pipeline.load.stage.frames import Frame, LoadInput
 from omnigraph.pipeline.spark.session import SparkEngine, spark_session
 from omnigraph.write.change.results import LoadResult
@@ -52,6 +52,10 @@ class Pipeline:
         """Load all that the document maps, as one commit; ``graph`` is any of its branches."""
         target = self._target(graph)
         options = replace(self.document.options, dry_run=dry_run)
+        run_id = options.run(target, lambda: self.document.said)
+        done = find_done(options, target, run_id, actor)
+        if done is not None:
+            return done
         with self._planned(target, spark, columns_only=False) as (frames, engine):
             return load_given(
                 LoadInput(unwritten=tuple(frames)),
@@ -60,6 +64,7 @@ class Pipeline:
                 engine,
                 actor=actor,
                 progress=spark.progress,
+                run_id=run_id,
                 notes={"pipeline": Path(self.document.file).name},
             )
 

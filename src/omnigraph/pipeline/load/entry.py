@@ -22,8 +22,9 @@ from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.pipeline.spark.tasks import TaskRunner
 from omnigraph.write.change.results import LoadResult
-from omnigraph.write.load.operation import LoadOptions
-from omnigraph.write.publish.driver import Once, Target, run
+from omnigraph.write.load.operation import Accepted, LoadOptions, load_result
+from omnigraph.write.publish.driver import Once, Target, find_first_run, run
+from omnigraph.write.publish.run_ids import RunId
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -63,14 +64,18 @@ def load_on_spark(
     actor: str | None,
     spark: SparkTarget,
     *,
+    run_id: RunId | None = None,
     notes: Mapping[str, Any] | None = None,
     once: Once | None = None,
 ) -> LoadResult:
-    """Load input of any size as one commit.
+    """Load input of any size as one commit; under a run id, once in the graph.
 
-    ``notes`` are written down in the commit. ``once`` tells the load apart from all others: what
-    the branch has is not done again.
+    ``notes`` are written down in the commit. ``once`` tells the load apart from others: what the
+    branch has is not done again.
     """
+    done = find_done(options, target, run_id, actor)
+    if done is not None:
+        return done
     found = given(data, catalog_for(target))
     session = spark.session or found.session
     if session is None and spark.settings.remote is None:
@@ -84,9 +89,18 @@ def load_on_spark(
             engine,
             actor=actor,
             progress=spark.progress,
+            run_id=run_id,
             notes=notes,
             once=once,
         )
+
+
+def find_done(
+    options: LoadOptions, target: Target, run_id: RunId | None, actor: str | None
+) -> LoadResult | None:
+    """What a load with this run id did, if there was one: told before Spark is started."""
+    written = None if run_id is None else find_first_run(target, run_id)
+    return None if written is None else load_result(options, written, actor, Accepted())
 
 
 def load_given(
@@ -97,6 +111,7 @@ def load_given(
     *,
     actor: str | None = None,
     progress: bool = False,
+    run_id: RunId | None = None,
     notes: Mapping[str, Any] | None = None,
     once: Once | None = None,
 ) -> LoadResult:
@@ -110,6 +125,7 @@ def load_given(
             TaskRunner(engine, shown),
             EmbedderConfig.of_environment(),
             actor,
+            run_id,
             once=() if once is None else (once,),
             notes={"operation": "load", **(notes or {})},
         ) as load,

@@ -38,7 +38,8 @@ from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, Write
 from omnigraph.write.change.results import BulkWork, LoadResult
 from omnigraph.write.load.operation import Accepted, LoadOptions, load_result
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.driver import Once, require_first_run
+from omnigraph.write.publish.driver import Once, require_not_loaded
+from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.publish.staging import TableEffect, commit_rows
 from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.violations import SHOWN
@@ -51,8 +52,8 @@ Rewritten = Mapping[str, Mapping[int, WrittenRows]]
 class SparkLoad(Change[LoadResult]):
     """One load; what is staged stays good for as long as the schema does.
 
-    ``once`` tells it apart from all others. As a context it leaves nothing behind but what is
-    published.
+    ``once`` tells it apart from others that go to its branch. As a context it leaves nothing
+    behind but what is published.
     """
 
     kind: ClassVar[WriterKind] = "Load"
@@ -62,6 +63,7 @@ class SparkLoad(Change[LoadResult]):
     runner: TaskRunner
     embedding: EmbedderConfig
     actor: str | None = None
+    run: RunId | None = None
     once: tuple[Once, ...] = ()
     notes: dict[str, Any] = field(default_factory=dict)
     commit: PendingCommit = field(init=False)
@@ -85,7 +87,7 @@ class SparkLoad(Change[LoadResult]):
         """Stage all rows once for a schema, so that they can be checked; an empty load is one."""
         base, files = txn.base, txn.files
         self._base, self._area = base, StagingArea(base.root, files.operation_id)
-        require_first_run(txn, (*self.options.once, *self.once))
+        require_not_loaded(txn, self.once)
         files.begin(base.snapshot.tables, base)
         staged = self._stage(base, self._area)
         files.name({key: found.files for key, found in staged.types.items()}, base)
@@ -181,7 +183,7 @@ class SparkLoad(Change[LoadResult]):
     def result(self, written: WriteOutcome) -> LoadResult:
         """How many rows of each type were loaded, what was left out, and what it took."""
         if written.repeats:
-            return load_result(self.options, written, self.actor, Accepted(), engine="spark")
+            return load_result(self.options, written, self.actor, Accepted())
         seconds = self.runner.seconds
         seconds["publish"] = monotonic() - self._begun - sum(seconds.values())
         if self._base is not None and (any(self._rewritten) or self.options.dry_run):
@@ -193,11 +195,16 @@ class SparkLoad(Change[LoadResult]):
             self.options,
             written,
             self.actor,
-            self._accepted(),
-            engine="spark",
+            self._accepted,
             work=self._work(written.effects),
         )
 
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """How many rows of each type were loaded, and what was left out."""
+        return self._accepted.outcome
+
+    @property
     def _accepted(self) -> Accepted:
         last = self._checked[-1]
         listed = [one.rejects_file for one in self._checked]
@@ -205,6 +212,7 @@ class SparkLoad(Change[LoadResult]):
             accepted_rows(self._done, last.left_out),
             last.codes,
             next((file for file in reversed(listed) if file is not None), None),
+            "spark",
         )
 
     def _work(self, effects: Effects) -> BulkWork:

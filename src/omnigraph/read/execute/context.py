@@ -69,7 +69,7 @@ class ReadContext:
         if known is None:
             types = self.catalog.nodes if key.startswith("node:") else self.catalog.edges
             type_ = types[name]
-            # An old snapshot may know the type by another name, or not at all.
+            # A type may be there before its table is.
             identity = TableIdentity(type_.type_id, type_.incarnation)
             found = self.snapshot.by_identity.get(identity)
             pinned = None if found is None else found.pinned

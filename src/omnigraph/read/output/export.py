@@ -21,10 +21,10 @@ from omnigraph.read.output.json_text import (
     blob_text,
     join_texts,
     json_text,
-    text_bytes,
     within_bytes,
 )
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
+from omnigraph.rows.json_strings import text_bytes
 from omnigraph.storage.objects.files import replaced_file
 from omnigraph.storage.tables.sorted_scan import sorted_batches
 from omnigraph.storage.tables.table import Table

@@ -15,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.rows.json_strings import json_strings
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table
 
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 TEXT: Final = pa.large_string()
 _MOMENT: Final = pa.timestamp("ms", "UTC")
 
-_SHORT_ESCAPES = {"\b": r"\b", "\t": r"\t", "\n": r"\n", "\f": r"\f", "\r": r"\r", '"': r"\""}
-_BACKSLASH = ord("\\")
 _encode_base64 = partial(b2a_base64, newline=False)
 
 MAX_BYTES = 16 << 20
@@ -42,7 +41,7 @@ def json_text(values: pa.Array) -> pa.Array:
     """
     type_ = values.type
     if pa.types.is_string(type_) or pa.types.is_large_string(type_):
-        return _quoted(_escaped(values.cast(TEXT)))
+        return json_strings(values.cast(TEXT))
     if pa.types.is_boolean(type_) or pa.types.is_integer(type_) or pa.types.is_null(type_):
         return values.cast(TEXT)
     if pa.types.is_floating(type_):
@@ -68,16 +67,6 @@ def join_texts(*parts: pa.Array | str) -> pa.Array:
     )
 
 
-def text_bytes(texts: pa.Array) -> npt.NDArray[np.uint8]:
-    """All texts as they lie in memory, one behind the other; a view, not a copy."""
-    _, offsets, data = texts.buffers()
-    if not len(texts) or data is None:
-        return np.empty(0, dtype=np.uint8)
-    places = np.frombuffer(offsets, dtype=np.int64)
-    start, end = places[texts.offset], places[texts.offset + len(texts)]
-    return np.frombuffer(data, dtype=np.uint8)[start:end]
-
-
 def _literal(text: str) -> pa.Scalar:
     return pa.scalar(text, TEXT)
 
@@ -85,26 +74,6 @@ def _literal(text: str) -> pa.Scalar:
 def _quoted(texts: pa.Array, opening: str = '"', closing: str = '"') -> pa.Array:
     """The texts between two others; null where there is none."""
     return pc.binary_join_element_wise(_literal(opening), texts, _literal(closing), _literal(""))
-
-
-# -- text --------------------------------------------------------------------------
-
-
-def _escaped(texts: pa.Array) -> pa.Array:
-    """The texts with what JSON cannot hold as it is spelled out; one pass if there is nothing."""
-    for byte in _bytes_to_escape(texts):
-        character = chr(byte)
-        spelling = _SHORT_ESCAPES.get(character, f"\\u{byte:04x}")
-        texts = pc.replace_substring(texts, character, r"\\" if byte == _BACKSLASH else spelling)
-    return texts
-
-
-def _bytes_to_escape(texts: pa.Array) -> list[int]:
-    """Which bytes of these texts JSON cannot hold; the backslash first, for the others add some."""
-    raw = text_bytes(texts)
-    special = raw[(raw < 0x20) | (raw == ord('"')) | (raw == _BACKSLASH)]
-    found: list[int] = np.unique(special).tolist()
-    return sorted(found, key=lambda byte: byte != _BACKSLASH)
 
 
 # -- numbers and times -------------------------------------------------------------
@@ -145,7 +114,7 @@ def _list_text(values: pa.Array) -> pa.Array:
 def _object_text(values: pa.Array) -> pa.Array:
     pieces: list[pa.Array | str] = []
     names = pa.array([field.name for field in values.type], TEXT)
-    for number, name in enumerate(_quoted(_escaped(names)).to_pylist()):
+    for number, name in enumerate(json_strings(names).to_pylist()):
         pieces.append(f"{',' if number else '{'}{name}:")
         pieces.append(json_text(values.field(number)))
     return _null_as_in(values, join_texts(*pieces, "}"))

@@ -154,7 +154,7 @@ class Words:
         entities = self.entities
         return entities.cache.derived(
             entities.table,
-            f"@terms:{self.name}",
+            f"@terms:{entities.names.of(self.name)}",
             lambda: analyze(_whole(entities.cache.get(entities.table, self.name))),
         )
 

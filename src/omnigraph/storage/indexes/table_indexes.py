@@ -25,8 +25,9 @@ if TYPE_CHECKING:
 class TableIndex:
     """An index of a pinned version, and the fragments it covers or not.
 
-    ``column`` is None when nothing is read from it any more. ``with_position`` says that a text
-    index answers phrases, ``metric`` is the distance of a vector index, in lower case.
+    ``column`` is None when nothing is read from it any more, ``stored`` is what the table calls
+    it. ``with_position`` says that a text index answers phrases, ``metric`` is the distance of a
+    vector index, in lower case.
     """
 
     name: str
@@ -38,6 +39,7 @@ class TableIndex:
     size: int = 0
     metric: str | None = None
     with_position: bool = False
+    stored: str = ""
 
 
 def indexes_of(table: Table) -> list[TableIndex]:
@@ -70,6 +72,7 @@ def _indexes_of(table: Table) -> tuple[TableIndex, ...]:
                     size=index.total_size_bytes or 0,
                     metric=None if metric is None else str(metric).lower(),
                     with_position=bool(details.get("with_position", False)),
+                    stored=stored,
                 )
             )
     return tuple(sorted(found, key=lambda index: index.name))

@@ -71,12 +71,18 @@ class WrittenColumns:
 
 
 def fragments_without(table: Table, written: WrittenColumns) -> list[int]:
-    """The fragments of a version that have no file of the new columns yet."""
+    """The fragments of a version that have no file of the new columns yet.
+
+    Files for a version whose next field has another id are of no use to this one.
+    """
+    dataset = table.dataset()
     with storage_errors(f"listing the fragments of {table.location}"):
+        first_id = dataset.max_field_id + 1
         return [
             fragment.fragment_id
-            for fragment in table.dataset().get_fragments()
-            if _first_file(fragment) not in written.files
+            for fragment in dataset.get_fragments()
+            if (file := written.files.get(_first_file(fragment))) is None
+            or json.loads(file)["fields"][0] != first_id
         ]
 
 

@@ -24,7 +24,7 @@ from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of, stream_parts
 from omnigraph.storage.tables.handles import open_pin
-from omnigraph.storage.tables.row_address import row_addresses, rows_of
+from omnigraph.storage.tables.row_address import fragments_of, row_addresses, rows_of
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table
 from omnigraph.storage.tables.write_rows import Addresses
 
@@ -134,39 +134,48 @@ def rows_only_in(
     `_rowid` and `_rowaddr` count as columns.
     """
     whole, picked = _apart(one, other)
-    sparse: list[npt.NDArray[np.uint64]] = []
     if whole:
         yield from stream_parts(one, columns, whole, with_blobs=with_blobs)
+    sparse = _sparse(picked)
     for part, lost in picked:
-        if len(lost) * DENSE > part.rows:
+        if not _is_sparse(part, lost):
             yield from _picked(one, columns, part, lost, with_blobs=with_blobs)
-        else:
-            sparse.append(row_addresses(part.number, lost))
-    if sparse and set(columns) - set(PLACE) == {ID}:
-        yield from _named(one, other, np.concatenate(sparse), columns)
-    elif sparse:
-        yield from rows_at(one, np.concatenate(sparse), columns, with_blobs=with_blobs)
+    if len(sparse) and set(columns) - set(PLACE) == {ID}:
+        yield from _named(one, other, sparse, columns)
+    elif len(sparse):
+        yield from rows_at(one, sparse, columns, with_blobs=with_blobs)
 
 
-def same_places(
-    one: Table, other: Table, names: Sequence[str]
-) -> Iterator[tuple[pa.Table, pa.Table]]:
-    """Some columns of the rows that lie in the same place in both, aligned, with addresses."""
-    if one.location != other.location:
-        return
-    columns = (*names, ROW_ADDRESS)
-    shared = {part.number: part for part in layout_of(other).parts}
-    for part in layout_of(one).parts:
-        there = shared.get(part.number)
-        if there is None or there.file != part.file:
-            continue
-        mine = pa.Table.from_batches(stream_parts(one, columns, [part]))
-        theirs = pa.Table.from_batches(stream_parts(other, columns, [there]))
-        if there.deletions != part.deletions:
-            ours, others = (rows.column(ROW_ADDRESS) for rows in (mine, theirs))
-            mine = mine.filter(pc.is_in(ours, value_set=others))
-            theirs = theirs.filter(pc.is_in(others, value_set=ours))
-        yield mine, theirs
+def rows_among(
+    table: Table,
+    addresses: npt.NDArray[np.uint64],
+    columns: Sequence[str],
+    *,
+    with_blobs: bool = False,
+) -> Iterator[pa.RecordBatch]:
+    """The rows at these addresses, which ascend, few or many, in no order."""
+    owners, offsets = fragments_of(addresses), rows_of(addresses).astype(np.uint32)
+    picked: list[tuple[FragmentPart, Offsets]] = []
+    for part in layout_of(table).parts:
+        start, end = np.searchsorted(owners, [part.number, part.number + 1])
+        if start < end:
+            picked.append((part, offsets[start:end]))
+    for part, some in picked:
+        if not _is_sparse(part, some):
+            yield from _picked(table, columns, part, some, with_blobs=with_blobs)
+    sparse = _sparse(picked)
+    if len(sparse):
+        yield from rows_at(table, sparse, columns, with_blobs=with_blobs)
+
+
+def _is_sparse(part: FragmentPart, offsets: Offsets) -> bool:
+    return len(offsets) * DENSE <= part.rows
+
+
+def _sparse(picked: Sequence[tuple[FragmentPart, Offsets]]) -> npt.NDArray[np.uint64]:
+    """The rows that are picked one by one."""
+    found = [row_addresses(part.number, some) for part, some in picked if _is_sparse(part, some)]
+    return np.concatenate([np.empty(0, dtype=np.uint64), *found])
 
 
 def count_only_in(one: Table, other: Table) -> int:
@@ -259,7 +268,9 @@ def _picked(
     read = tuple(dict.fromkeys([*columns, ROW_ADDRESS]))
     wanted = row_addresses(part.number, offsets)
     for batch in stream_parts(table, read, [part], with_blobs=with_blobs):
-        mask = np.isin(batch.column(ROW_ADDRESS).to_numpy(), wanted)
+        addresses = batch.column(ROW_ADDRESS).to_numpy()
+        places = np.searchsorted(wanted, addresses)
+        mask = wanted[np.minimum(places, len(wanted) - 1)] == addresses
         if mask.any():
             yield batch.filter(pa.array(mask)).select(list(columns))
 

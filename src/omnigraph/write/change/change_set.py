@@ -7,7 +7,6 @@ stored.
 
 from __future__ import annotations
 
-import json.encoder
 import os
 import time
 from collections.abc import Mapping, Sequence
@@ -24,6 +23,7 @@ from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.schema.keys import canonical_float
 from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.lang.types import FLOATS, Scalar
+from omnigraph.rows.json_strings import json_arrays
 from omnigraph.storage.tables.columns import plain_blobs, table_columns
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
 from omnigraph.write.rules.violations import NoSource, SourceMap
@@ -37,8 +37,6 @@ _LOW_BITS = np.uint64(40)
 _LOW = (1 << 40) - 1
 _TIME = 10
 _LENGTH = _TIME + 2 * _HALF
-
-_JSON_SPECIAL = r'["\\\x00-\x1f]'
 
 
 def located_columns(type_: EntityType) -> tuple[str, ...]:
@@ -201,7 +199,7 @@ class TypeBatch:
     places: SourceMap = field(default_factory=NoSource)
 
 
-def key_ids(type_: NodeType, rows: pa.Table) -> pa.Array:
+def key_ids(type_: EntityType, rows: pa.Table) -> pa.Array:
     """The id that the key of a type gives to each row; null where a key member is null."""
     return key_texts(type_, type_.key, rows)
 
@@ -209,11 +207,7 @@ def key_ids(type_: NodeType, rows: pa.Table) -> pa.Array:
 def key_texts(type_: NodeType | EdgeType, members: Sequence[str], rows: pa.Table) -> pa.Array:
     """The keys of rows as texts, equal only for equal keys; null where a member is null."""
     parts = [member_texts(type_, member, rows) for member in members]
-    if len(parts) == 1:
-        return parts[0]
-    quoted = [_json_strings(part) for part in parts]
-    inside = pc.binary_join_element_wise(*quoted, ",", null_handling="emit_null")
-    return pc.binary_join_element_wise("[", inside, "]", "", null_handling="emit_null")
+    return parts[0] if len(parts) == 1 else json_arrays(parts)
 
 
 def member_texts(type_: NodeType | EdgeType, member: str, rows: pa.Table) -> pa.Array:
@@ -244,15 +238,6 @@ def _float_texts(column: pa.ChunkedArray, width: Literal[32, 64]) -> pa.ChunkedA
     unique = encoded.chunk(0).dictionary.to_pylist()
     texts = pa.array(map(partial(canonical_float, width=width), unique), pa.string())
     return pa.chunked_array([texts.take(chunk.indices) for chunk in encoded.chunks], pa.string())
-
-
-def _json_strings(texts: pa.Array) -> pa.Array:
-    """Texts as JSON strings, non-ASCII as it is."""
-    if pc.any(pc.match_substring_regex(texts, _JSON_SPECIAL)).as_py():
-        plain = pc.fill_null(texts, "").to_pylist()
-        escaped = pa.array(map(json.encoder.encode_basestring, plain), pa.string())
-        return pc.if_else(texts.is_valid(), escaped, pa.scalar(None, pa.string()))
-    return pc.binary_join_element_wise('"', texts, '"', "", null_handling="emit_null")
 
 
 def fresh_ids(count: int) -> pa.Array:

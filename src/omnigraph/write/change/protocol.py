@@ -9,7 +9,7 @@ are the business of the driver and the door.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Protocol, TypeVar
 
 from omnigraph.manifest.entries import Commit
@@ -17,6 +17,7 @@ from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.write.change.change_set import ChangeSet
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import ReadSet
+from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.publish.staging import OperationClass, TableEffect, restage, stage
 from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
@@ -52,7 +53,8 @@ class WriteTxn:
 class WriteOutcome:
     """What became of a change: its commit, or None when nothing was published.
 
-    With ``repeats`` the commit is that of an earlier run.
+    With ``repeats`` the commit is that of an earlier run, and ``first`` the `Change.outcome` of
+    that.
     """
 
     branch: str
@@ -61,6 +63,7 @@ class WriteOutcome:
     fork_from: str | None = None
     branch_created: bool = False
     repeats: bool = False
+    first: Mapping[str, Any] = field(default_factory=dict)
 
 
 class Change(Protocol[R_co]):
@@ -68,12 +71,23 @@ class Change(Protocol[R_co]):
 
     ``commit`` is minted once: however often a change is prepared, it is the same commit.
     ``notes`` are what that says about how it was made; they are complete when it is published.
+    A change that has a ``run`` happens once in all branches of a graph: the driver answers a
+    repeat from the ``outcome`` of the first run.
     """
 
     kind: ClassVar[WriterKind]
     operation_class: ClassVar[OperationClass] = "logical"
     commit: PendingCommit
     notes: Mapping[str, Any]
+    run: RunId | None = None
+
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """What `result` needs beside the commit when this run is repeated, as JSON can hold it.
+
+        Asked right before it is published.
+        """
+        return {}
 
     @property
     def repeatable(self) -> bool:

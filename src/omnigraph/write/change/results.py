@@ -40,7 +40,10 @@ class EmptiedProperties:
 
 @dataclass(frozen=True, slots=True)
 class MutationResult:
-    """What a mutation did; ``commit`` is None when nothing changed."""
+    """What a mutation did; ``commit`` is None when nothing changed.
+
+    With ``repeats_run`` it was done before, by an earlier request with the same run id.
+    """
 
     branch: str
     query_name: str
@@ -49,6 +52,7 @@ class MutationResult:
     actor: str | None
     commit: Commit | None
     warnings: tuple[EmptiedProperties, ...] = ()
+    repeats_run: bool = field(default=False, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,9 +69,9 @@ class BulkWork:
 class LoadResult:
     """What a load did; ``nodes`` and ``edges`` count the accepted input rows of each type.
 
-    ``published`` is None for a dry run. With ``repeats_run`` nothing was done: the commit is
-    that of an earlier load with the same run id. ``rejects`` counts the rows that were left
-    out, by code.
+    ``published`` is None for a dry run. With ``repeats_run`` it was done before, by an earlier
+    load with the same run id. ``rejects`` counts the rows that were left out, by code. What the
+    ``work`` took is known of the load that did it.
     """
 
     branch: str
@@ -82,8 +86,8 @@ class LoadResult:
     rejects_file: str | None = None
     engine: str = "inline"
     is_dry_run: bool = False
-    repeats_run: bool = False
-    work: BulkWork | None = None
+    repeats_run: bool = field(default=False, compare=False)
+    work: BulkWork | None = field(default=None, compare=False)
 
     @property
     def commit(self) -> Commit:

@@ -155,7 +155,7 @@ def choose_engine(data: object, wanted: str = "auto") -> Engine:
 
 def _is_for_spark(data: object) -> bool:
     if isinstance(data, Mapping):
-        return any(_is_spark_frame(frame) or _is_path(frame) for frame in data.values())
+        return any(is_frame_of_spark(frame) or _is_path(frame) for frame in data.values())
     if isinstance(data, (list, tuple)):
         paths = [one for one in data if _is_path(one)]
         return any(map(_is_large, paths)) or sum(map(_size, paths)) > REQUEST_BYTES
@@ -181,7 +181,8 @@ def _size(path: object) -> int:
         return 0
 
 
-def _is_spark_frame(frame: object) -> bool:
+def is_frame_of_spark(frame: object) -> bool:
+    """Whether a frame is a plan of Spark's, which holds no rows."""
     return type(frame).__module__.startswith("pyspark.")
 
 

@@ -6,10 +6,12 @@ into memory. Decoding, checking and publishing are the work of others.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Literal, get_args
+
+import msgspec
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.fill import fill_vectors, lacks_vectors
@@ -28,8 +30,9 @@ from omnigraph.write.load.sifting import sift_values
 from omnigraph.write.load.skip_rounds import settle
 from omnigraph.write.mutation.operation import note_embedding
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.driver import RUN_ID, RunId, require_first_run
+from omnigraph.write.publish.driver import Target
 from omnigraph.write.publish.read_set import ReadSet
+from omnigraph.write.publish.run_ids import RunId, require_run_id
 from omnigraph.write.recovery.intents import WriterKind
 from omnigraph.write.rules.check import check_changes
 from omnigraph.write.rules.evaluation import Evaluation
@@ -46,6 +49,7 @@ class Load(RowsChange[LoadResult]):
     data: object
     options: LoadOptions
     actor: str | None = None
+    run: RunId | None = None
     embedding: EmbedderConfig | None = None
     notes: dict[str, Any] = field(default_factory=lambda: {"operation": "load"})
     commit: PendingCommit = field(init=False)
@@ -65,7 +69,6 @@ class Load(RowsChange[LoadResult]):
     def prepare(self, txn: WriteTxn) -> bool:
         """Decode and embed once for a schema, and fold by mode; an empty load is one, too."""
         base, reads = txn.base, txn.reads
-        require_first_run(txn, self.options.once)
         decoded = self._decode(base, reads)
         if self.options.on_error == "fail":
             self.batches = decoded
@@ -130,14 +133,22 @@ class Load(RowsChange[LoadResult]):
             return
         self._listed = write_rejects(directory, self.commit.id, self.rejects)
 
-    def result(self, written: WriteOutcome) -> LoadResult:
+    @property
+    def outcome(self) -> Mapping[str, Any]:
         """How many rows of each type were loaded, and what was left out."""
-        accepted = Accepted(
+        return self._accepted.outcome
+
+    @property
+    def _accepted(self) -> Accepted:
+        return Accepted(
             {type_key(batch.type): batch.rows.num_rows for batch in self.batches},
             count_codes(self.rejects),
             None if self._listed is None else str(self._listed),
         )
-        return load_result(self.options, written, self.actor, accepted)
+
+    def result(self, written: WriteOutcome) -> LoadResult:
+        """How many rows of each type were loaded, and what was left out."""
+        return load_result(self.options, written, self.actor, self._accepted)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +156,7 @@ class LoadOptions:
     """How to load.
 
     ``rejects`` is the directory for the list of rows that were left out, ``max_rejects``
-    the most that may be. A second load with the ``run_id`` of a first one does nothing.
+    the most that may be. A second load with the ``run_id`` of a first one changes nothing.
     """
 
     mode: LoadMode
@@ -158,13 +169,25 @@ class LoadOptions:
     @property
     def notes(self) -> dict[str, Any]:
         """What the commit of the load says about them."""
-        run = {} if self.run_id is None else {RUN_ID: self.run_id}
-        return {"mode": self.mode, **run}
+        return {"mode": self.mode}
 
-    @property
-    def once(self) -> tuple[RunId, ...]:
-        """What tells the load apart from all others, if the caller has named it."""
-        return () if self.run_id is None else (RunId(self.run_id),)
+    def run(self, target: Target, data: Callable[[], object]) -> RunId | None:
+        """What tells the load apart from all others, if the caller has named it.
+
+        ``data`` says what is loaded, in values of JSON's; where the rejects are listed and which
+        engine is used do not matter.
+        """
+        if self.run_id is None:
+            return None
+        request = {
+            "branch": target.branch,
+            "from_branch": target.fork_from,
+            "mode": self.mode,
+            "on_error": self.on_error,
+            "max_rejects": self.max_rejects,
+            "data": data(),
+        }
+        return RunId.of(self.run_id, "load", request)
 
     @classmethod
     def of(
@@ -182,8 +205,8 @@ class LoadOptions:
             raise BadRequest(f"max_rejects counts rows: {max_rejects} is less than none")
         if on_error == "fail" and max_rejects is not None:
             raise BadRequest('max_rejects is for loads that skip rows: add on_error="skip"')
-        if run_id is not None and not run_id.strip():
-            raise BadRequest("a run id is a name of your own for this load; it is empty")
+        if run_id is not None:
+            require_run_id(run_id)
         return cls(_load_mode(mode), _on_error(on_error), rejects, max_rejects, run_id, dry_run)
 
 
@@ -209,6 +232,13 @@ class Accepted:
     rows: Mapping[str, int] = field(default_factory=dict)
     rejects: Mapping[str, int] = field(default_factory=dict)
     rejects_file: str | None = None
+    engine: str = "inline"
+
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """The same, for those who repeat the load."""
+        told: Mapping[str, Any] = msgspec.to_builtins(self)
+        return told
 
     def of(self, kind: str) -> dict[str, int]:
         """The rows of nodes or of edges, by the name of their type."""
@@ -222,33 +252,25 @@ def load_result(
     actor: str | None,
     accepted: Accepted,
     *,
-    engine: str = "inline",
     work: BulkWork | None = None,
 ) -> LoadResult:
-    """What a load did; of one that the branch has, that and nothing else."""
+    """What a load did; of one that was done before, what that did."""
     if written.repeats:
-        return LoadResult(
-            written.branch,
-            options.mode,
-            {},
-            {},
-            written.commit,
-            actor,
-            engine=engine,
-            repeats_run=True,
-        )
+        # A micro-batch that is played again has no run id, and tells nobody.
+        accepted = msgspec.convert(written.first, Accepted) if written.first else Accepted()
     return LoadResult(
         written.branch,
         options.mode,
         accepted.of("node"),
         accepted.of("edge"),
         written.commit,
-        actor,
+        actor if written.commit is None else written.commit.actor,
         written.fork_from,
         written.branch_created,
         rejects=accepted.rejects,
         rejects_file=accepted.rejects_file,
-        engine=engine,
-        is_dry_run=options.dry_run,
+        engine=accepted.engine,
+        is_dry_run=options.dry_run and not written.repeats,
+        repeats_run=written.repeats,
         work=work,
     )

@@ -18,6 +18,7 @@ from omnigraph.embed.fill import embedded_properties
 from omnigraph.embed.protocol import Embedder
 from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
+from omnigraph.lang.query.terms import InsertVerb
 from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC
@@ -129,20 +130,28 @@ class _Run:
 
     def _give_nodes(self, node: NodeType, statements: Sequence[plan.InsertNode]) -> None:
         given = [(one.verb, self._assigned(node, one.assignments)) for one in statements]
-        if node.key:
-            put_keyed(self._of(node), node, given, self.base, self.reads)
-        else:
-            put_fresh(self._of(node), [values for _, values in given], {})
+        self._give(node, given, {})
         self.affected_nodes += len(statements)
 
     def _give_edges(self, edge: EdgeType, statements: Sequence[plan.InsertEdge]) -> None:
-        given = [self._assigned(edge, one.assignments) for one in statements]
+        given = [(one.verb, self._assigned(edge, one.assignments)) for one in statements]
         ends = {
             SRC: self._ends(SRC, [one.source for one in statements]),
             DST: self._ends(DST, [one.target for one in statements]),
         }
-        put_fresh(self._of(edge), given, ends)
+        self._give(edge, given, ends)
         self.affected_edges += len(statements)
+
+    def _give(
+        self,
+        type_: EntityType,
+        given: Sequence[tuple[InsertVerb, Assigned]],
+        ends: dict[str, pa.Array],
+    ) -> None:
+        if type_.key:
+            put_keyed(self._of(type_), given, ends, self.base, self.reads)
+        else:
+            put_fresh(self._of(type_), [values for _, values in given], ends)
 
     def _ends(self, column: str, values: Sequence[plan.Scalarish]) -> pa.Array:
         ends = pa.array([self.values.of(value) for value in values], pa.string())
@@ -266,8 +275,7 @@ def selection(
     wanted: tuple[str, ...] | None = None,
 ) -> FilteredLookup | FilterScan:
     """The rows of a type that a where clause chooses; ``wanted`` columns of them, or all."""
-    key = type_.key if isinstance(type_, NodeType) else ()
-    named = anchor(key, where, values.of)
+    named = anchor(type_.key, where, values.of)
     if named is None:
         return FilterScan(filter_, wanted)
     return FilteredLookup(KeyLookup(named.column, named.texts, (named.column,)), filter_, wanted)

@@ -15,7 +15,6 @@ import pyarrow.compute as pc
 
 from omnigraph.embed.fill import embedded_properties
 from omnigraph.lang.query.terms import InsertVerb
-from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.structural import ID
 from omnigraph.rows.filters import RowFilter
 from omnigraph.write.change.change_set import (
@@ -54,29 +53,38 @@ def put_fresh(pending: Pending, given: Sequence[Assigned], ends: dict[str, pa.Ar
 
 def put_keyed(
     pending: Pending,
-    node: NodeType,
     given: Sequence[tuple[InsertVerb, Assigned]],
+    ends: dict[str, pa.Array],
     base: Base,
     reads: ReadSet,
 ) -> None:
-    """Rows of a type with a key: their ids say whether they exist."""
-    nothing = Beginnings.nothing(len(given))
+    """Rows of a type with a key, for edges with their ends: their ids say whether they exist."""
+    type_, nothing = pending.type, Beginnings.nothing(len(given))
     assigned = [values for _, values in given]
-    members = {name: nothing.given(node.properties[name], assigned) for name in node.key}
-    ids = key_ids(node, pa.table(members)).to_pylist()
-    batch = fold(node, ((id_, *one) for id_, one in zip(ids, given, strict=True)))
-    _Batch(node, pending, batch, base, reads).put()
+    properties = (type_.properties[name] for name in type_.key if name not in ends)
+    members = {one.name: nothing.given(one, assigned) for one in properties}
+    ids = key_ids(type_, pa.table({**ends, **members}))
+    named = zip(ids.to_pylist(), given, strict=True)
+    batch = fold(type_, ((id_, *one) for id_, one in named))
+    # Rows of one id have the same ends, which are part of it.
+    firsts = pc.index_in(batch.ids, value_set=ids)
+    own = {column: every.take(firsts) for column, every in ends.items()}
+    _Batch(pending, batch, own, base, reads).put()
 
 
 @dataclass(frozen=True, slots=True)
 class _Batch:
     """A batch of statements that name rows of one type by their keys."""
 
-    node: NodeType
     pending: Pending
     given: GivenRows
+    ends: dict[str, pa.Array]
     base: Base
     reads: ReadSet
+
+    @property
+    def type(self) -> EntityType:
+        return self.pending.type
 
     def put(self) -> None:
         ids, given = self.given.ids, list(self.given.rows.values())
@@ -84,18 +92,18 @@ class _Batch:
         replacing = self.given.replacing
         replaced = self.reads.hold(
             self.base,
-            type_key(self.node),
+            type_key(self.type),
             ID,
             _common(unknown, replacing),
-            *located_columns(self.node),
+            *located_columns(self.type),
         )
         changed = self._stored(_except(unknown, replacing))
         located = pa.concat_tables(
-            found.select(no_located(self.node).column_names) for found in (replaced, changed)
+            found.select(no_located(self.type).column_names) for found in (replaced, changed)
         )
         self._refuse_existing(located)
         self._note_left_out(replaced, replacing)
-        columns = row_columns(self.node)
+        columns = row_columns(self.type)
         begins = Beginnings.of(
             ids,
             pa.concat_tables(
@@ -105,11 +113,11 @@ class _Batch:
                 ]
             ),
         )
-        rows = _rows(self.node, [row.values for row in given], begins, {ID: ids})
-        for name, embedding in embedded_properties(self.node).items():
+        rows = _rows(self.type, [row.values for row in given], begins, {ID: ids, **self.ends})
+        for name, embedding in embedded_properties(self.type).items():
             doubted = np.array([name in row.doubted for row in given])
             if doubted.any():
-                before = begins.column(self.node.properties[embedding.source])
+                before = begins.column(self.type.properties[embedding.source])
                 rows = without_stale(rows, name, embedding.source, before, pa.array(doubted))
             self._embed_later(name, embedding.source, ids, begins)
         self.pending.put(rows, located)
@@ -117,7 +125,7 @@ class _Batch:
     def _stored(self, ids: pa.Array) -> pa.Table:
         """The stored rows of which something stays."""
         lookup = FilteredLookup(KeyLookup(ID, ids, (ID,)), RowFilter())
-        return self.reads.ask(self.base, type_key(self.node), lookup)
+        return self.reads.ask(self.base, type_key(self.type), lookup)
 
     def _refuse_existing(self, located: pa.Table) -> None:
         strict = pa.array(
@@ -128,14 +136,14 @@ class _Batch:
         clashing = pa.concat_arrays([found, pa.array(self.given.clashing, pa.string())])
         if len(clashing):
             every = np.arange(len(clashing))
-            refuse(KeyClash(self.node, clashing, every, NoSource(), EXISTS))
+            refuse(KeyClash(self.type, clashing, every, NoSource(), EXISTS))
 
     def _note_left_out(self, replaced: pa.Table, replacing: pa.Array) -> None:
         """What replaced rows may lose, and what all rows are given."""
         stored = [*replaced.column(ID).chunks, *self.pending.stored.chunks]
         losing = _common(pa.chunked_array(stored, pa.string()).combine_chunks(), replacing)
         left_out = self.pending.left_out
-        for name, property_ in self.node.properties.items():
+        for name, property_ in self.type.properties.items():
             if property_.type.nullable:
                 having = self.given.having(name)
                 left_out.give(name, having)

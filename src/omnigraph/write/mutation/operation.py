@@ -5,8 +5,11 @@ Owns the way. Compiling, running, checking and publishing are the work of others
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, ClassVar
+
+import msgspec
 
 from omnigraph.embed.cache import Memory
 from omnigraph.embed.configuration import EmbedderConfig
@@ -19,7 +22,18 @@ from omnigraph.write.change.change_set import ChangeSet
 from omnigraph.write.change.protocol import RowsChange, WriteOutcome, WriteTxn
 from omnigraph.write.change.results import EmptiedProperties, MutationResult
 from omnigraph.write.mutation.execute import run_mutation
+from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.recovery.intents import WriterKind
+
+
+@dataclass(frozen=True, slots=True)
+class MutationOutcome:
+    """What a mutation did, whenever it did it."""
+
+    query_name: str
+    affected_nodes: int
+    affected_edges: int
+    warnings: tuple[EmptiedProperties, ...]
 
 
 @dataclass(slots=True)
@@ -33,13 +47,12 @@ class Mutation(RowsChange[MutationResult]):
     params: object
     path: str = "<query>"
     actor: str | None = None
+    run: RunId | None = None
     embedding: EmbedderConfig | None = None
     notes: dict[str, Any] = field(default_factory=lambda: {"operation": "mutation"})
     commit: PendingCommit = field(init=False)
     changes: ChangeSet | None = None
-    _name: str = ""
-    _affected: tuple[int, int] = (0, 0)
-    _warnings: tuple[EmptiedProperties, ...] = ()
+    _done: MutationOutcome | None = None
     _vectors: Memory = field(default_factory=dict)
 
     def __post_init__(self) -> None:
@@ -54,20 +67,32 @@ class Mutation(RowsChange[MutationResult]):
         embedder = embedder_of(self.embedding, self._vectors)
         done = run_mutation(plan, values, txn.base, txn.reads, embedder)
         note_embedding(self.notes, embedder)
-        self.changes, self._name = done.changes, compiled.name
-        self._affected = done.affected_nodes, done.affected_edges
-        self._warnings = done.warnings
+        self.changes = done.changes
+        self._done = MutationOutcome(
+            compiled.name, done.affected_nodes, done.affected_edges, done.warnings
+        )
         return not done.changes.is_empty
+
+    @property
+    def outcome(self) -> Mapping[str, Any]:
+        """The query, how many nodes and edges it affected, and what it emptied."""
+        told: Mapping[str, Any] = msgspec.to_builtins(self._done)
+        return told
 
     def result(self, written: WriteOutcome) -> MutationResult:
         """How many nodes and edges its statements affected."""
+        done = msgspec.convert(written.first, MutationOutcome) if written.repeats else self._done
+        if done is None:
+            raise AssertionError("a mutation was run and not prepared")
         return MutationResult(
             written.branch,
-            self._name,
-            *self._affected,
-            self.actor,
+            done.query_name,
+            done.affected_nodes,
+            done.affected_edges,
+            self.actor if written.commit is None else written.commit.actor,
             written.commit,
-            self._warnings,
+            done.warnings,
+            written.repeats,
         )
 
 

@@ -21,7 +21,7 @@ from omnigraph.errors import (
     ReadSetChanged,
     StorageError,
 )
-from omnigraph.manifest.publish_request import ExactHead, require_live
+from omnigraph.manifest.publish_request import ExactHead, PublishRequest, require_live
 from omnigraph.manifest.publisher import FAILURES, RETRIED, is_published
 from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
@@ -32,6 +32,7 @@ from omnigraph.write.change.protocol import Change, Effects
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.read_set import Dependency, ReadSet
+from omnigraph.write.publish.run_claims import RunClaims, RunContested
 from omnigraph.write.publish.writer_queue import WriterTicket
 from omnigraph.write.recovery.intent_scope import IntentScope
 
@@ -70,6 +71,7 @@ class Staged:
 
     ``head`` is the only one that it may be published on: that of its base, or of the branch
     that was made from it. With ``is_conditional`` the caller insists on it, too.
+    ``branch_created`` says that it is the first commit of a branch that was made for it.
     """
 
     base: Base
@@ -77,6 +79,7 @@ class Staged:
     effects: Effects
     head: ExactHead
     is_conditional: bool = False
+    branch_created: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,11 +90,17 @@ class Door:
     manifest: Manifest
 
     def publish(
-        self, change: Change[_R], staged: Staged, files: IntentScope, turn: WriterTicket
+        self,
+        change: Change[_R],
+        staged: Staged,
+        files: IntentScope,
+        turn: WriterTicket,
+        claims: RunClaims | None = None,
     ) -> tuple[BranchState, Effects]:
         """Make a change visible, on a newer head if need be.
 
-        Returns the state it made, and the effects as they are there.
+        With ``claims``, under a run id that nobody else has. Returns the state it made, and the
+        effects as they are there.
         """
         ControlObjects(self.root).require_create_only()
         branch_id = staged.head.branch_id
@@ -112,19 +121,27 @@ class Door:
                     if doubt is not None and is_published(view, change.commit, aimed):
                         published = view
                         break
-                    if staged.head != view.exact:
+                    if view.log.version >= aimed:
                         doubt = None  # the version that it aimed at is another's
+                    if staged.head != view.exact:
                         staged = self._rebase(change, staged, view, files)
                     # After the head was captured: an intent that stands now was seen by every
-                    # collection that this head knows of.
+                    # collection that this head knows of, and so for a claim to a run id.
                     files.require_alive()
-                except (StorageError, Conflict) as error:
+                    if claims is not None:
+                        claims.hold(
+                            change.commit.id,
+                            staged.head,
+                            files.branch,
+                            change.outcome,
+                            branch_created=staged.branch_created,
+                        )
+                except (StorageError, Conflict, RunContested) as error:
                     if doubt is None:
                         raise
                     raise doubt from error
                 reach("publish_ready", files.branch)
-                request = change.publish(staged.base, staged.effects)
-                request = replace(request, precondition=staged.head)
+                request = _request(change, staged)
                 try:
                     published = self.manifest.publish(branch_id, request, view)
                     break
@@ -174,6 +191,15 @@ class Door:
             )
         reach("rebase_done", files.branch)
         return replace(staged, base=newer, effects=effects, head=actual)
+
+
+def _request(change: Change[_R], staged: Staged) -> PublishRequest:
+    """What a change asks for, on this head alone; its commit says the run id, if it has one."""
+    asked = change.publish(staged.base, staged.effects)
+    if change.run is not None:
+        noted = {**asked.commit.metadata, **change.run.notes}
+        asked = replace(asked, commit=replace(asked.commit, metadata=noted))
+    return replace(asked, precondition=staged.head)
 
 
 def require_unchanged(base: Base, newer: Base, reads: ReadSet) -> None:

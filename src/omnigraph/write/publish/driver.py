@@ -1,9 +1,9 @@
 """The driver: every write from capture to commit, prepared again when it has to be.
 
-Owns the one loop that all kinds of changes run through, and that a load whose commit the branch
-has is not done again: what tells a load apart stands in the commit itself. What is checked and
-staged is always from one base; the commit is the change's own, so that however often it is
-prepared, it is one. Never makes anything visible: that is the door's.
+Owns the one loop that all kinds of changes run through, and that what was done once is not done
+again: under a run id in the whole graph (run_claims.py), a micro-batch on its branch. What is
+checked and staged is always from one base; the commit is the change's own, so that however often
+it is prepared, it is one. Never makes anything visible: that is the door's.
 """
 
 from __future__ import annotations
@@ -11,18 +11,24 @@ from __future__ import annotations
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Generic, Protocol, TypeVar
 
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError, StorageError
 from omnigraph.manifest.branches import BranchRefs, EpochMoved
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.publish_request import ExactHead, PendingCommit
 from omnigraph.manifest.refs import Refs
-from omnigraph.manifest.snapshot import BranchState, commits_of, find_commit
+from omnigraph.manifest.snapshot import BranchState, find_commit
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.clock import new_id
 from omnigraph.storage.objects.location import Location
-from omnigraph.write.change.protocol import AlreadyDone, Change, WriteOutcome, WriteTxn
+from omnigraph.write.change.protocol import (
+    AlreadyDone,
+    Change,
+    Effects,
+    WriteOutcome,
+    WriteTxn,
+)
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.door import (
     Door,
@@ -36,10 +42,10 @@ from omnigraph.write.publish.door import (
 )
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.read_set import ReadSet
+from omnigraph.write.publish.run_claims import FirstRun, RunClaims, RunContested
+from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.publish.writer_queue import WriterTicket
 from omnigraph.write.recovery.intent_scope import IntentScope
-
-RUN_ID = "run_id"
 
 PREPARATIONS = 32
 
@@ -47,26 +53,14 @@ _R = TypeVar("_R")
 
 
 class Once(Protocol):
-    """What tells a load apart from all others."""
+    """What tells a load apart from all others that go to one branch."""
 
     def find(self, view: BranchState) -> Commit | None:
         """The commit that shows that it was done, if the branch has one."""
 
 
 @dataclass(frozen=True, slots=True)
-class RunId:
-    """The name that a caller gave to a load."""
-
-    name: str
-
-    def find(self, view: BranchState) -> Commit | None:
-        """The newest commit of this name."""
-        commits = commits_of(view)
-        return next((one for one in commits if one.metadata.get(RUN_ID) == self.name), None)
-
-
-@dataclass(frozen=True, slots=True)
-class RunIdUnused:
+class BatchNotLoaded:
     """The claim that nobody has made the commit of a load: part of a read set."""
 
     load: Once
@@ -77,13 +71,13 @@ class RunIdUnused:
         return before.head == after.head or self.load.find(after.view) is None
 
 
-def require_first_run(txn: WriteTxn, loads: Iterable[Once]) -> None:
+def require_not_loaded(txn: WriteTxn, loads: Iterable[Once]) -> None:
     """Stop when the branch has the commit of a load, and depend on that it gets none."""
     for load in loads:
         done = load.find(txn.base.view)
         if done is not None:
             raise AlreadyDone(done)
-        txn.reads.claim(RunIdUnused(load))
+        txn.reads.claim(BatchNotLoaded(load))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,68 +100,164 @@ class _Forked(Exception):
 
 
 def run(change: Change[_R], target: Target, *, dry_run: bool = False) -> _R:
-    """Prepare, check, stage and publish; a dry run ends before anything is staged."""
-    cause: Exception | None = None
-    strict: WriteTxn | None = None
-    branch, created = target.branch, False
+    """Prepare, check, stage and publish; a dry run ends before anything is staged.
+
+    A change whose run id has a commit is not even prepared: its caller is told what was done
+    then. Of several at once that have one id, one is published and the others are told of it.
+    """
+    if change.run is None:
+        return _run(change, target, None, dry_run=dry_run)
+    claims = RunClaims(target.manifest, change.run)
+    first = claims.first()
+    if first is None:
+        try:
+            return _run(change, target, claims, dry_run=dry_run)
+        except StorageError:
+            raise  # it may have been published: then the claim leads to it
+        except OmniGraphError:
+            claims.withdraw()
+            # That another run of the same request was faster may be all that is wrong with it.
+            first = claims.first()
+            if first is None:
+                raise
+    return change.result(_repeated(target, first))
+
+
+def find_first_run(target: Target, run_id: RunId) -> WriteOutcome | None:
+    """What was done under a run id, for those who have much to do before they can run."""
+    first = RunClaims(target.manifest, run_id).first()
+    return None if first is None else _repeated(target, first)
+
+
+def _repeated(target: Target, first: FirstRun) -> WriteOutcome:
+    return WriteOutcome(
+        target.branch,
+        first.commit,
+        fork_from=target.fork_from,
+        branch_created=first.branch_created,
+        repeats=True,
+        first=first.outcome,
+    )
+
+
+def _run(change: Change[_R], target: Target, claims: RunClaims | None, *, dry_run: bool) -> _R:
+    cause: BaseException | None = None
     files = IntentScope(
-        target.root, branch, new_id(), change.commit, change.kind, change.operation_class
+        target.root, target.branch, new_id(), change.commit, change.kind, change.operation_class
     )
     with files, WriterTicket(target.manifest.objects) as turn:
+        write = _Write(change, target, claims, files, turn)
         for _ in range(PREPARATIONS):
-            begun = time.monotonic()
-            base, refs = _capture(target)
-            txn = WriteTxn(base, ReadSet(), files)
-            if strict is not None:
-                _require_unchanged(strict, base)
             try:
-                is_needed = change.prepare(txn)
-                strict = None if change.repeatable else txn
-                reach("changes_built", branch)
-                if is_needed:
-                    change.check(txn)
-                reach("changes_checked", branch)
-                if dry_run or not is_needed:
-                    _confirm_head(target)
-                    files.close()
-                    return change.result(WriteOutcome(branch, fork_from=target.fork_from))
-                effects = change.stage(txn)
-            except AlreadyDone as done:
-                change.discard(txn)
-                return change.result(WriteOutcome(branch, done.commit, repeats=True))
-            except OmniGraphError as error:
-                # The base may have been collected while it was read: then there is another.
-                gone = isinstance(error, StorageError) and error.kind == "not_found"
-                if gone and _is_overtaken(target, base):
-                    cause = error
-                    continue
-                change.discard(txn)
-                raise
-            try:
-                head = base.exact if refs is None else _fork(target, base, refs, change.commit)
-                created = created or refs is not None
-                staged = Staged(base, txn.reads, effects, head, target.if_commit is not None)
-                view, effects = Door(target.root, target.manifest).publish(
-                    change, staged, files, turn
-                )
-            except (StageAgain, EpochMoved, _Forked) as again:
-                cause = again
-                continue
-            except ReadSetBroken as broken:
-                if not (change.repeatable or isinstance(broken, SchemaMoved)):
-                    raise broken.cause from None
-                cause = broken.cause
-                # Others would be faster again: preparing takes longer than publishing.
-                turn.claim(time.monotonic() - begun)
-                continue
-            files.close()
-            commit = _commit_of(view, change.commit)
-            return change.result(WriteOutcome(branch, commit, effects, target.fork_from, created))
+                return write.attempt(dry_run=dry_run)
+            except _Again as again:
+                cause = again.__cause__
     raise Conflict(
-        f"branch {branch} changes too fast: this write was prepared {PREPARATIONS} times "
+        f"branch {target.branch} changes too fast: this write was prepared {PREPARATIONS} times "
         "and overtaken each time; retry",
-        details={"branch": branch, "attempts": PREPARATIONS},
+        details={"branch": target.branch, "attempts": PREPARATIONS},
     ) from cause
+
+
+class _Again(Exception):
+    """What was prepared is of no use any more, for the reason it is raised from."""
+
+
+@dataclass(slots=True)
+class _Write(Generic[_R]):
+    """One write on its way, which may be prepared several times.
+
+    ``strict`` is the preparation of a change that must not be run on other rows than it has read.
+    """
+
+    change: Change[_R]
+    target: Target
+    claims: RunClaims | None
+    files: IntentScope
+    turn: WriterTicket
+    strict: WriteTxn | None = None
+    branch_created: bool = False
+
+    def attempt(self, *, dry_run: bool) -> _R:
+        """From a captured base to the result."""
+        begun = time.monotonic()
+        change, target, branch = self.change, self.target, self.target.branch
+        base, refs = _capture(target)
+        txn = WriteTxn(base, ReadSet(), self.files)
+        if self.strict is not None:
+            _require_unchanged(self.strict, base)
+        try:
+            effects = self._stage(txn, dry_run=dry_run)
+        except AlreadyDone as done:
+            change.discard(txn)
+            return change.result(WriteOutcome(branch, done.commit, repeats=True))
+        except OmniGraphError as error:
+            # The base may have been collected while it was read: then there is another.
+            gone = isinstance(error, StorageError) and error.kind == "not_found"
+            if gone and _is_overtaken(target, base):
+                raise _Again from error
+            change.discard(txn)
+            raise
+        if effects is None:
+            self.files.close()
+            if self.claims is not None:
+                self.claims.withdraw()
+            return change.result(WriteOutcome(branch, fork_from=target.fork_from))
+        try:
+            view, effects = self._publish(txn, refs, effects)
+        except (StageAgain, EpochMoved, _Forked) as again:
+            raise _Again from again
+        except RunContested as contested:
+            return self._told(txn, contested)
+        except ReadSetBroken as broken:
+            if not (change.repeatable or isinstance(broken, SchemaMoved)):
+                raise broken.cause from None
+            # Others would be faster again: preparing takes longer than publishing.
+            self.turn.claim(time.monotonic() - begun)
+            raise _Again from broken.cause
+        self.files.close()
+        commit = _commit_of(view, change.commit)
+        return change.result(
+            WriteOutcome(branch, commit, effects, target.fork_from, self.branch_created)
+        )
+
+    def _told(self, txn: WriteTxn, contested: RunContested) -> _R:
+        """What was done by whoever else has a claim to the run id, if anything was."""
+        try:
+            first = None if self.claims is None else self.claims.first()
+        except Conflict:
+            self.change.discard(txn)
+            raise
+        if first is None:
+            raise _Again from contested
+        self.change.discard(txn)
+        return self.change.result(_repeated(self.target, first))
+
+    def _stage(self, txn: WriteTxn, *, dry_run: bool) -> Effects | None:
+        """Prepare, check and stage; None when nothing is to be published."""
+        change, branch = self.change, self.target.branch
+        is_needed = change.prepare(txn)
+        self.strict = None if change.repeatable else txn
+        reach("changes_built", branch)
+        if is_needed:
+            change.check(txn)
+        reach("changes_checked", branch)
+        if is_needed and not dry_run:
+            return change.stage(txn)
+        _confirm_head(self.target)
+        return None
+
+    def _publish(
+        self, txn: WriteTxn, refs: Refs | None, effects: Effects
+    ) -> tuple[BranchState, Effects]:
+        """Hand it to the door; with the names, to a branch that is made for it."""
+        change, target, base = self.change, self.target, txn.base
+        head = base.exact if refs is None else _fork(target, base, refs, change.commit)
+        self.branch_created = self.branch_created or refs is not None
+        conditional = target.if_commit is not None
+        staged = Staged(base, txn.reads, effects, head, conditional, self.branch_created)
+        door = Door(target.root, target.manifest)
+        return door.publish(change, staged, self.files, self.turn, self.claims)
 
 
 def _capture(target: Target) -> tuple[Base, Refs | None]:

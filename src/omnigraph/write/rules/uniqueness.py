@@ -16,7 +16,6 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import KeyConflict, quoted
-from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import Table
@@ -42,8 +41,7 @@ TWICE, EXISTS = "is there twice in the input for", "exists already in"
 
 def constraints_of(type_: EntityType) -> list[Constraint]:
     """The key, if there is one, then each `@unique`."""
-    key = type_.key if isinstance(type_, NodeType) else ()
-    found = [Constraint(type_, key, is_key=True)] if key else []
+    found = [Constraint(type_, type_.key, is_key=True)] if type_.key else []
     return found + [Constraint(type_, members, is_key=False) for members in type_.uniques]
 
 

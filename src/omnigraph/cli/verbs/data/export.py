@@ -1,4 +1,4 @@
-"""`omnigraph export`: the entities of a branch, as NDJSON on stdout or written to files.
+"""`omnigraph export`: the entities of a branch or a commit, as NDJSON on stdout or in files.
 
 Owns the options and the stream; what is written is the engine's.
 """
@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.query_source import state_options, view_of
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
-from omnigraph.cli.options.shared import branch_option, spark_options, spark_settings
+from omnigraph.cli.options.shared import spark_options, spark_settings
 from omnigraph.cli.render.output import diagnose, is_terminal, write_json, write_piece, write_text
 
 if TYPE_CHECKING:
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
 @click.command("export", cls=VerbCommand)
 @uri_argument
-@branch_option
+@state_options
 @click.option(
     "--type", "types", metavar="T", multiple=True, help="Only this type; may be given repeatedly."
 )
@@ -50,7 +51,8 @@ def command(
     scope: CommandScope,
     *,
     uri: str | None,
-    branch: str,
+    branch: str | None,
+    snapshot: str | None,
     types: tuple[str, ...],
     out: str | None,
     format_: str,
@@ -61,24 +63,26 @@ def command(
     as_json: bool,
     as_jsonl: bool,
 ) -> None:
-    """Write the entities of a branch to stdout, one JSON object per line.
+    """Write the entities of a branch, or of a commit, to stdout, one JSON object per line.
 
     With --out they go to a file, or to a directory with one directory for each type.
     """
     if as_jsonl:
         diagnose("warning", "`--jsonl` is deprecated: NDJSON is what is written, leave it out")
     target = target_of(scope, uri)
+    branch, snapshot = view_of(branch, snapshot)
     names_spark = engine == "auto" and (master is not None or remote is not None)
     if out is None:
         if as_json or format_ != "jsonl" or engine == "spark" or names_spark:
             raise click.UsageError("stdout gets NDJSON and nothing else: name a place with --out")
         with target.read() as graph:
-            _stream(graph, branch, types)
+            _stream(graph, branch, snapshot, types)
         return
     with target.read() as graph:
         report = graph.export(
             out,
             branch=branch,
+            snapshot=snapshot,
             types=types,
             format=format_,
             engine="spark" if names_spark else engine,
@@ -88,19 +92,20 @@ def command(
     if as_json:
         from omnigraph.wire.results import ExportBody
 
-        write_json(ExportBody.of(report, target.uri, branch))
+        write_json(ExportBody.of(report, target.uri, branch, snapshot))
     else:
-        write_text(_line(target.uri, branch, report))
+        where = f"on branch {branch}" if snapshot is None else f"at commit {snapshot}"
+        write_text(_line(target.uri, where, report))
 
 
-def _stream(graph: Graph, branch: str, types: tuple[str, ...]) -> None:
-    for chunk in graph.export(branch=branch, types=types).chunks():
+def _stream(graph: Graph, branch: str, snapshot: str | None, types: tuple[str, ...]) -> None:
+    for chunk in graph.export(branch=branch, snapshot=snapshot, types=types).chunks():
         write_piece(chunk.data)
 
 
-def _line(uri: str, branch: str, report: ExportReport) -> str:
+def _line(uri: str, where: str, report: ExportReport) -> str:
     types = f"{len(report.nodes)} node types and {len(report.edges)} edge types"
     return (
-        f"exported {uri} on branch {branch} to {report.path}: "
+        f"exported {uri} {where} to {report.path}: "
         f"{report.total} entities across {types}, {report.bytes:,} bytes"
     )

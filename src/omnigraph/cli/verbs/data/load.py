@@ -15,7 +15,12 @@ import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
-from omnigraph.cli.options.shared import branch_option, spark_options, spark_settings
+from omnigraph.cli.options.shared import (
+    branch_option,
+    run_id_option,
+    spark_options,
+    spark_settings,
+)
 from omnigraph.cli.render.output import is_terminal, result_of, write_json, write_note, write_text
 
 if TYPE_CHECKING:
@@ -62,7 +67,7 @@ _STDIN = "-"
     type=click.IntRange(min=0),
     help="With --on-error skip: fail if more than so many rows are wrong.",
 )
-@click.option("--run-id", metavar="ID", help="A second load with this id does nothing.")
+@run_id_option
 @click.option("--dry-run", is_flag=True, help="Check everything, publish nothing.")
 @spark_options
 @json_option

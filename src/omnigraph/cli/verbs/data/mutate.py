@@ -13,8 +13,9 @@ import click
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.query_source import AskedQuery, source_options, store_of
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.shared import branch_option, if_commit_option
+from omnigraph.cli.options.shared import branch_option, if_commit_option, run_id_option
 from omnigraph.cli.render.output import (
+    DONE_BEFORE,
     author_lines,
     diagnose,
     result_of,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 @source_options
 @branch_option
 @if_commit_option
+@run_id_option
 @json_option
 @click.pass_obj
 def command(
@@ -39,6 +41,7 @@ def command(
     asked: AskedQuery,
     branch: str,
     if_commit: str | None,
+    run_id: str | None,
     as_json: bool,
 ) -> None:
     """Run a query that changes a graph, as one commit.
@@ -48,7 +51,7 @@ def command(
     # Unlike the other commands that write, this one does not name its target.
     with store_of(scope).write("mutate", replace(scope, quiet=True)) as graph:
         try:
-            result = graph.mutate(*asked, branch=branch, if_commit=if_commit)
+            result = graph.mutate(*asked, branch=branch, if_commit=if_commit, run_id=run_id)
         except PreconditionFailed as error:
             if as_json:
                 from omnigraph.wire.errors import ErrorBody
@@ -64,6 +67,8 @@ def command(
             write_text("\n".join(_lines(result)))
             for warning in result.warnings:
                 diagnose("warning", str(warning))
+            if result.repeats_run:
+                diagnose("note", DONE_BEFORE)
 
 
 def _lines(result: MutationResult) -> list[str]:

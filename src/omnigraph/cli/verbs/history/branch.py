@@ -15,7 +15,15 @@ import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
-from omnigraph.cli.render.output import diagnose, result_of, write_json, write_note, write_text
+from omnigraph.cli.options.shared import run_id_option
+from omnigraph.cli.render.output import (
+    DONE_BEFORE,
+    diagnose,
+    result_of,
+    write_json,
+    write_note,
+    write_text,
+)
 from omnigraph.cli.render.plans import plan_text
 from omnigraph.cli.render.tables import render_table, value_text
 from omnigraph.errors import MergeConflicts
@@ -111,6 +119,7 @@ def _read_resolution(
     help="Which side wins in a conflict, source or target; may be given several times.",
 )
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
+@run_id_option
 @json_option
 @click.pass_obj
 def merge_branch(
@@ -122,6 +131,7 @@ def merge_branch(
     delete_branch: bool,
     resolve: str | dict[str, str] | None,
     dry_run: bool,
+    run_id: str | None,
     as_json: bool,
 ) -> int:
     """Merge a branch into another, as one commit, or list all conflicts.
@@ -134,7 +144,12 @@ def merge_branch(
     try:
         with target.read() if dry_run else target.write("branch merge", scope) as graph:
             result = graph.branches.merge(
-                source, into, delete_source=delete_branch, resolve=resolve, dry_run=dry_run
+                source,
+                into,
+                delete_source=delete_branch,
+                resolve=resolve,
+                dry_run=dry_run,
+                run_id=run_id,
             )
     except MergeConflicts as error:
         diagnose("error", f"{source} was not merged into {into}: {error}")
@@ -147,6 +162,8 @@ def merge_branch(
             write_json(MergeBody.of(result))
         else:
             write_text(merge_text(result))
+            if result.repeats_run:
+                diagnose("note", DONE_BEFORE)
     return 1 if result.conflicts else 0
 
 

@@ -5,6 +5,7 @@ Owns the options and the rendering; what is compared is the engine's.
 
 from __future__ import annotations
 
+from textwrap import indent
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -46,14 +47,8 @@ def command(
         found = graph.diff(before, after, **filters)
         if as_json:
             _write_json(found, stat=stat)
-        elif stat:
-            _write_stats(found)
         else:
-            from omnigraph.cli.render.changes import ChangeText
-
-            text = ChangeText()
-            text.write(found)
-            write_text(text.summary)
+            _write(found, stat=stat)
 
 
 def _write_json(found: Diff, *, stat: bool) -> None:
@@ -66,10 +61,26 @@ def _write_json(found: Diff, *, stat: bool) -> None:
         write_json_stream(streamed_diff(found))
 
 
-def _write_stats(found: Diff) -> None:
-    if not found.stats:
-        write_text("no differences")
+def _write(found: Diff, *, stat: bool) -> None:
+    from omnigraph.cli.render.changes import NO_OTHER_DIFFERENCES, ChangeText
+
+    has_schema = bool(found.schema.steps)
+    if has_schema:
+        write_text(click.style("schema", bold=True))
+        write_text(indent(str(found.schema), "  "))
+    if stat and found.stats:
+        _write_stats(found)
         return
+    text = ChangeText()
+    if not stat:
+        text.write(found)
+    if has_schema and not text.counts:
+        write_text(NO_OTHER_DIFFERENCES)
+    else:
+        write_text(text.summary)
+
+
+def _write_stats(found: Diff) -> None:
     rows = [
         (f"{of.kind}:{of.type_name}", of.inserted, of.updated, of.deleted) for of in found.stats
     ]

@@ -11,7 +11,7 @@ from pathlib import Path
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.query_source import read_source
+from omnigraph.cli.options.query_source import read_source, state_options, view_of
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.lang.diagnostics import Diagnostic
@@ -27,16 +27,27 @@ _FILE = click.Path(path_type=Path)
 @uri_argument
 @click.option("--schema", type=_FILE, help="The schema, a .pg file; no graph is opened then.")
 @click.option("--query", type=_FILE, help="The queries, a .gq file.")
+@state_options
 @json_option
 @click.pass_obj
 def command(
-    scope: CommandScope, *, uri: str | None, schema: Path | None, query: Path | None, as_json: bool
+    scope: CommandScope,
+    *,
+    uri: str | None,
+    schema: Path | None,
+    query: Path | None,
+    branch: str | None,
+    snapshot: str | None,
+    as_json: bool,
 ) -> int:
     """Check a schema, and queries against it, without running them.
 
     Prints every mistake with its place. Exits with 1 if there is one. Without
-    --schema the queries are checked against the schema of a graph.
+    --schema the queries are checked against the schema of a graph: that of a branch, or the one
+    that a commit was made with.
     """
+    if schema is not None and (branch is not None or snapshot is not None):
+        raise click.UsageError("--schema is a file: leave out --branch and --snapshot")
     if schema is not None:
         schema_source = SchemaSourceBody("file", path=str(schema))
         report = _lint_files(schema, query)
@@ -45,7 +56,8 @@ def command(
         schema_source = SchemaSourceBody("graph", uri=target.uri)
         source = read_source(query)
         with target.read() as graph:
-            report = graph.lint(source)
+            shown, commit = view_of(branch, snapshot)
+            report = graph.lint(source, branch=shown, snapshot=commit)
     else:
         raise click.UsageError("nothing to check: give --schema FILE, --query FILE or both")
     if as_json:

@@ -84,12 +84,12 @@ def _insert(
     ends = {item.property: item.value for item in assigned if item.property in endpoints}
     if len(ends) < len(endpoints):
         return None
-    return plan.InsertEdge(type_.name, ends["from"], ends["to"], properties)
+    return plan.InsertEdge(type_.name, ends["from"], ends["to"], properties, statement.verb)
 
 
 def _check_verb(checker: Checker, statement: ast.Insert, type_: NodeType | EdgeType) -> None:
     """Only a key tells whether a row exists already (T35)."""
-    if statement.verb != "insert" and not (isinstance(type_, NodeType) and type_.key):
+    if statement.verb != "insert" and not type_.key:
         checker.error(
             statement.type_name.span,
             f"`{statement.verb}` needs a key, and {type_.kind} type {type_.name} has none",
@@ -111,8 +111,8 @@ def _check_complete(
     if not statement.assignments:
         return
     needed = type_.properties
-    if statement.verb == "upsert" and isinstance(type_, NodeType):
-        needed = {name: type_.properties[name] for name in type_.key}
+    if statement.verb == "upsert":
+        needed = {name: one for name, one in needed.items() if name in type_.key}
     given = {assignment.property.text for assignment in statement.assignments}
     missing = [f"endpoint `{name}:`" for name in endpoints if name not in given]
     for name, definition in needed.items():
@@ -132,23 +132,16 @@ def _check_complete(
 def _update(
     checker: Checker, statement: ast.Update, type_: NodeType | EdgeType
 ) -> plan.UpdateNodes | plan.UpdateEdges:
-    if isinstance(type_, EdgeType):
-        for assignment in statement.assignments:
-            if assignment.property.text in _ENDS:
-                checker.error(
-                    assignment.property.span,
-                    "endpoints are immutable: delete and insert",
-                    "T11",
-                )
-    else:
-        for assignment in statement.assignments:
-            name = assignment.property
-            if name.text in type_.key:
-                checker.error(
-                    name.span,
-                    f"cannot update @key property '{name.text}' — delete and re-insert instead",
-                )
     endpoints = _ENDS if isinstance(type_, EdgeType) else ()
+    for assignment in statement.assignments:
+        name = assignment.property
+        if name.text in endpoints:
+            checker.error(name.span, "endpoints are immutable: delete and insert", "T11")
+        elif name.text in type_.key:
+            checker.error(
+                name.span,
+                f"cannot update @key property '{name.text}' — delete and re-insert instead",
+            )
     assigned = _assignments(checker, statement, type_, endpoints)
     where = _where(checker, statement.where, type_)
     if isinstance(type_, EdgeType):

@@ -228,17 +228,26 @@ def _check_ends(merging: Merging, edge: MergedType) -> None:
             why = f"to which edge {edge.name} leads in the {needed}"
             merging.dropped(Place(end), needed, why)
     if lost and not undecided:
-        _redirect(merging, edge)
+        _report_lost_end(merging, edge, lost[0])
 
 
-def _redirect(merging: Merging, edge: MergedType) -> None:
-    """An edge without an end is as the side has it that lacks the end, or goes with it."""
-    for side in SIDES:
-        owner = merging.model(side).types.get(edge.id)
-        if owner is not None and all(end in merging.types for end in _ends(owner.elements[ENDS])):
-            edge.elements[ENDS] = owner.elements[ENDS]
-            return
-    del merging.types[edge.id]
+def _report_lost_end(merging: Merging, edge: MergedType, end: int) -> None:
+    """An edge whose end goes by a resolution goes too, or stays as the other side has it."""
+    side = merging.side_for(Place(end))
+    if side is None or Place(edge.id) in merging.unsure:
+        return
+    owner = merging.model(side).types.get(edge.id)
+    elsewhere = owner is not None and all(
+        each in merging.types for each in _ends(owner.elements[ENDS])
+    )
+    place = Place(edge.id, None, ENDS) if elsewhere else Place(edge.id)
+    merging.report(
+        "schema_drop_change",
+        place,
+        f"edge {edge.name} leads to {merging.called(Place(end))}, which goes as the {side} has it",
+        ways={side: (Decision((place,)),)},
+        also=merging.names(Place(end)),
+    )
 
 
 def _ends(element: Element) -> tuple[int, int]:

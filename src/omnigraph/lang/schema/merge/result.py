@@ -15,7 +15,15 @@ from omnigraph.lang.schema.ir.identified import Ids, identified
 from omnigraph.lang.schema.ir.ir import PropertyField, SchemaIR, TypeKind, validate_ir
 from omnigraph.lang.schema.ir.shape import Shape, build_shape
 from omnigraph.lang.schema.merge.conflicts import SIDES
-from omnigraph.lang.schema.merge.merging import ALL, WHOLE, Decision, MergedType, Merging, Place
+from omnigraph.lang.schema.merge.merging import (
+    ALL,
+    SAID,
+    WHOLE,
+    Decision,
+    MergedType,
+    Merging,
+    Place,
+)
 from omnigraph.lang.schema.merge.model import EMBED, ENDS, NAME, DeclaredType
 from omnigraph.lang.schema.merge.tree import Written, written
 from omnigraph.lang.schema.syntax.format import print_schema
@@ -130,7 +138,9 @@ def _blame(
     around = [Place(each, None, WHOLE) for each in sorted(_related_types(merging, owner))]
     ways = [Decision((whole,)), Decision((whole, *around))]
     if place.property_id is not None:
-        ways.insert(0, Decision(tuple(_related(merging, owner, place.property_id))))
+        related = tuple(_related(merging, owner, place.property_id))
+        said = tuple(Place(each.type_id, each.property_id, SAID) for each in related)
+        ways = [Decision(said), Decision(related), *ways]
     merging.report(
         "schema_divergent_change",
         Place(place.type_id, place.property_id, ("rule", found.message)),

@@ -87,8 +87,10 @@ class Refusal:
 
     @property
     def message(self) -> str:
-        """The reason, after its code if it has one."""
-        return self.reason if self.code is None else f"[{self.code}] {self.reason}"
+        """What is refused and why, after its code if it has one."""
+        is_named = self.violations is not None or self.query is not None
+        told = self.reason if is_named else f"{self.entity}: {self.reason}"
+        return told if self.code is None else f"[{self.code}] {told}"
 
     @property
     def report(self) -> str:

@@ -144,7 +144,7 @@ class SetRules:
                 staged.type.name in ends or self._replaces
             )
             if staged.has_given_ids or is_end:
-                last = not _has_key(staged.type)
+                last = not staged.type.key
                 jobs += self._jobs(f"ids:{key}", staged.type, (ID,), [source], keeps_last=last)
             for rule in constraints_of(staged.type):
                 if not rule.is_key:
@@ -212,7 +212,7 @@ class SetRules:
         left_out.superseded.clear()
         for key, staged in self.staged.items():
             ids = self._ids(key)
-            if ids is None or _has_key(staged.type) or not ids.repeated:
+            if ids is None or staged.type.key or not ids.repeated:
                 continue
             addresses = ids.repeats().column("address").to_numpy().astype(np.uint64)
             left_out.superseded[key] = addresses
@@ -363,7 +363,7 @@ class SetRules:
                 continue
             source, type_ = self._source(key, left_out), staged.type
             rule = SetRule(_KEYS + 2 * at, "key_conflict", key, spelling(ID, type_.properties))
-            if ids.repeated and not _has_key(type_):
+            if ids.repeated and not type_.key:
                 name = self.area.write_table("twice", ids.later())
                 found.append(IdClashes(rule, type_, TWICE, ids, source, name, self.shown))
             if self.mode == "append" and key in matches:
@@ -389,10 +389,6 @@ def _staged_rows(area: StagingArea, names: Iterable[str]) -> pa.Table:
 
 def _by_name(item: tuple[str, StagedType]) -> str:
     return item[1].type.name
-
-
-def _has_key(type_: EntityType) -> bool:
-    return isinstance(type_, NodeType) and bool(type_.key)
 
 
 def tuples_name(key: str, rule: Constraint) -> str:

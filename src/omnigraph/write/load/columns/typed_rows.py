@@ -9,7 +9,7 @@ from __future__ import annotations
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.schema.catalog import NodeType, PropertyDef
+from omnigraph.lang.schema.catalog import PropertyDef
 from omnigraph.lang.structural import ID
 from omnigraph.lang.types import Scalar
 from omnigraph.write.change.change_set import EntityType, TypeBatch, fresh_ids, key_ids, row_columns
@@ -31,9 +31,7 @@ def default_of(property_: PropertyDef, type_: pa.DataType) -> pa.Scalar | None:
 
 def derived_ids(type_: EntityType, columns: pa.Table) -> pa.ChunkedArray | None:
     """The ids that a key gives to rows, or None for a type without a key."""
-    if not isinstance(type_, NodeType) or not type_.key:
-        return None
-    return pa.chunked_array([key_ids(type_, columns)])
+    return pa.chunked_array([key_ids(type_, columns)]) if type_.key else None
 
 
 def finish(type_: EntityType, columns: pa.Table, places: SourceMap) -> TypeBatch:

@@ -15,8 +15,8 @@ import pyarrow.compute as pc
 from omnigraph.errors import Rule, quoted
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import NodeType, PropertyDef
-from omnigraph.lang.schema.keys import keyed_node_id
-from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC, spelling
+from omnigraph.lang.schema.keys import keyed_edge_id, keyed_node_id
+from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.lang.types import Scalar
 from omnigraph.write.change.change_set import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.cells import read_date, read_datetime
@@ -105,14 +105,18 @@ class _Reader:
         text = line.decode()
         for found in check_envelope(self._type, envelope, text):
             self._say(ordinal, found.text, found.column)
+        ends: dict[str, Any] = {}
         if not isinstance(self._type, NodeType):
-            self._columns[SRC].append(envelope.get("from"))
-            self._columns[DST].append(envelope.get("to"))
+            ends = {column: envelope.get(word) for column, word in ENDPOINTS.items()}
+            for column, end in ends.items():
+                self._columns[column].append(end)
         data = envelope.get("data", {})
         if type(data) is dict:
-            self._read_data(data, text, ordinal)
+            self._read_data(data, ends, text, ordinal)
 
-    def _read_data(self, data: dict[str, Any], text: str, ordinal: int) -> None:
+    def _read_data(
+        self, data: dict[str, Any], ends: dict[str, Any], text: str, ordinal: int
+    ) -> None:
         for name in data:
             if name in self._type.properties or name in self._ids:
                 continue
@@ -132,31 +136,37 @@ class _Reader:
             self._say(ordinal, said, find(text, ("data", label)), label, rule="type")
             id_ = _ABSENT
         self._columns[ID].append(None if id_ is _ABSENT else id_)
-        row = {}
+        row = dict(ends)
         for name, property_ in self._type.properties.items():
             value = data.get(name, _ABSENT)
             row[name] = self._value(property_, value, text, ordinal)
             self._columns[name].append(row[name])
             if name in self._defaulted:
                 self._absent[name].append(value is _ABSENT)
-        if isinstance(id_, str) and isinstance(self._type, NodeType) and self._type.key:
-            self._check_id(self._type, (label, id_), row, text, ordinal)
+        if isinstance(id_, str) and self._type.key:
+            self._check_id((label, id_), row, text, ordinal)
 
     def _check_id(
-        self, type_: NodeType, named: tuple[str, str], row: dict[str, Any], text: str, ordinal: int
+        self, named: tuple[str, str], row: dict[str, Any], text: str, ordinal: int
     ) -> None:
         label, given = named
-        key = {name: self._key_value(type_.properties[name], row[name]) for name in type_.key}
+        type_ = self._type
+        key = {name: self._key_value(name, row[name]) for name in type_.key}
         if None in key.values():
             return
-        right = keyed_node_id(type_, key)
+        right = (
+            keyed_node_id(type_, key) if isinstance(type_, NodeType) else keyed_edge_id(type_, key)
+        )
         if given != right:
             column = find(text, ("data", label))
             self._say(ordinal, wrong_id_text(label, given, right), column, label)
 
-    def _key_value(self, property_: PropertyDef, value: Any) -> Any:
+    def _key_value(self, member: str, value: Any) -> Any:
+        """A member of the key as it is stored; None where it is missing, which is told already."""
+        if member in ENDPOINTS:
+            return value if type(value) is str else None
+        property_ = self._type.properties[member]
         if value is None:
-            # Without a default it is missing, which is told already.
             return _calendar(property_.default, property_.type.scalar)
         if property_.type.scalar is Scalar.F32:
             return pa.scalar(value).cast(pa.float32()).as_py()
