@@ -296,7 +296,7 @@ GOLDEN: list[tuple[Body, str]] = [
                 "main",
                 MigrationPlan((ADDED,), broken_queries=(BROKEN,), forced=True),
                 PLAIN,
-                repeats=True,
+                repeats_run=True,
             ),
             URI,
             "ann",
