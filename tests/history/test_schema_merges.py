@@ -408,7 +408,7 @@ def test_several_writers_beside_a_merge_of_schemas(graph: og.Graph) -> None:
             other = og.open(str(graph.location.uri))
             write(other, "main", 'insert Person { name: "Late", age: 1 }')
 
-    with observed("publish_ready", meanwhile, times=None):
+    with observed("changes_checked", meanwhile, times=None):
         graph.branches.merge("dev", "main")
     assert rows(graph)["Person:Late"]["age"] == 1
     assert done
