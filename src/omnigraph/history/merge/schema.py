@@ -11,15 +11,16 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import pyarrow as pa
+
 from omnigraph.errors import MergeConflict
-from omnigraph.history.changed_rows import changed_rows
-from omnigraph.history.merge.conflicts import Conflicts, Resolve, Side
+from omnigraph.history.merge.conflicts import Conflicts, Resolve
 from omnigraph.history.merge.delta import MergeTables
+from omnigraph.history.merge.schema_sides import MergeSide, TouchedRows
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.columns import ColumnNames, TableColumns, carried
-from omnigraph.lang.schema.compile import CompiledSchema, catalog_from_ir, compile_schema
-from omnigraph.lang.schema.ir.identity import renumbered, table_path
-from omnigraph.lang.schema.ir.ir import IREdge, IRNode, SchemaIR
+from omnigraph.lang.schema.columns import ColumnNames, carried
+from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
+from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.schema.merge.conflicts import SchemaConflict, concerns_schema
 from omnigraph.lang.schema.merge.model import SchemaVersion
 from omnigraph.lang.schema.merge.operation import SchemaMerge, merge_schemas
@@ -34,17 +35,16 @@ from omnigraph.lang.schema.migration.effects import (
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.source import Source
-from omnigraph.lang.structural import ID
 from omnigraph.manifest.entries import Registration, SchemaContract, TableIdentity
 from omnigraph.manifest.publish_request import DropTable, RenameTable, TableChange
-from omnigraph.manifest.schema_contract import AcceptedSchema, accepted_schema, contract_of
+from omnigraph.manifest.schema_contract import accepted_schema, contract_of
 from omnigraph.manifest.snapshot import SOURCE_NAME, Snapshot, stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
+from omnigraph.storage.tables.columns import arrow_field
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.publish.base import Base
 from omnigraph.write.reshape.column_effects import TableReshape
-from omnigraph.write.reshape.facts import SnapshotFacts
 from omnigraph.write.reshape.rows_after import TypeAfter
 
 UNIFIED = "unified_identities"
@@ -54,72 +54,6 @@ Reserve = Callable[[int, int], int]
 _COLUMN_EFFECTS = (AddColumn, ReplaceColumn, WidenColumn, FillNulls)
 _EMPTY = TablePin(1, None, 0)
 """Every table begins as an empty version, which is never taken away."""
-
-
-@dataclass(frozen=True)
-class MergeSide:
-    """One of the three states, with its schema in the identities of the merged one."""
-
-    snapshot: Snapshot
-    own: AcceptedSchema
-    numbers: Mapping[int, int]
-    """From its own identities to those of the merged schema, where these are others."""
-
-    @cached_property
-    def ir(self) -> SchemaIR:
-        """Its schema as the merge numbers it."""
-        return renumbered(self.own.ir, self.numbers)
-
-    @cached_property
-    def columns(self) -> Mapping[int, TableColumns]:
-        """The columns of its tables, by type."""
-        return {
-            self.numbers.get(type_id, type_id): TableColumns(
-                {self.numbers.get(one, one): name for one, name in table.by_property.items()},
-                table.retired,
-            )
-            for type_id, table in self.own.columns.tables.items()
-        }
-
-    @cached_property
-    def types(self) -> Mapping[int, IRNode | IREdge]:
-        """Its types that have tables."""
-        return {found.type_id: found for found in self.ir.tables()}
-
-    @cached_property
-    def _own(self) -> Mapping[int, int]:
-        return {merged: own for own, merged in self.numbers.items()}
-
-    def identity(self, type_id: int) -> TableIdentity:
-        """Which table a type has on this side."""
-        found = self.types[type_id]
-        incarnation = found.table_incarnation_id
-        return TableIdentity(
-            self._own.get(type_id, type_id), self._own.get(incarnation, incarnation)
-        )
-
-    def table(self, type_id: int) -> Table | None:
-        """The table of a type, if this side has it."""
-        if type_id not in self.types:
-            return None
-        return self.snapshot.by_identity[self.identity(type_id)].pinned
-
-    # -- the facts that planning asks for ----------------------------------------------
-
-    @cached_property
-    def _facts(self) -> SnapshotFacts:
-        return SnapshotFacts(self.snapshot, self.own.ir, looks=True)
-
-    def row_count(self, type_id: int) -> int | None:
-        """How many rows a type has."""
-        return self._facts.row_count(self._own.get(type_id, type_id))
-
-    def is_empty_column(self, type_id: int, property_id: int) -> bool | None:
-        """Whether no row has a value of a property."""
-        own = self._own
-        return self._facts.is_empty_column(
-            own.get(type_id, type_id), own.get(property_id, property_id)
-        )
 
 
 @dataclass(frozen=True)
@@ -153,7 +87,26 @@ class MergedSchema:
         return self._plan(self.base)
 
     def _plan(self, side: MergeSide) -> MigrationPlan:
-        return plan_migration(side.ir, self.schema.ir, facts=side)
+        """What leads there from a side; types that were resolved to take whatever fits them."""
+        plan = plan_migration(side.ir, self.schema.ir, facts=side)
+        for type_id, accepted in side.types.items():
+            desired = self.types.get(type_id)
+            table = side.table(type_id)
+            if desired is None or table is None:
+                continue
+            after = TypeAfter(accepted, desired, plan.effects_on(type_id))
+            for former, name in after.misfits():
+                kind = desired.properties[name].type
+                if not _fits(table, former.name, arrow_field(name, kind).type):
+                    continue
+                widened = WidenColumn(-1, type_id, former.property_id, former.type, kind, None)
+                entity = f"{desired.kind}:{desired.name}.{name}"
+                plan = replace(
+                    plan,
+                    effects=(*plan.effects, widened),
+                    steps=tuple(step for step in plan.steps if step.entity != entity),
+                )
+        return plan
 
     # -- tables --------------------------------------------------------------------------
 
@@ -377,6 +330,16 @@ def merged_schema(
     return MergedSchema(schema, before, theirs, ours, found.unified, reserve)
 
 
+def _fits(table: Table, name: str, wanted: pa.DataType) -> bool:
+    """Whether every value of a column can be had in another type, exactly."""
+    try:
+        for batch in table.batches([name]):
+            batch.column(0).cast(wanted)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        return False
+    return True
+
+
 def _is_keyed(plan: MigrationPlan, type_id: int) -> bool:
     """Whether the edges of a type get the ids of a key."""
     return any(isinstance(one, KeyEdges) for one in plan.effects_on(type_id))
@@ -406,41 +369,3 @@ def _conflict(found: SchemaConflict) -> MergeConflict:
         found.source,
         found.target,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class TouchedRows:
-    """What the sides of a merge wrote since the base."""
-
-    base: Snapshot
-    source: Snapshot
-    target: Snapshot
-
-    def wrote_values(self, side: Side, type_id: int, property_id: int | None) -> bool:
-        """Whether a side inserted rows of a type, or values of a property, or changed some."""
-        shown = self.source if side == "source" else self.target
-        now, then = accepted_schema(shown.schema), accepted_schema(self.base.schema)
-        after = next(one for one in now.ir.tables() if one.type_id == type_id)
-        identity = TableIdentity(type_id, after.table_incarnation_id)
-        table = shown.by_identity[identity].pinned
-        before = self.base.by_identity.get(identity)
-        if before is None:
-            return bool(table.pin.row_count)
-        former = next(one for one in then.ir.tables() if one.type_id == type_id)
-        effects = plan_migration(then.ir, now.ir).effects_on(type_id)
-        desired = _type(catalog_from_ir(now.ir), after)
-        view = TypeAfter(former, desired, effects).view(before.pinned.columns)
-        old = replace(before.pinned, columns=view)
-        if property_id is None:
-            return any(found.count for found in changed_rows(old, table))
-        name = next(one.name for one in after.properties if one.property_id == property_id)
-        steps = changed_rows(old, table, [ID, name])
-        return any(
-            rows.column(name).null_count < rows.num_rows
-            for found in steps
-            for rows in (found.inserted, found.after)
-        )
-
-
-def _type(catalog: Catalog, found: IRNode | IREdge) -> EntityType:
-    return catalog.nodes[found.name] if found.kind == "node" else catalog.edges[found.name]
