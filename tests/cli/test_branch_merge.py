@@ -238,7 +238,7 @@ schema:
     ran = run("branch", "merge", "review", "--uri", uri, "--dry-run")
     assert (ran.code, ran.out) == (0, f"would merge review into main: merged\n{told}")
     ran = run("branch", "merge", "review", "--uri", uri, "--quiet", "--json")
-    assert [step["kind"] for step in json.loads(ran.out)["schema_steps"]] == [
+    assert [step["kind"] for step in json.loads(ran.out)["schema"]["steps"]] == [
         "add_property",
         "rename_property",
     ]

@@ -13,7 +13,15 @@ import pytest
 
 import omnigraph as og
 from omnigraph.wire.changes import BlockBody, DiffBody
-from tests.history.changing import knows, make_people, mutate, person, place
+from tests.history.changing import (
+    SCHEMA,
+    change_schema,
+    knows,
+    make_people,
+    mutate,
+    person,
+    place,
+)
 from tests.wire.plain import plain
 
 Run = Callable[..., Any]
@@ -107,6 +115,42 @@ def test_nothing_is_different(run: Run, uri: str, stat: list[str]) -> None:
     assert (ran.code, ran.out, ran.err) == (0, "no differences\n", "")
     body = json.loads(run("diff", "main", "draft", *stat, "--json", "--uri", uri).out)
     assert body["stats"] == []
+
+
+def test_schemas_that_differ_are_shown_first(run: Run, uri: str) -> None:
+    graph = og.open(uri)
+    schema = SCHEMA.replace("    score: F64?\n", "").replace(
+        "age: I32?", 'years: I32? @rename_from("age")'
+    )
+    change_schema(graph, schema, "draft")
+    mutate(graph, 'update Person set { years: 31 } where name = "Ann"', branch="draft")
+    lines = run("diff", "main", "draft", "--uri", uri).out.splitlines()
+    assert lines[0] == "schema"
+    place = lines.index("node Person")
+    assert any("node:Person.years" in line for line in lines[1:place])
+    assert all(line.startswith("  ") for line in lines[1:place])
+    assert lines[place:] == [
+        "node Person",
+        "  ~ Ann",
+        "      years: 30 → 31",
+        "      score: 0.5 → null",
+        "1 changed",
+    ]
+    counted = run("diff", "main", "draft", "--stat", "--uri", uri).out.splitlines()
+    assert counted[:place] == lines[:place]
+    assert counted[-1].split() == ["node:Person", "|", "0", "|", "1", "|", "0"]
+    body = json.loads(run("diff", "main", "draft", "--stat", "--json", "--uri", uri).out)
+    assert [step["kind"] for step in body["schema"]["steps"]] == [
+        "rename_property",
+        "drop_property",
+    ]
+
+
+@pytest.mark.parametrize("stat", [[], ["--stat"]])
+def test_schemas_alone_may_differ(run: Run, uri: str, stat: list[str]) -> None:
+    change_schema(og.open(uri), SCHEMA.replace("score: F64?", "score: F64? @index"), "draft")
+    lines = run("diff", "main", "draft", *stat, "--uri", uri).out.splitlines()
+    assert (lines[0], lines[-1]) == ("schema", "no other differences")
 
 
 def test_json_is_all_of_it(run: Run, uri: str, changed: og.Graph) -> None:

@@ -48,6 +48,23 @@ def test_types_and_branches(run: Run, graph: og.Graph) -> None:
     assert found == ["Ann", "Ben", "Żan"]
 
 
+def test_a_commit_of_the_past(run: Run, graph: og.Graph, tmp_path: Path) -> None:
+    uri, commit, lines = str(graph.location), graph.snapshot().commit_id, list(graph.export())
+    graph.apply_schema(graph.schema.replace("age: I32?", 'years: I32? @rename_from("age")'))
+    assert '"years"' in run("export", uri).out
+    ran = run("export", uri, "--snapshot", commit)
+    assert (ran.code, ran.out.splitlines()) == (0, lines)
+    out = str(tmp_path / "old.jsonl")
+    ran = run("export", uri, "--snapshot", commit, "--out", out)
+    assert ran.out.startswith(f"exported {uri} at commit {commit} to {out}: 3 entities")
+    body = json.loads(run("export", uri, "--snapshot", commit, "--out", out, "--json").out)
+    assert (body["branch"], body["snapshot"]) == (None, commit)
+    assert Path(out).read_text().splitlines() == lines
+    assert run("export", uri, "--snapshot", commit, "--branch", "main").code == 2
+    assert run("export", uri, "--snapshot", "").code == 2
+    assert run("export", uri, "--snapshot", "nothing").code == 1
+
+
 def test_an_empty_export_prints_nothing(run: Run, graph: og.Graph) -> None:
     ran = run("export", str(graph.location), "--type", "Sample")
     assert (ran.code, ran.out, ran.err) == (0, "", "")

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+import omnigraph as og
+
 Run = Callable[..., Any]
 
 SCHEMA = """\
@@ -148,3 +150,20 @@ def test_queries_against_a_graph(run: Run, schema: Path, tmp_path: Path) -> None
     assert (report["queries_processed"], report["errors"]) == (5, 4)
     assert run("lint", "--store", graph, "--query", str(path)).code == 1
     assert run("lint", "--query", str(path)).code == 2
+
+
+def test_queries_against_a_branch_or_a_commit(run: Run, tmp_path: Path) -> None:
+    uri = str(tmp_path / "g.omni")
+    graph = og.init(uri, "node Person { name: String @key }")
+    old = graph.snapshot().commit_id
+    graph.branches.create("draft")
+    graph.apply_schema("node Person { name: String @key\n age: I32? }", branch="draft")
+    path = str(queries(tmp_path, "query q() { match { $p: Person } return { $p.age } }"))
+    assert run("lint", uri, "--query", path).code == 1
+    assert run("lint", uri, "--query", path, "--branch", "draft").code == 0
+    assert run("lint", uri, "--query", path, "--snapshot", old).code == 1
+    newer = graph.snapshot("draft").commit_id
+    assert run("lint", uri, "--query", path, "--snapshot", newer).code == 0
+    both = ("--branch", "draft", "--snapshot", old)
+    assert run("lint", uri, "--query", path, *both).code == 2
+    assert run("lint", "--schema", path, "--branch", "draft").code == 2

@@ -92,7 +92,7 @@ class Calls:
             "snapshot": (lambda s: s.snapshot(" dev "), ("read", "dev", None)),
             "index_status": (lambda s: s.index_status(" dev"), ("read", "dev", None)),
             "recoveries": (lambda s: s.recoveries(), ("read", None, None)),
-            "lint": (lambda s: s.lint(ALL), ("read", None, None)),
+            "lint": (lambda s: s.lint(ALL, branch=" dev"), ("read", "dev", None)),
             "query": (lambda s: s.query(ALL, branch="dev "), ("read", "dev", None)),
             "explain": (lambda s: s.explain(ALL, snapshot=commit), ("read", "dev", None)),
             "table": (lambda s: s.table("Person", snapshot=commit), ("read", "dev", None)),

@@ -275,5 +275,5 @@ def test_images_are_made_for_what_is_looked_at(
     made.clear()
     assert len(found) == 5_000
     assert made == []
-    monkeypatch.setattr("omnigraph.history.diff.rows_of", None)
+    monkeypatch.setattr("omnigraph.history.diff.counts_of", None)
     assert found.stats == (TypeStats("node", "Place", inserted=5_000),), "counted once"

@@ -112,8 +112,8 @@ def _broken_constraints(table: Table, rows: list[Row]) -> Iterable[str]:
             if isinstance(constraint, CheckConstraint):
                 holds = _pattern_holds(constraint.pattern)
             else:
-                low, high = constraint.minimum, constraint.maximum
-                holds = _range_holds(low and low.value, high and high.value)
+                bounds = (constraint.minimum, constraint.maximum)
+                holds = _range_holds(*(None if end is None else end.value for end in bounds))
             if not all(holds(row.values[id_]) for row in rows):
                 yield f"{table.name}: {constraint.kind} on {constraint.field.name}"
         elif constraint.kind == "unique":

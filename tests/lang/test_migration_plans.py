@@ -48,6 +48,7 @@ def meaning(ir: SchemaIR) -> SchemaIR:
 # -- random changes --------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_every_difference_is_a_step_and_no_difference_is_none(seed: int) -> None:
     random = Random(seed)  # noqa: S311
@@ -85,6 +86,7 @@ def assert_sound(plan: MigrationPlan) -> None:
     assert plan._repr_html_().count("<tr>") == (len(plan.steps) + 1 if plan.steps else 0)
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_renames_touch_the_manifest_alone(seed: int) -> None:
     random = Random(seed)  # noqa: S311
@@ -95,13 +97,16 @@ def test_renames_touch_the_manifest_alone(seed: int) -> None:
     desired = compile_schema(text, accepted=accepted).ir
     plan = plan_migration(accepted, desired)
     assert {step.to_json()["kind"] for step in plan.steps} <= {"rename_type", "rename_property"}
-    assert {(step.tier, step.cost) for step in plan.steps} <= {("safe", "metadata")}
+    for step in plan.steps:
+        assert not isinstance(step, UnsupportedChange)
+        assert (step.tier, step.cost) == ("safe", "metadata")
     assert not plan.checks
     assert not plan.rewritten
     columns = columns_of_new(accepted)
     assert carried(columns, desired, rewritten=plan.rewritten).tables == columns.tables
 
 
+@pytest.mark.slow
 @given(seeds)
 def test_what_passes_the_checks_obeys_the_new_schema(seed: int) -> None:
     random = Random(seed)  # noqa: S311

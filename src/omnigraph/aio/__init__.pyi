@@ -26,12 +26,12 @@ from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.declared.run import Pipeline
 from omnigraph.pipeline.spark.settings import SparkSettings
-from omnigraph.read.execute.cancellation import Cancellation
 from omnigraph.read.output.export import Chunk, ExportReport
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation
 from omnigraph.read.plan.physical import Expansion
 from omnigraph.storage.cache_budget import CacheUse
+from omnigraph.storage.cancellation import Cancellation
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.backfill import EmbedResult
 from omnigraph.write.change.results import LoadResult, MutationResult, Recovery
@@ -54,6 +54,8 @@ class BaselineLines(Stream[str]):
 class Diff(Stream[Change]):
     from_version: int
     to_version: int
+    @property
+    def schema(self) -> Awaitable[MigrationPlan]: ...
     @property
     def stats(self) -> Awaitable[tuple[TypeStats, ...]]: ...
     async def version_of(self, change: Change) -> int: ...
@@ -143,6 +145,7 @@ class Session:
     def schema(self) -> Awaitable[str]: ...
     @property
     def catalog(self) -> Awaitable[Catalog]: ...
+    async def schema_at(self, ref: str | Snapshot) -> str: ...
     async def plan_schema(
         self,
         source: str | Path | Source,
@@ -152,13 +155,14 @@ class Session:
         check: bool = False,
         queries: Mapping[str, str] | None = None,
     ) -> MigrationPlan: ...
-    async def schema_at(self, ref: str | Snapshot) -> str: ...
     async def schema_log(self, branch: str = ...) -> list[SchemaCommit]: ...
     async def schema_diff(self, a: str | Snapshot, b: str | Snapshot) -> MigrationPlan: ...
     async def snapshot(self, branch: str = ..., *, commit: str | None = None) -> Snapshot: ...
     async def index_status(self, branch: str = ...) -> IndexStatus: ...
     async def recoveries(self) -> list[Recovery]: ...
-    async def lint(self, source: str | Source) -> LintReport: ...
+    async def lint(
+        self, source: str | Source, *, branch: str = ..., snapshot: str | None = None
+    ) -> LintReport: ...
     async def query(
         self,
         source: str | Source,
@@ -204,6 +208,7 @@ class Session:
         path: None = None,
         *,
         branch: str = ...,
+        snapshot: str | None = None,
         types: Sequence[str] | None = None,
         format: str = "jsonl",
         engine: str = "auto",
@@ -214,6 +219,7 @@ class Session:
         path: str | Path,
         *,
         branch: str = ...,
+        snapshot: str | None = None,
         types: Sequence[str] | None = None,
         format: str = "jsonl",
         engine: str = "auto",
@@ -238,6 +244,7 @@ class Session:
         branch: str = ...,
         if_commit: str | None = None,
         run_id: str | None = None,
+        max_bytes: int | None = None,
         actor: str | None = None,
     ) -> MutationResult: ...
     async def load(
@@ -298,6 +305,10 @@ class Session:
         queries: Mapping[str, str] | None = None,
         force_queries: bool = False,
         if_commit: str | None = None,
+        run_id: str | None = None,
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
         actor: str | None = None,
     ) -> SchemaResult: ...
     async def embed(

@@ -37,8 +37,6 @@ from omnigraph.manifest.schema_contract import HARD_DROP
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED
 from omnigraph.storage.tables.new_columns import write_columns
-from omnigraph.storage.tables.reachable_files import files_of
-from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Target, run
@@ -259,11 +257,6 @@ class SchemaChange(Change[SchemaResult]):
         files.cover(tables)
         names = stored_columns_of(planned.contract)
         pins = create_tables(base.root, planned.schema.catalog, tables, names)
-        if files.are_announced:
-            # Otherwise a collection that begins meanwhile has all of it staged again.
-            for table in tables:
-                made = Table(base.root.join(table.path), pins[table.identity])
-                files.name_files(table, 1, tuple(sorted(files_of(made))))
         return tuple(RegisterTable(table, pins[table.identity]) for table in tables)
 
     def _reshapes(self) -> dict[str, TableReshape]:

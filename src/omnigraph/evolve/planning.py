@@ -20,7 +20,7 @@ from omnigraph.lang.schema.ir.ir import IREdge, IRNode
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.schema.migration.refusals import SchemaText
-from omnigraph.lang.schema.migration.steps import Violations
+from omnigraph.lang.schema.migration.steps import MAX_SHOWN_IDS, Violations
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import SchemaContract
 from omnigraph.manifest.schema_contract import AcceptedSchema, accepted_schema, contract_of
@@ -78,9 +78,9 @@ class PlannedSchema:
         for check in self.plan.checks:
             table = self.facts.table(check.type_id).pinned
             broken = find_violations(check, self.type_after(check.type_id), table)
-            known = found.get(check.step)
-            if known is None or broken.count > known.count:
-                found[check.step] = broken
+            known = found.get(check.step, broken)
+            ids = sorted({*known.ids, *broken.ids})[:MAX_SHOWN_IDS]
+            found[check.step] = Violations(max(known.count, broken.count), tuple(ids))
         return self.plan.with_findings(found)
 
 

@@ -45,6 +45,12 @@ _source_options = together(
     click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object."),
 )
 
+max_bytes_option = click.option(
+    "--max-bytes",
+    metavar="SIZE",
+    callback=_size,
+    help="The memory it may take, such as 512MB; a quarter of all if not given.",
+)
 state_options = together(
     click.option("--branch", metavar="B", help="The branch; main if not given."),
     click.option("--snapshot", metavar="ID", help="A commit: what the graph showed then."),
@@ -57,12 +63,7 @@ view_options = together(
         type=click.FloatRange(min=0, min_open=True),
         help="Stop the query after so many seconds.",
     ),
-    click.option(
-        "--max-bytes",
-        metavar="SIZE",
-        callback=_size,
-        help="The memory it may take, such as 512MB; a quarter of all if not given.",
-    ),
+    max_bytes_option,
 )
 
 

@@ -194,14 +194,11 @@ class Merge(Change[MergeResult]):
             self.notes[UNIFIED] = [list(pair) for pair in sorted(merged.unified.items())]
         if merged.plan.steps:
             self.notes[SCHEMA_STEPS] = merged.plan.to_json()["steps"]
-        refused = list(merged.refusals())
-        conflicts.standing += refused
-        names = {f"{one.entity_kind}:{one.type_name}" for one in refused}
-        sides = {
-            key: with_keys(found, conflicts, txn)
-            for key, found in merged.tables(base).items()
-            if key not in names
-        }
+        if not conflicts.standing:
+            conflicts.standing += merged.refusals()
+        sides = merged.tables(base)
+        if not conflicts.standing:
+            sides = {key: with_keys(found, conflicts, txn) for key, found in sides.items()}
         checks = {key: merged.checks(found.type.type_id) for key, found in sides.items()}
         return MergePlan(
             sides,

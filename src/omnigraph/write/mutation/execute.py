@@ -24,6 +24,7 @@ from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC
 from omnigraph.rows.filters import RowFilter, row_filter
 from omnigraph.rows.key_predicates import anchor
+from omnigraph.storage.budget import name_operator, need, took
 from omnigraph.write.change.change_set import (
     ChangeSet,
     EntityType,
@@ -60,11 +61,14 @@ def run_mutation(
     repeatable = True
     for gives_rows, statements in groupby(mutation.statements, _gives_rows):
         if gives_rows:
+            name_operator("insert")
             run.give([one for one in statements if isinstance(one, _Insert)])
             continue
         repeatable = False
         for statement in statements:
+            name_operator(_described(statement))
             run.execute(statement)
+    name_operator("mutation")
     pending = dict(sorted(run.pending.items()))
     violations = Violations()
     for one in pending.values():
@@ -85,6 +89,16 @@ _Insert = plan.InsertNode | plan.InsertEdge
 
 def _gives_rows(statement: plan.Statement) -> bool:
     return isinstance(statement, _Insert)
+
+
+def _described(statement: plan.Statement) -> str:
+    """A statement in few words."""
+    match statement:
+        case plan.UpdateNodes(node_type=name) | plan.UpdateEdges(edge_type=name):
+            return f"update {name}"
+        case plan.DeleteNodes(node_type=name) | plan.DeleteEdges(edge_type=name):
+            return f"delete {name}"
+    return "insert"
 
 
 @dataclass(slots=True)
@@ -193,7 +207,8 @@ class _Run:
         )
         if not matched.num_rows:
             return
-        before = matched
+        before = took(matched)
+        need(matched.num_rows * sum(value.nbytes for value in assigned.values()))
         for name, value in assigned.items():
             repeated = value.take(pa.array(np.zeros(matched.num_rows, dtype=np.int64)))
             position = columns.get_field_index(name)

@@ -68,15 +68,15 @@ class IntentScope:
         if self._live is not None and files:
             self._live.extend(_table(base, key, names) for key, names in files.items())
 
-    def cover(self, tables: Iterable[Registration]) -> None:
-        """Tell of tables that are about to be made, which no branch knows of."""
-        if self._live is not None:
-            self._live.extend(IntentTable.of(table, 0) for table in tables)
-
     def name_files(self, table: Registration, version: int, files: tuple[str, ...]) -> None:
         """Name files that were staged below the directory of a table that may be new."""
         if self._live is not None and files:
             self._live.extend([IntentTable.of(table, version, files)])
+
+    def cover(self, tables: Iterable[Registration]) -> None:
+        """Tell of tables that are about to be made, which no branch knows of."""
+        if self._live is not None:
+            self._live.extend(IntentTable.of(table, 0) for table in tables)
 
     def require_alive(self) -> None:
         """Refuse to publish when an intent was revoked; without one there is nothing to ask."""

@@ -73,16 +73,28 @@ class TypeAfter:
         return tuple(found)
 
     def view(self, before: StoredColumns) -> StoredColumns:
-        """The columns of a table as it is, by the names that rows have afterwards."""
+        """The columns of a table as it is, by the names that rows have afterwards.
+
+        What is of a type that no value leads to from the one it has is shown as if it had none.
+        """
         structural = NODE_COLUMNS if isinstance(self.desired, NodeType) else EDGE_COLUMNS
         pairs: list[tuple[str, str | None]] = [(name, name) for name in structural]
         shown: list[tuple[str, ShownAs]] = []
         for name, property_ in sorted(self.desired.properties.items()):
             field, former, fill = self._made(name)
+            if property_.property_id not in self._written and self._misfits(former, field):
+                former = None
             pairs.append((name, None if former is None else before.of(former)))
             if former is None or property_.property_id in self._written:
                 shown.append((name, ShownAs(field.type, fill)))
         return StoredColumns(tuple(pairs), tuple(shown))
+
+    def _misfits(self, former: str | None, field: pa.Field) -> bool:
+        """Whether a column is stored in another type than that of a field."""
+        if former is None:
+            return False
+        accepted = next(one for one in self.accepted.properties if one.name == former)
+        return bool(arrow_field(former, accepted.type).type != field.type)
 
     def rows(self, table: Table, names: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns of the rows of a table, by their names afterwards, with the ids."""

@@ -93,6 +93,13 @@ def concerns_schema(name: str) -> bool:
     return name in SCHEMA_CONFLICTS or _ELEMENT.fullmatch(name) is not None
 
 
+def schema_part(wanted: Resolve) -> Resolve:
+    """What a `resolve` for rows and schemas together says of schemas."""
+    if wanted is None or isinstance(wanted, str):
+        return wanted
+    return {name: side for name, side in wanted.items() if concerns_schema(name)}
+
+
 def read_schema_resolution(wanted: Resolve) -> SchemaResolution:
     """A side for everything, or sides by kind of conflict, by type or by property."""
     if wanted is None:

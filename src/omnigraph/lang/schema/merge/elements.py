@@ -12,6 +12,7 @@ from typing import Any
 from omnigraph.lang.schema.merge.merging import Merging, Place
 from omnigraph.lang.schema.merge.model import (
     EMBED,
+    NAME,
     TYPE,
     Aspect,
     DeclaredProperty,
@@ -19,6 +20,7 @@ from omnigraph.lang.schema.merge.model import (
     Element,
     Elements,
     Member,
+    Model,
     members_of,
 )
 from omnigraph.lang.schema.merge.wording import shown, subject
@@ -43,19 +45,26 @@ def merged_type(
     """The elements of a type, but for its properties."""
     base, source, target = types
     before: Elements = {} if base is None else base.elements
-    versions = (before, _opinion(before, source), _opinion(before, target))
+    versions = (
+        before,
+        _opinion(before, source, merging.source),
+        _opinion(before, target, merging.target),
+    )
     return _merged(merging, Place(type_id), versions)
 
 
-def _opinion(before: Elements, side: DeclaredType) -> Elements:
-    """What a side says: a constraint over a property that it dropped stays as it was."""
+def _opinion(before: Elements, side: DeclaredType, model: Model) -> Elements:
+    """What a side says: it had to give up what is about things that it dropped."""
     silent = {
         aspect: element
         for aspect, element in before.items()
         if aspect not in side.elements
-        and any(
-            isinstance(member, int) and member not in side.properties
-            for member in members_of(aspect, element)
+        and (
+            (aspect[0] == "implements" and aspect[1] not in model.types)
+            or any(
+                isinstance(member, int) and member not in side.properties
+                for member in members_of(aspect, element)
+            )
         )
     }
     return {**side.elements, **silent} if silent else side.elements
@@ -146,12 +155,17 @@ def _report(merging: Merging, place: Place, versions: _Three) -> None:
             property_id: int | None = about
         case _:
             property_id = place.property_id
+    told = merging.called(Place(place.type_id, property_id))
+    message = (
+        f"both sides changed {subject(place.aspect)} of {told}: "
+        f"{source or 'nothing'} in the source, {target or 'nothing'} in the target"
+    )
+    if place.aspect == NAME:
+        message = f"both sides renamed {base}: to {source} in the source, to {target} in the target"
     merging.report(
         "schema_divergent_change",
         place,
-        f"both sides changed {subject(place.aspect)} of "
-        f"{merging.called(Place(place.type_id, property_id))}: "
-        f"{source or 'nothing'} in the source, {target or 'nothing'} in the target",
+        message,
         shown=(base, source, target),
         property_id=property_id,
     )

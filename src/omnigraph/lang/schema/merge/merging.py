@@ -31,8 +31,10 @@ from omnigraph.lang.schema.merge.same_things import Equivalence, Pair
 from omnigraph.lang.schema.syntax.format import declaration_text, member_text
 
 EXISTS: Aspect = ("exists",)
+SAID: Aspect = ("said",)
+"""Everything that is said of a property, and the constraints over it."""
 ALL: Aspect = ("all",)
-"""Everything about one property, its existence included."""
+"""The same, and whether the property is there."""
 WHOLE: Aspect = ("whole",)
 """Everything about a type, its properties and its existence included."""
 
@@ -163,12 +165,11 @@ class Merging:
 
     def side_for(self, place: Place, members: Iterable[int] = ()) -> Side | None:
         """The side that was decided for a place; ``members`` are what a constraint is about."""
-        wider = [
-            place,
-            Place(place.type_id, place.property_id, ALL),
-            *(Place(place.type_id, member, ALL) for member in members),
-            Place(place.type_id, None, WHOLE),
-        ]
+        about = (place.property_id, *members)
+        wider = [place, *(Place(place.type_id, each, ALL) for each in about)]
+        if place.aspect != EXISTS:
+            wider += [Place(place.type_id, each, SAID) for each in about]
+        wider.append(Place(place.type_id, None, WHOLE))
         return next((self.decided[each] for each in wider if each in self.decided), None)
 
     def wrote(self, side: Side, type_id: int, property_id: int | None = None) -> bool:
@@ -222,17 +223,19 @@ class Merging:
     ) -> None:
         """Note that the other side dropped what this one needs."""
         dropper = other_side(keeper)
+        # The side that dropped it may never have known another name.
+        called = self.called(place, (self.base, self.target, self.source))
         self.report(
             "schema_drop_change",
             Place(place.type_id, place.property_id),
-            f"the {dropper} dropped {self.called(place)}, {why}",
+            f"the {dropper} dropped {called}, {why}",
             also=also,
         )
 
-    def called(self, place: Place) -> str:
-        """A type or property as messages name it."""
-        owner = self._latest(place.type_id)
-        property_ = self._latest_property(place)
+    def called(self, place: Place, models: tuple[Model, ...] = ()) -> str:
+        """A type or property as messages name it, after the first of these that has it."""
+        owner = self._latest(place.type_id, models)
+        property_ = self._latest_property(place, models)
         name = owner.name if property_ is None else f"{owner.name}.{property_.name}"
         return f"{owner.kind} {name}" if property_ is None else name
 
@@ -248,19 +251,21 @@ class Merging:
                     if found is not None:
                         yield owner.kind, owner.name, found.name
 
-    def _latest(self, type_id: int) -> DeclaredType:
-        base, source, target = self.versions(type_id)
-        found = target or source or base
-        if found is None:
-            raise AssertionError("a conflict is about something that no side has")
-        return found
+    def _latest(self, type_id: int, models: tuple[Model, ...] = ()) -> DeclaredType:
+        found = (each.types.get(type_id) for each in models or self._by_age())
+        return next(each for each in found if each is not None)
 
-    def _latest_property(self, place: Place) -> DeclaredProperty | None:
+    def _latest_property(
+        self, place: Place, models: tuple[Model, ...] = ()
+    ) -> DeclaredProperty | None:
         if place.property_id is None:
             return None
-        models = (self.target, self.source, self.base)
-        found = (model.property(place.type_id, place.property_id) for model in models)
+        models = models or self._by_age()
+        found = (each.property(place.type_id, place.property_id) for each in models)
         return next((each for each in found if each is not None), None)
+
+    def _by_age(self) -> tuple[Model, ...]:
+        return (self.target, self.source, self.base)
 
     def _declared(self, place: Place) -> tuple[str | None, str | None, str | None]:
         """What base, source and target declare at a place."""

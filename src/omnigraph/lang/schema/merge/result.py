@@ -15,7 +15,15 @@ from omnigraph.lang.schema.ir.identified import Ids, identified
 from omnigraph.lang.schema.ir.ir import PropertyField, SchemaIR, TypeKind, validate_ir
 from omnigraph.lang.schema.ir.shape import Shape, build_shape
 from omnigraph.lang.schema.merge.conflicts import SIDES
-from omnigraph.lang.schema.merge.merging import ALL, WHOLE, Decision, MergedType, Merging, Place
+from omnigraph.lang.schema.merge.merging import (
+    ALL,
+    SAID,
+    WHOLE,
+    Decision,
+    MergedType,
+    Merging,
+    Place,
+)
 from omnigraph.lang.schema.merge.model import EMBED, ENDS, NAME, DeclaredType
 from omnigraph.lang.schema.merge.tree import Written, written
 from omnigraph.lang.schema.syntax.format import print_schema
@@ -43,26 +51,27 @@ def seal(merging: Merging, *, domain: str, following: int) -> Sealed | None:
     declarations = tuple(written(each, merging.types) for each in merging.types.values())
     text = print_schema(Tree(tuple(each.declaration for each in declarations)))
     source = Source(text, _NAME)
-    # What was accepted before rules tightened may stay, but nothing like it is made anew.
-    stored = any(_mistakes(model.source) for model in (merging.source, merging.target))
-    reporter = Reporter(source)
-    parsed = parse(source, reporter)
-    check_schema(parsed, reporter, stored=stored)
-    if reporter:
-        for found in reporter.diagnostics:
-            _blame(merging, found, declarations, parsed.schema)
+    mistakes, tree = _checked(source)
+    sides = (merging.source.source, merging.target.source)
+    if mistakes and any(_checked(side)[0] for side in sides):
+        # What was accepted before rules tightened may stay.
+        mistakes, tree = _checked(source, stored=True)
+    if mistakes:
+        for found in mistakes:
+            _blame(merging, found, declarations, tree)
         return None
-    shape = build_shape(parsed.schema)
+    shape = build_shape(tree)
     ir = identified(shape, _ids(merging), domain=domain, following=following)
     validate_ir(ir)
     _check_key_orders(merging, ir)
     return None if merging.found else Sealed(ir, shape, declarations, text)
 
 
-def _mistakes(source: Source) -> bool:
+def _checked(source: Source, *, stored: bool = False) -> tuple[tuple[Diagnostic, ...], Tree]:
     reporter = Reporter(source)
-    check_schema(parse(source, reporter), reporter)
-    return bool(reporter)
+    parsed = parse(source, reporter)
+    check_schema(parsed, reporter, stored=stored)
+    return reporter.diagnostics, parsed.schema
 
 
 # -- identity ----------------------------------------------------------------------------
@@ -130,7 +139,9 @@ def _blame(
     around = [Place(each, None, WHOLE) for each in sorted(_related_types(merging, owner))]
     ways = [Decision((whole,)), Decision((whole, *around))]
     if place.property_id is not None:
-        ways.insert(0, Decision(tuple(_related(merging, owner, place.property_id))))
+        related = tuple(_related(merging, owner, place.property_id))
+        said = tuple(Place(each.type_id, each.property_id, SAID) for each in related)
+        ways = [Decision(said), Decision(related), *ways]
     merging.report(
         "schema_divergent_change",
         Place(place.type_id, place.property_id, ("rule", found.message)),

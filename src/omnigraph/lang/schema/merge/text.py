@@ -154,16 +154,17 @@ def _declaration(page: Page, each: DeclaredType, wanted: Written) -> str:
     head = page.text[syntax.span.start : region.start]
     if not head_stays:
         head = f"{head_text(wanted.declaration)} {{"
-    members = _members(syntax)
-    chunks, tail = _chunks(page, [member.span for member in members], region)
-    body: list[str] = []
+    # What stands behind the brace on its line belongs to the head.
+    spans = [Span(region.start, region.start), *(member.span for member in _members(syntax))]
+    (opening, *chunks), tail = _chunks(page, spans, region)
+    body: list[str] = [opening.trail]
     indent = INDENT
     for number, chunk in enumerate(chunks):
         if number in edits.gone:
             body.append(_apart(chunk.lead))
             continue
-        if not page.same_line(chunk.span.start - len(chunk.lead), chunk.span.start):
-            indent = re.split(r"[\r\n]", chunk.lead)[-1]
+        last = re.split(r"[\r\n]", chunk.lead)[-1]
+        indent = last if last and not last.strip() else indent
         text = page.text[chunk.span.start : chunk.span.end]
         if number in edits.changed:
             text = member_text(edits.changed[number])
@@ -171,8 +172,7 @@ def _declaration(page: Page, each: DeclaredType, wanted: Written) -> str:
     if edits.added:
         before = "".join(body)
         body = [before if before.endswith(("\n", "\r")) else f"{before.rstrip()}\n"]
-        blank = indent if not indent.strip() else INDENT
-        body += [f"{blank}{member_text(member)}\n" for member in edits.added]
+        body += [f"{indent}{member_text(member)}\n" for member in edits.added]
     return f"{head}{''.join(body)}{tail}{page.text[region.end : syntax.span.end]}"
 
 

@@ -44,6 +44,8 @@ class CreateTable(OfStep):
     """A table with the columns that the desired schema gives it."""
 
     kind: EntityKind
+    incarnation: int
+    name: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +119,7 @@ class SetNullable(OfProperty):
 
 @dataclass(frozen=True, slots=True)
 class DropColumn(OfProperty):
-    """The property goes; how many rows have a value of it is what its step tells."""
+    """The property goes; how many rows have a value of it is for its step to tell."""
 
     mode: DropMode
 
@@ -197,7 +199,7 @@ class UniqueEdges(OfStep):
 
 @dataclass(frozen=True, slots=True)
 class CardinalityWithin(OfStep):
-    """Every source that has edges has so many; sources that do not are the violations."""
+    """Every source that has edges has as many as this; sources with more or fewer break it."""
 
     minimum: int
     maximum: int | None

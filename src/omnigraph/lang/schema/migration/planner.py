@@ -75,7 +75,8 @@ def plan_migration(
 def _new_type(draft: Draft, found: IRType) -> None:
     step = draft.add(AddType(found.kind, found.name, tier="safe", cost="metadata"))
     if not isinstance(found, IRInterface):
-        draft.effects.append(CreateTable(step, found.type_id, _table_kind(found)))
+        kind, incarnation = _table_kind(found), found.table_incarnation_id
+        draft.effects.append(CreateTable(step, found.type_id, kind, incarnation, found.name))
 
 
 def _drop_type(draft: Draft, found: IRType) -> None:
