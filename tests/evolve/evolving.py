@@ -38,10 +38,10 @@ def make(place: Path | str, schema: str, lines: Iterable[Row] = ()) -> og.Graph:
     return graph
 
 
-def shown(graph: og.Graph, branch: str = "main") -> Rows:
-    """Every row of a branch, as an export tells it."""
-    found: Rows = {name: {} for name in types_of(graph.snapshot(branch))}
-    for line in graph.export(branch=branch):
+def shown(graph: og.Graph, branch: str = "main", snapshot: str | None = None) -> Rows:
+    """Every row of a branch, or of what a commit showed, as an export tells it."""
+    found: Rows = {name: {} for name in types_of(graph.snapshot(branch, commit=snapshot))}
+    for line in graph.export(branch=branch, snapshot=snapshot):
         told = json.loads(line)
         data = told["data"]
         if "edge" in told:
