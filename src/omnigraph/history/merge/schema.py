@@ -26,6 +26,7 @@ from omnigraph.lang.schema.merge.model import SchemaVersion
 from omnigraph.lang.schema.merge.operation import SchemaMerge, merge_schemas
 from omnigraph.lang.schema.migration.effects import (
     AddColumn,
+    ColumnIsEmpty,
     DataCheck,
     FillNulls,
     KeyEdges,
@@ -262,7 +263,9 @@ class MergedSchema:
 
     def checks(self, type_id: int) -> tuple[DataCheck, ...]:
         """What rows of a type have to obey that one of the sides did not know."""
-        return (*self.plan.checks_on(type_id), *self.source_plan.checks_on(type_id))
+        found = (*self.plan.checks_on(type_id), *self.source_plan.checks_on(type_id))
+        # Whether a column is empty was looked at when the plans were made.
+        return tuple(check for check in found if not isinstance(check, ColumnIsEmpty))
 
     @property
     def is_stricter(self) -> bool:

@@ -220,8 +220,8 @@ class _Run:
             name_operator(f"update {changes[0].type.name}")
             for together, some in groupby(changes, lambda one: one.batch):
                 if together is None:
-                    for one in some:
-                        self._update(one)
+                    for change in some:
+                        self._update(change)
                 else:
                     self._update_named(together, list(some))
 

@@ -138,8 +138,8 @@ def assign(
 
 def _repeated(values: pa.Array, places: Places) -> int:
     """The bytes of values that are taken as often as their places say, roughly."""
-    times = np.bincount(places, minlength=len(values)) if len(places) else np.zeros(1)
-    return int(times.max()) * values.nbytes
+    times = np.bincount(places, minlength=1)
+    return int(times.max()) * int(values.nbytes)
 
 
 def _joined(texts: Sequence[pa.Array]) -> pa.Array:

@@ -142,6 +142,7 @@ def _repeated(target: Target, first: FirstRun) -> WriteOutcome:
 
 def _run(change: Change[_R], target: Target, claims: RunClaims | None, *, dry_run: bool) -> _R:
     cause: BaseException | None = None
+    change.begin()
     files = IntentScope(
         target.root, target.branch, new_id(), change.commit, change.kind, change.operation_class
     )
