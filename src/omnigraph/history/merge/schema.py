@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
-import pyarrow as pa
-
 from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import Conflicts, Resolve
 from omnigraph.history.merge.delta import MergeTables
@@ -98,7 +96,7 @@ class MergedSchema:
             after = TypeAfter(accepted, desired, plan.effects_on(type_id))
             for former, name in after.misfits():
                 kind = desired.properties[name].type
-                if not _fits(table, former.name, arrow_field(name, kind).type):
+                if not side.fits(table, former.name, arrow_field(name, kind).type):
                     continue
                 widened = WidenColumn(-1, type_id, former.property_id, former.type, kind, None)
                 entity = f"{desired.kind}:{desired.name}.{name}"
@@ -175,7 +173,30 @@ class MergedSchema:
         if table is None:
             return None
         after = TypeAfter(side.types[type_id], self.types[type_id], plan.effects_on(type_id))
-        return replace(table, columns=after.view(table.columns))
+        shown = after.view(table.columns)
+        left = self._left_behind(side, type_id)
+        pairs = tuple((name, column or left.get(name)) for name, column in shown.pairs)
+        return replace(table, columns=replace(shown, pairs=pairs))
+
+    def silent(self, side: MergeSide, type_id: int) -> tuple[str, ...]:
+        """The properties that a side has dropped and the merge keeps: it says nothing of them."""
+        before, after = self.base.types.get(type_id), side.types.get(type_id)
+        if before is None or after is None:
+            return ()
+        dropped = {one.property_id for one in before.properties}
+        dropped -= {one.property_id for one in after.properties}
+        properties = self.types[type_id].properties.items()
+        return tuple(name for name, found in properties if found.property_id in dropped)
+
+    def _left_behind(self, side: MergeSide, type_id: int) -> dict[str, str]:
+        """The columns of such properties, which still have the values of rows nobody changed."""
+        table, silent = side.table(type_id), self.silent(side, type_id)
+        if table is None or not silent:
+            return {}
+        stored = set(table.dataset().schema.names)
+        columns, properties = self.base.columns[type_id], self.types[type_id].properties
+        found = {name: columns[properties[name].property_id] for name in silent}
+        return {name: column for name, column in found.items() if column in stored}
 
     def reshape(self, side: MergeSide, plan: MigrationPlan, type_id: int) -> TableReshape:
         """What is done to the table of a side so that it is one of the merged schema."""
@@ -186,7 +207,13 @@ class MergedSchema:
         after = TypeAfter(side.types[type_id], self.types[type_id], effects)
         names = self.names(type_id)
         keyed = self.types[type_id] if _is_keyed(plan, type_id) else None
-        return TableReshape(after.new_columns(table.columns, names), names, keyed)
+        left = self._left_behind(side, type_id)
+        sources = {names.of(name): column for name, column in left.items()}
+        columns = tuple(
+            replace(one, source=one.source or sources.get(one.field.name))
+            for one in after.new_columns(table.columns, names)
+        )
+        return TableReshape(columns, names, keyed)
 
     def tables(self, target: Base) -> dict[str, MergeTables]:
         """All three sides of every type of the merged schema, by type key."""
@@ -237,6 +264,7 @@ class MergedSchema:
             shown.version,
             shown.table.type_key,
             adopts=self.adopts(type_id),
+            silent=(self.silent(self.source, type_id), self.silent(self.target, type_id)),
             reshape=self.reshape(self.target, self.plan, type_id),
             keyed={
                 name: self.reshape(side, plan, type_id)
@@ -331,16 +359,6 @@ def merged_schema(
     ]
     before, theirs, ours = sides
     return MergedSchema(schema, before, theirs, ours, found.unified, reserve)
-
-
-def _fits(table: Table, name: str, wanted: pa.DataType) -> bool:
-    """Whether every value of a column can be had in another type, exactly."""
-    try:
-        for batch in table.batches([name]):
-            batch.column(0).cast(wanted)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        return False
-    return True
 
 
 def _is_keyed(plan: MigrationPlan, type_id: int) -> bool:

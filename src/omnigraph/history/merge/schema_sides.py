@@ -10,6 +10,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 
+import pyarrow as pa
+
 from omnigraph.history.changed_rows import changed_rows
 from omnigraph.history.merge.conflicts import Side
 from omnigraph.lang.schema.catalog import Catalog
@@ -75,6 +77,15 @@ class MergeSide:
         if type_id not in self.types:
             return None
         return self.snapshot.by_identity[self.identity(type_id)].pinned
+
+    def fits(self, table: Table, name: str, wanted: pa.DataType) -> bool:
+        """Whether every value of a column of its can be had in another type, exactly."""
+        try:
+            for batch in table.batches([name]):
+                batch.column(0).cast(wanted)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            return False
+        return True
 
     # -- the facts that planning asks for ----------------------------------------------
 
