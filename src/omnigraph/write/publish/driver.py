@@ -212,6 +212,7 @@ class _Write(Generic[_R]):
             return self._told(txn, contested)
         except ReadSetBroken as broken:
             if not (change.repeatable or isinstance(broken, SchemaMoved)):
+                change.discard(txn)
                 raise broken.cause from None
             # Others would be faster again: preparing takes longer than publishing.
             self.turn.claim(time.monotonic() - begun)
