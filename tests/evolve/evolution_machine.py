@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.evolve.apply import SchemaResult
+from omnigraph.lang.schema.migration.steps import UnsupportedChange
 from tests.evolve.evolution_model import (
     ENDS,
     WIDER,
@@ -183,7 +184,12 @@ class Evolutions(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(names), "name")
         return {**schema, number: replace(type_, name=name)}
 
-    def change_type(self, data: st.DataObject, schema: Schema, accepted: Schema) -> dict[int, Type]:
+    def change_type(
+        self,
+        data: st.DataObject,
+        schema: Schema,
+        accepted: Schema,  # noqa: ARG002 - as all changes
+    ) -> dict[int, Type]:
         """Another key of edges, or another limit of their number."""
         edges = [number for number, one in schema.items() if one.is_edge]
         if not edges:
@@ -352,7 +358,7 @@ class Evolutions(RuleBasedStateMachine):
         try:
             done = graph.apply_schema(text, branch=branch)
         except errors.SchemaChangeRefused as refused:
-            assert expected.refusals, refused
+            assert expected.refusals, refused  # noqa: PT017 - most of them go through
             assert graph.snapshot(branch).commit_id == head
             seen["change refused"] += 1
             return
@@ -371,7 +377,7 @@ class Evolutions(RuleBasedStateMachine):
         losses = {
             step.entity.partition(":")[2]: step.rows_losing_value
             for step in done.steps
-            if getattr(step, "tier", "") == "destructive"
+            if not isinstance(step, UnsupportedChange) and step.tier == "destructive"
         }
         assert losses == expected.losses
         for step in done.steps:
@@ -504,8 +510,8 @@ class Evolutions(RuleBasedStateMachine):
         try:
             done = write(graph)
         except errors.OmniGraphError as error:
-            assert broken, error
-            assert not isinstance(error, errors.InternalError)
+            assert broken, error  # noqa: PT017 - most of them go through
+            assert not isinstance(error, errors.InternalError)  # noqa: PT017 - as above
             seen["write refused"] += 1
             return
         assert not broken, broken
@@ -603,7 +609,7 @@ class Evolutions(RuleBasedStateMachine):
             f"query q($v: {kind}) {{ match {{ $p: {type_.name} $p.{property_.name} = $v }} "
             "return { $p.@id as id } order { $p.@id } }"
         )
-        found = graph.query(text, params={"v": value}, **where)
+        found = graph.query(text, params={"v": value}, **where)  # type: ignore[arg-type]
         assert [row["id"] for row in found.rows] == wanted, text
 
 
