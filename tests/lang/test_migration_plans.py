@@ -238,8 +238,10 @@ def test_a_refused_plan_tells_everything_at_once() -> None:
     lines = error.message.split("\n")
     assert len(lines) == 4
     assert lines[0] == ("[OG-MF-104] node:A.a becomes non-nullable: 12 rows break it: <x>, y, …")
-    assert lines[1].startswith("[OG-MF-106] the type of a property cannot change from String to")
-    assert lines[2].startswith("[OG-MF-103] the new property `i` is neither nullable")
+    assert lines[1].startswith(
+        "[OG-MF-106] node:A.c: the type of a property cannot change from String to"
+    )
+    assert lines[2].startswith("[OG-MF-103] node:A.i: the new property `i` is neither nullable")
     assert lines[3] == "edge:E has @card(0..1) instead of @card(0..): 1 row breaks it: z"
     assert error.details["supported"] is False
     assert error.details["steps"] == plan.to_json()["steps"]
