@@ -85,5 +85,5 @@ def _columns(graph: og.Graph, directory: Path) -> list[Ratio]:
         Ratio(
             f"{named} / Lance adds it", *interleaved(add, let_lance_add, runs=RUNS), COLUMN_LIMIT
         ),
-        Ratio(f"{named} / a table of it", *interleaved(add, write, runs=RUNS), TABLE_LIMIT),
+        Ratio(f"{named} / a table of it", *interleaved(add, write, runs=RUNS), COLUMN_LIMIT),
     ]
