@@ -45,7 +45,7 @@ class Profile:
 
 PROFILES = {
     "test": Profile(
-        100, 25, 8, 1, 16, 120, 20, 5_000, every_passing=False, every_case=False, larger=False
+        100, 25, 8, 1, 16, 120, 20, 2_000, every_passing=False, every_case=False, larger=False
     ),
     "soak": Profile(
         2000, 300, 60, 10, 124, 2000, 200, 40_000, every_passing=True, every_case=True, larger=True

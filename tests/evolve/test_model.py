@@ -13,7 +13,7 @@ from tests.evolve.evolution_machine import Evolutions, seen
 @pytest.mark.soak
 def test_schemas_evolve_as_the_model_says(capsys: pytest.CaptureFixture[str]) -> None:
     seen.clear()
-    run_state_machine_as_test(Evolutions, settings=profile.histories(16, 25))
+    run_state_machine_as_test(Evolutions, settings=profile.histories(9, 25))
     with capsys.disabled():
         counted = ", ".join(f"{number} {what}" for what, number in sorted(seen.items()))
         print(f"\n{counted}")  # noqa: T201 - says what was looked at

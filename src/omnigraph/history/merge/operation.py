@@ -25,8 +25,9 @@ from omnigraph.history.merge.conflicts import (
 from omnigraph.history.merge.delta import sides_of
 from omnigraph.history.merge.keyed_edges import with_keys
 from omnigraph.history.merge.plan import MergePlan
-from omnigraph.history.merge.schema import UNIFIED, MergedSchema, merged_schema
+from omnigraph.history.merge.schema import UNIFIED, MergedSchema, about_schemas, merged_schema
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.merge.conflicts import read_schema_resolution
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.manifest.ancestry import (
     SOURCE_BRANCH,
@@ -184,6 +185,8 @@ class Merge(Change[MergeResult]):
         base, self.schema = txn.base, None
         self.notes.pop(SCHEMA_STEPS, None)
         if old.schema == new.schema == base.snapshot.schema:
+            named = read_schema_resolution(about_schemas(self.resolve)).elements
+            conflicts.unused_elements += named
             return MergePlan(sides_of(old, new, base), conflicts, self.limits, self.dry_run)
         merged = self.schema = merged_schema(
             old,

@@ -343,7 +343,7 @@ def merged_schema(
     def merge(wanted: Resolve) -> SchemaMerge:
         return merge_schemas(*versions, touched=touched, unified=pairs, resolve=wanted)
 
-    found = merge(_about_schemas(resolve))
+    found = merge(about_schemas(resolve))
     conflicts.standing += map(_conflict, found.conflicts)
     conflicts.settled += [(_conflict(one), side) for one, side in found.resolved]
     conflicts.unused_elements += found.unused
@@ -371,7 +371,7 @@ def _numbers(ids: Mapping[int, int]) -> dict[int, int]:
     return {own: merged for merged, own in ids.items() if merged != own}
 
 
-def _about_schemas(resolve: Resolve) -> Resolve:
+def about_schemas(resolve: Resolve) -> Resolve:
     """The part of a resolution that is about schemas."""
     if resolve is None or isinstance(resolve, str):
         return resolve
