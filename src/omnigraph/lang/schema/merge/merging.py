@@ -218,9 +218,7 @@ class Merging:
         names = frozenset([*self.names(told), *also])
         self.found.append(Found(conflict, (kind, place), names, ways))
 
-    def dropped(
-        self, place: Place, keeper: Side, why: str, *, also: Iterable[ElementName] = ()
-    ) -> None:
+    def dropped(self, place: Place, keeper: Side, why: str) -> None:
         """Note that the other side dropped what this one needs."""
         dropper = other_side(keeper)
         # The side that dropped it may never have known another name.
@@ -229,7 +227,6 @@ class Merging:
             "schema_drop_change",
             Place(place.type_id, place.property_id),
             f"the {dropper} dropped {called}, {why}",
-            also=also,
         )
 
     def called(self, place: Place, models: tuple[Model, ...] = ()) -> str:

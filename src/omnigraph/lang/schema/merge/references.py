@@ -118,7 +118,9 @@ def _answers(
         for each in asked:
             answers = [_answer(model, node.id, each) for model in models]
             base, source, target = answers
-            latest = source if target == base else target
+            # A side without the node has changed nothing about its answers.
+            unchanged = target == base or node.id not in merging.target.types
+            latest = source if unchanged else target
             for found in set(answers) - {None}:
                 gone = Place(node.id, found) in merging.decided and found not in node.expected
                 if found is not None and not gone:
