@@ -250,11 +250,11 @@ class State:
 
     def named(self) -> dict[str, dict[str, dict[str, Value]]]:
         """The rows by the names of this schema."""
-        found = {}
+        found: dict[str, dict[str, dict[str, Value]]] = {}
         for number, type_ in self.schema.items():
             names = {n: one.name for n, one in type_.properties.items()}
             found[type_.name] = {
-                id_: {names.get(column, column): value for column, value in row.items()}
+                id_: {str(names.get(column, column)): value for column, value in row.items()}
                 for id_, row in self.rows[number].items()
             }
         return found

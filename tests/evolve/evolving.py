@@ -97,7 +97,7 @@ def ask(graph: og.Graph, match: str, *wanted: str, **options: Any) -> list[Row]:
 
 def steps(result: MigrationPlan | SchemaResult) -> list[tuple[str, ...]]:
     """What a plan consists of: kind, tier and cost of each step, or what is refused."""
-    found = []
+    found: list[tuple[str, ...]] = []
     for step in result.steps:
         told = step.to_json()
         found.append((told["kind"], told.get("tier", "refused"), told.get("cost", "")))

@@ -1,4 +1,4 @@
-"""Branches with different schemas merge: what comes out, what stands in the way, and later merges."""
+"""Branches with different schemas merge: what comes out, what stands in the way, what follows."""
 
 from __future__ import annotations
 
@@ -284,6 +284,28 @@ def test_what_one_side_dropped_and_the_other_wrote_to(graph: og.Graph) -> None:
     assert kinds(conflicts_of(graph)) == [("schema_drop_change", "Person", "bio", "")]
     graph.branches.merge("dev", "main", resolve={"schema_drop_change": "target"})
     assert rows(graph)["Person:Ben"]["bio"] == "new"
+
+
+def test_a_side_says_nothing_of_what_it_has_dropped(graph: og.Graph) -> None:
+    """Rows that it has changed since keep what the other side has there."""
+    change(graph, "dev", put("    bio: String?\n", ""))
+    write(graph, "dev", 'update Person set { age: 31 } where name = "Ann"')
+    write(graph, "dev", 'update Person set { age: 8 } where name = "Cy"')
+    write(graph, "main", 'update Person set { bio: "cy" } where name = "Cy"')
+    graph.branches.merge("dev", "main", resolve={"Person.bio": "target"})
+    found = rows(graph)
+    assert found["Person:Ann"] == {"name": "Ann", "age": 31, "bio": "hi"}
+    assert found["Person:Cy"] == {"name": "Cy", "age": 8, "bio": "cy"}
+
+
+def test_what_the_target_dropped_comes_back_from_the_source(graph: og.Graph) -> None:
+    change(graph, "main", put("    bio: String?\n", ""))
+    write(graph, "main", 'update Person set { age: 8 } where name = "Cy"')
+    write(graph, "dev", 'update Person set { bio: "cy" } where name = "Cy"')
+    graph.branches.merge("dev", "main", resolve={"Person.bio": "source"})
+    found = rows(graph)
+    assert found["Person:Ann"] == {"name": "Ann", "age": 30, "bio": "hi"}
+    assert found["Person:Cy"] == {"name": "Cy", "age": 8, "bio": "cy"}
 
 
 def test_a_dropped_type_comes_back_if_asked(graph: og.Graph) -> None:

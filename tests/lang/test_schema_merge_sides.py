@@ -9,10 +9,8 @@ import msgspec
 import pytest
 
 from omnigraph.errors import BadRequest, ParseError, SchemaError
-from omnigraph.lang.schema.columns import ColumnNames, carried, columns_of_new
 from omnigraph.lang.schema.compile import compile_schema, shape_of_source
 from omnigraph.lang.schema.ir.ir import PropertyField, SchemaIR, UniqueConstraint
-from omnigraph.lang.schema.merge.columns import TableColumnChange, merged_columns
 from omnigraph.lang.schema.merge.conflicts import (
     SCHEMA_CONFLICTS,
     Resolve,
@@ -101,105 +99,6 @@ def test_ids_that_contradict_each_other_are_refused() -> None:
     both = version("node A {} node B {}", base, 1000)
     with pytest.raises(SchemaError, match="one identity is used twice"):
         Sides(base, both, base, unified=[(1000, 1001)]).merged()
-
-
-# -- columns -----------------------------------------------------------------------------
-
-
-def columns(
-    merged: SchemaMerge,
-    sides: Sides,
-    source: ColumnNames | None = None,
-    target: ColumnNames | None = None,
-    adopted: frozenset[int] = frozenset(),
-) -> tuple[ColumnNames, dict[int, TableColumnChange]]:
-    found = merged_columns(
-        merged,
-        (sides.source.ir, source or columns_of_new(sides.source.ir)),
-        (sides.target.ir, target or columns_of_new(sides.target.ir)),
-        adopted=adopted,
-    )
-    return found.start, dict(found.tables)
-
-
-def test_the_columns_of_the_target_go_on_under_another_name() -> None:
-    base = version("node A { a: I32 b: I32 }")
-    (a, b) = (ids_by_name(base.ir)[f"node A.{name}"] for name in "ab")
-    sides = Sides(
-        base,
-        version('node A { x: I32 @rename_from("a") b: I32 c: I32? }', base, 1000),
-        version("node A { a: I32 d: String? }", base, 2000),
-    )
-    target = carried(columns_of_new(base.ir), sides.target.ir)
-    merged = sides.merged()
-    assert merged.ir is not None
-    start, tables = columns(merged, sides, target=target)
-    (change,) = tables.values()
-    assert change == TableColumnChange("target", added=frozenset({1000}))
-    found = carried(start, merged.ir)[1]
-    assert (found[a], found[2000]) == ("a", "d")
-    assert "b" in found.retired
-    assert b not in found.by_property
-
-
-def test_what_the_source_widened_is_written_anew_in_the_table_of_the_target() -> None:
-    base = version("node A { n: I32 r: enum(p) l: I32? }")
-    sides = Sides(
-        base,
-        version("node A { n: I64 r: String l: I32 }", base, 1000),
-        version("node A { n: I32? r: enum(p) l: I32? }", base, 2000),
-    )
-    merged = sides.merged()
-    assert merged.ir is not None
-    start, tables = columns(merged, sides)
-    n = ids_by_name(base.ir)["node A.n"]
-    # A text is a text, and whether there are nulls is no matter of another column.
-    assert tables == {1: TableColumnChange("target", rewritten=frozenset({n}))}
-    assert start[1][n] == "n"
-    back = sides.swapped().merged()
-    assert columns(back, sides.swapped())[1] == {1: TableColumnChange("target")}
-
-
-def test_tables_of_the_source_come_with_their_columns() -> None:
-    base = version("interface I { x: I32 } node A {}")
-    first = version(
-        "interface I { x: I32 } node A {} node B implements I { old: I32? }", base, 1000
-    )
-    theirs = version("interface I { x: I32 } node A {} node B implements I {}", first, 1100)
-    sides = Sides(base, theirs, version("interface I { x: I64 } node A {}", base, 2000))
-    b, x = (ids_by_name(theirs.ir)[f"node B{rest}"] for rest in ("", ".x"))
-    merged = sides.merged()
-    source = carried(columns_of_new(first.ir), theirs.ir)
-    start, tables = columns(merged, sides, source)
-    assert tables[b] == TableColumnChange("source", rewritten=frozenset({x}))
-    assert start[b].retired == ("old",)
-
-
-def test_a_table_that_became_one_may_be_adopted_from_the_source() -> None:
-    base = version("")
-    theirs = version("node Ship { tons: F64? } ", base, 1000)
-    sides = Sides(base, theirs, version("node Ship { tons: F64? }", base, 2000))
-    merged = sides.merged()
-    tons = {
-        each: ids_by_name(getattr(sides, each).ir)["node Ship.tons"]
-        for each in ("source", "target")
-    }
-    source = carried(columns_of_new(theirs.ir), theirs.ir)
-    start, tables = columns(merged, sides, source, adopted=frozenset({2000}))
-    assert tables == {2000: TableColumnChange("source")}
-    assert start[2000].by_property == {tons["target"]: "tons"}
-    assert tons["source"] not in start[2000].by_property
-
-
-def test_a_merge_with_conflicts_has_no_columns() -> None:
-    base = version("node A { a: I32 }")
-    sides = Sides(
-        base,
-        version("node A { a: I64 }", base, 1000),
-        version("node A { a: F64 }", base, 2000),
-    )
-    with pytest.raises(SchemaError, match="resolve them first"):
-        columns(sides.merged(), sides)
 
 
 # -- requests ----------------------------------------------------------------------------

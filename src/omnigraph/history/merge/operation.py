@@ -145,13 +145,19 @@ class Merge(Change[MergeResult]):
         self.commit = PendingCommit.mint(self.actor)
         self.notes = {"operation": "merge", SOURCE_BRANCH: self.source}
 
+    def begin(self) -> None:
+        """Take the source as it is."""
+        self._taken = self.graph.manifest.view(self.source)
+        head = self._taken.state.head_commit_id
+        self.commit = replace(self.commit, merged_parent_id=head)
+
     def prepare(self, txn: WriteTxn) -> bool:
         """Plan the merge on the base; nothing is to be done when that has all of the source."""
         base, reads = txn.base, txn.reads
         resolution = read_resolution(self.resolve, base.catalog)
         # After the target was captured: what is retained then, no collection takes away that
         # this target does not know of.
-        source = self._retained(txn)
+        source = self._taken = retained(self.graph.manifest, self._source)
         apart = divergence(source, base.view)
         self.base, self.news = self._merge_base(apart, base.view), apart.news
         self.target, self.plan = base.head, None
@@ -209,16 +215,6 @@ class Merge(Change[MergeResult]):
             is_stricter=merged.is_stricter,
         )
 
-    def _retained(self, txn: WriteTxn) -> BranchState:
-        """The source as it was when the merge began, unless it was deleted or reclaimed since."""
-        manifest = self.graph.manifest
-        if self._taken is None:
-            self._taken = manifest.view(self.source)
-            head = self._taken.state.head_commit_id
-            self.commit = txn.files.commit = replace(self.commit, merged_parent_id=head)
-        self._taken = retained(manifest, self._taken)
-        return self._taken
-
     def check(self, txn: WriteTxn) -> None:  # noqa: ARG002 - as all changes
         """Conflicts that stand stop a merge; so does a resolution that nothing needed."""
         conflicts = self._planned.conflicts
@@ -273,10 +269,10 @@ class Merge(Change[MergeResult]):
 
     @property
     def _outcome(self) -> MergeOutcome:
-        if self.base is None or self._taken is None:
+        if self.base is None:
             raise AssertionError("a merge was run and not planned")
         settled = () if self.plan is None else tuple(self.plan.conflicts.settled)
-        return MergeOutcome(self.base.id, self._taken.branch_id, settled)
+        return MergeOutcome(self.base.id, self._source.branch_id, settled)
 
     def result(self, written: WriteOutcome) -> MergeResult:
         """How the merge went; a dry run also counts rows."""
@@ -307,6 +303,12 @@ class Merge(Change[MergeResult]):
             resolved=done.resolved,
             schema=MigrationPlan() if self.schema is None else self.schema.plan,
         )
+
+    @property
+    def _source(self) -> BranchState:
+        if self._taken is None:
+            raise AssertionError("a merge begins before it is planned")
+        return self._taken
 
     @property
     def _planned(self) -> MergePlan:

@@ -14,7 +14,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.schema.ir.ir import IREdge, IRNode
+from omnigraph.lang.schema.ir.ir import IREdge, IRNode, IRProperty
 from omnigraph.lang.schema.migration.effects import (
     AddColumn,
     Effect,
@@ -80,21 +80,25 @@ class TypeAfter:
         structural = NODE_COLUMNS if isinstance(self.desired, NodeType) else EDGE_COLUMNS
         pairs: list[tuple[str, str | None]] = [(name, name) for name in structural]
         shown: list[tuple[str, ShownAs]] = []
+        misfits = {former.property_id for former, _ in self.misfits()}
         for name, property_ in sorted(self.desired.properties.items()):
             field, former, fill = self._made(name)
-            if property_.property_id not in self._written and self._misfits(former, field):
+            if property_.property_id in misfits:
                 former = None
             pairs.append((name, None if former is None else before.of(former)))
             if former is None or property_.property_id in self._written:
                 shown.append((name, ShownAs(field.type, fill)))
         return StoredColumns(tuple(pairs), tuple(shown))
 
-    def _misfits(self, former: str | None, field: pa.Field) -> bool:
-        """Whether a column is stored in another type than that of a field."""
-        if former is None:
-            return False
-        accepted = next(one for one in self.accepted.properties if one.name == former)
-        return bool(arrow_field(former, accepted.type).type != field.type)
+    def misfits(self) -> Iterator[tuple[IRProperty, str]]:
+        """Properties whose column has another type than they have, with their names afterwards."""
+        for accepted in self.accepted.properties:
+            name = self._names.get(accepted.property_id)
+            if name is None or accepted.property_id in self._written:
+                continue
+            wanted = arrow_field(name, self.desired.properties[name].type).type
+            if arrow_field(name, accepted.type).type != wanted:
+                yield accepted, name
 
     def rows(self, table: Table, names: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns of the rows of a table, by their names afterwards, with the ids."""

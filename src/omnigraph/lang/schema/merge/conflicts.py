@@ -79,7 +79,8 @@ class SchemaResolution:
     def naming(self, names: Iterable[ElementName]) -> list[str]:
         """The elements that mean one of these names, the narrowest first."""
         wanted: list[str] = []
-        for kind, type_name, property_ in sorted(names, key=lambda name: name[2] is None):
+        ordered = sorted(names, key=lambda name: (name[2] is None, name[0], name[1], name[2] or ""))
+        for kind, type_name, property_ in ordered:
             for owner in (f"{kind}:{type_name}", type_name):
                 wanted += [owner] if property_ is None else [f"{owner}.{property_}"]
         return [name for name in dict.fromkeys(wanted) if name in self.elements]
