@@ -28,7 +28,7 @@ from omnigraph.storage.tables.table import ROW_ADDRESS, Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from omnigraph.write.recovery import intent_scope
 from tests import faults, table_writes
-from tests.evolve.evolving import Rows, edge, held, make, node, reopened, run, shown
+from tests.evolve.evolving import edge, held, make, node, reopened, run, shown
 from tests.write.writing import table_of
 
 Action = Callable[[og.Graph], object]
@@ -474,23 +474,65 @@ def test_a_writer_is_refused_by_the_schema_that_came_first(tmp_path: Path, point
     assert shown(graph) == {"Film": {}}
 
 
-@pytest.mark.parametrize(
-    "body", ['update Person set { mail: "x" } where age >= 0', "delete Person where age >= 0"]
-)
-def test_a_strict_write_is_refused_if_somebody_touched_its_rows_too(
-    tmp_path: Path, body: str
+STRICT = {
+    "by key": 'update Person set { mail: "x" } where name = "Ben"',
+    "by values": 'update Person set { mail: "x" } where age = 1',
+    "delete": 'delete Person where name = "Ben"',
+}
+TOUCHING: dict[str, Action] = {
+    "its row": lambda other: run(other, 'update Person set { age: 1 } where name = "Ben"'),
+    "an edge of it": lambda other: run(other, 'insert Knows { from: "Ben", to: "Ann" }'),
+    "a row like it": lambda other: run(other, 'insert Person { name: "New", age: 1 }'),
+    "another row": lambda other: run(other, 'insert Person { name: "New", age: 4 }'),
+    "nothing": lambda _: None,
+}
+
+
+@pytest.mark.parametrize("touched", TOUCHING)
+@pytest.mark.parametrize("name", STRICT)
+def test_a_strict_write_depends_on_its_rows_and_not_on_their_schema(
+    tmp_path: Path, name: str, touched: str
 ) -> None:
     graph = make(tmp_path / "graph", SCHEMA, ROWS)
 
     def act(other: og.Graph) -> None:
         other.apply_schema(SAME_NAMES)
-        run(other, 'update Person set { age: 7 } where name = "Ann"')
+        TOUCHING[touched](other)
+
+    is_broken = touched == "its row" or (name, touched) in (
+        ("by values", "a row like it"),
+        ("delete", "an edge of it"),
+    )
+    with meanwhile(graph, "changes_checked", act):
+        if is_broken:
+            with pytest.raises(errors.ReadSetChanged):
+                run(graph, STRICT[name])
+        else:
+            run(graph, STRICT[name])
+    rows = shown(graph)["Person"]
+    is_changed = "Ben" not in rows if name == "delete" else rows["Ben"]["mail"] == "x"
+    assert is_changed == (not is_broken)
+    assert len(rows) == 3 + touched.endswith("row like it") + (touched == "another row") - (
+        "Ben" not in rows
+    )
+
+
+def test_a_cascade_meets_edges_of_a_type_that_came_meanwhile(tmp_path: Path) -> None:
+    graph = make(tmp_path / "graph", SCHEMA, ROWS)
+
+    def act(other: og.Graph) -> None:
+        other.apply_schema(SAME_NAMES + "edge Likes: Person -> Person")
+        run(other, 'insert Likes { from: "Ann", to: "Ben" }')
 
     with meanwhile(graph, "changes_checked", act), pytest.raises(errors.ReadSetChanged):
-        run(graph, body)
-    rows: Rows = shown(graph)
-    assert {name: row["age"] for name, row in rows["Person"].items()} == {
-        "Ann": 7,
-        "Ben": 1,
-        "Cy": 2,
-    }
+        run(graph, 'delete Person where name = "Ben"')
+    run(graph, 'delete Person where name = "Ben"')
+    assert (shown(graph)["Likes"], shown(graph)["Knows"]) == ({}, {})
+
+
+def test_a_cascade_without_edges_of_a_type_that_went_meanwhile(tmp_path: Path) -> None:
+    graph = make(tmp_path / "graph", SCHEMA, ROWS)
+    without = SCHEMA.partition("edge")[0]
+    with meanwhile(graph, "changes_checked", apply_past(without)):
+        run(graph, 'delete Person where name = "Ben"')
+    assert set(shown(graph)["Person"]) == {"Ann", "Cy"}

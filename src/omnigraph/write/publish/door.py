@@ -30,6 +30,7 @@ from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.head_log import CompareAndSwapLost
 from omnigraph.write.change.protocol import Change, Effects
 from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.decisions import Decision
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.read_set import Dependency, ReadSet
 from omnigraph.write.publish.run_claims import RunClaims, RunContested
@@ -219,11 +220,11 @@ def require_unchanged(base: Base, newer: Base, reads: ReadSet) -> None:
         raise ReadSetBroken(_broken(broken, base, newer))
 
 
-def require_rows_unchanged(base: Base, newer: Base, reads: ReadSet) -> None:
-    """The same of rows alone, when what is written is to be prepared under another schema."""
-    broken = reads.broken_across(base, newer)
+def require_same_rows(decision: Decision, again: Decision) -> None:
+    """The same of a write that was decided on rows, and then once more under another schema."""
+    broken = decision.broken(again)
     if broken is not None:
-        raise ReadSetBroken(_broken(broken, base, newer))
+        raise _broken(broken, decision.base, again.base)
 
 
 def _broken(broken: Dependency, base: Base, newer: Base) -> ReadSetChanged:

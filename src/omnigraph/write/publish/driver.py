@@ -30,6 +30,7 @@ from omnigraph.write.change.protocol import (
     WriteTxn,
 )
 from omnigraph.write.publish.base import Base
+from omnigraph.write.publish.decisions import Decision
 from omnigraph.write.publish.door import (
     Door,
     ReadSetBroken,
@@ -37,7 +38,7 @@ from omnigraph.write.publish.door import (
     StageAgain,
     Staged,
     precondition_failed,
-    require_rows_unchanged,
+    require_same_rows,
     require_unchanged,
 )
 from omnigraph.write.publish.failpoints import reach
@@ -168,7 +169,8 @@ class _Again(Exception):
 class _Write(Generic[_R]):
     """One write on its way, which may be prepared several times.
 
-    ``strict`` is the preparation of a change that must not be run on other rows than it has read.
+    ``strict`` is the preparation of a change that must not be run on other rows than it has read,
+    and ``decision`` what it has read to decide what it does, before anything was checked.
     """
 
     change: Change[_R]
@@ -177,6 +179,7 @@ class _Write(Generic[_R]):
     files: IntentScope
     turn: WriterTicket
     strict: WriteTxn | None = None
+    decision: Decision | None = None
     branch_created: bool = False
 
     def attempt(self, *, dry_run: bool) -> _R:
@@ -185,7 +188,7 @@ class _Write(Generic[_R]):
         change, target, branch = self.change, self.target, self.target.branch
         base, refs = _capture(target)
         txn = WriteTxn(base, ReadSet(), self.files)
-        if self.strict is not None:
+        if self.strict is not None and _is_same_schema(self.strict.base, base):
             _require_unchanged(self.strict, base)
         try:
             effects = self._stage(txn, dry_run=dry_run)
@@ -239,7 +242,7 @@ class _Write(Generic[_R]):
         """Prepare, check and stage; None when nothing is to be published."""
         change, branch = self.change, self.target.branch
         is_needed = change.prepare(txn)
-        self.strict = None if change.repeatable else txn
+        self._decide(txn)
         reach("changes_built", branch)
         if is_needed:
             change.check(txn)
@@ -248,6 +251,14 @@ class _Write(Generic[_R]):
             return change.stage(txn)
         _confirm_head(self.target)
         return None
+
+    def _decide(self, txn: WriteTxn) -> None:
+        """Note what a strict change was decided on; under another schema it has to be the same."""
+        before, now = self.decision, Decision(txn.base, tuple(txn.reads.reads))
+        is_strict = not self.change.repeatable
+        if is_strict and before is not None and not _is_same_schema(before.base, now.base):
+            require_same_rows(before, now)
+        self.strict, self.decision = (txn, now) if is_strict else (None, None)
 
     def _publish(
         self, txn: WriteTxn, refs: Refs | None, effects: Effects
@@ -307,12 +318,14 @@ def _fork(target: Target, base: Base, refs: Refs, commit: PendingCommit) -> Exac
 
 def _require_unchanged(before: WriteTxn, base: Base) -> None:
     """A change that must not be run on other rows than it has read is not, whatever it stages."""
-    is_same_schema = before.base.snapshot.schema == base.snapshot.schema
-    require = require_unchanged if is_same_schema else require_rows_unchanged
     try:
-        require(before.base, base, before.reads)
+        require_unchanged(before.base, base, before.reads)
     except ReadSetBroken as broken:
         raise broken.cause from None
+
+
+def _is_same_schema(one: Base, other: Base) -> bool:
+    return one.snapshot.schema == other.snapshot.schema
 
 
 def _is_overtaken(target: Target, base: Base) -> bool:

@@ -192,7 +192,7 @@ class RecordedRead:
         if old.table.pin.version == new.table.pin.version:
             return True
         if self.answer is None or isinstance(self.question, WholeTable):
-            return _only_maintained(before, after, old.identity)
+            return only_maintained(before, after, old.identity)
         if self.question.is_small:
             return _same(self.answer, self.question.ask(new.table))
         delta = fragment_delta(old.table, new.table)
@@ -216,7 +216,7 @@ def _same(first: pa.Table, second: pa.Table) -> bool:
     return bool(ordered[0].equals(ordered[1]))
 
 
-def _only_maintained(before: Base, after: Base, identity: TableIdentity) -> bool:
+def only_maintained(before: Base, after: Base, identity: TableIdentity) -> bool:
     """Whether everything published for a table since then only rearranged its rows.
 
     Each version has to be built on the one before: a merge may have taken over a version of
@@ -288,19 +288,6 @@ class ReadSet:
         """Remember anything else that must still be so."""
         with self._lock:
             self.reads.append(claim)
-
-    def broken_across(self, before: Base, after: Base) -> Dependency | None:
-        """The first question about rows that others have changed, whatever became of the schema."""
-        tables = before.snapshot.tables
-        for read in self.reads:
-            found = tables.get(read.type_key)
-            if found is None:
-                holds = read.holds(before, after)
-            else:
-                holds = _only_maintained(before, after, found.identity)
-            if not holds:
-                return read
-        return None
 
     def broken(self, before: Base, after: Base) -> Dependency | None:
         """The first question that a newer base would answer otherwise."""
