@@ -40,15 +40,16 @@ def _values(catalog: Catalog, entity: Entity, said: dict[str, Any]) -> dict[Any,
     return {**found, **said.get("endpoints", {})}
 
 
+def _names(catalog: Catalog) -> dict[tuple[int, int], tuple[str, str]]:
+    types: list[NodeType | EdgeType] = [*catalog.nodes.values(), *catalog.edges.values()]
+    return {(type_.type_id, type_.incarnation): (type_.kind, type_.name) for type_ in types}
+
+
 def expected(graph: og.Graph, a: str, b: str) -> list[Told]:
     """The differences, in the order of types by the key they have last, then of ids."""
     (old_catalog, old), (new_catalog, new) = state_at(graph, a), state_at(graph, b)
     before, after = _by_identity(old_catalog, old), _by_identity(new_catalog, new)
-    names = {
-        (type_.type_id, type_.incarnation): (type_.kind, type_.name)
-        for catalog in (old_catalog, new_catalog)
-        for type_ in (*catalog.nodes.values(), *catalog.edges.values())
-    }
+    names = {**_names(old_catalog), **_names(new_catalog)}
     found: list[Told] = []
     for key in before.keys() | after.keys():
         kind, name = names[key[:2]]

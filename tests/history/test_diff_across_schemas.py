@@ -11,7 +11,7 @@ import omnigraph as og
 from omnigraph.history.changes import Change
 from omnigraph.history.diff import TypeStats
 from omnigraph.storage.objects.meter import measure
-from omnigraph.storage.tables import rows_in_place, version_diff
+from omnigraph.storage.tables import fragments, rows_in_place, version_diff
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.wire.body import encode
 from omnigraph.wire.changes import DiffBody, streamed_diff
@@ -364,7 +364,7 @@ class Reads:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.columns: list[set[str]] = []
-        stream = rows_in_place.stream_parts
+        stream = fragments.stream_parts
 
         def watched(table: Any, columns: Any, parts: Any, **options: Any) -> Any:
             self.columns.append(set(columns) - {ROW_ADDRESS})

@@ -91,9 +91,9 @@ def test_a_commit_is_queried_by_the_names_that_it_had(graph: og.Graph, old: str)
         assert rows(reader, PEOPLE, snapshot=old) == people
         assert rows(reader, OWNERS, snapshot=old) == [("Ann", "Rome", "Rex")]
         assert rows(reader, HUMANS) == [("Ann", "Oslo"), ("Ben", "Bern")]
-        for text, where in ((HUMANS, {"snapshot": old}), (PEOPLE, {})):
+        for text, commit in ((HUMANS, old), (PEOPLE, None)):
             with pytest.raises(errors.TypeCheckError):
-                reader.query(text, **where)
+                reader.query(text, snapshot=commit)
 
 
 def test_a_type_that_went_is_read_in_the_past(graph: og.Graph) -> None:
@@ -400,7 +400,7 @@ def test_arrow_is_typed_as_the_past_was(graph: og.Graph) -> None:
     old = graph.snapshot().commit_id
     change_schema(graph, SCHEMA.replace("age: I32?", "age: I64?"))
     text = "query q() { match { $p: Person } return { $p.age as age } order { $p.age } }"
-    for where, type_ in (({"snapshot": old}, pa.int32()), ({}, pa.int64())):
-        found = graph.query(text, **where).to_arrow()
+    for commit, type_ in ((old, pa.int32()), (None, pa.int64())):
+        found = graph.query(text, snapshot=commit).to_arrow()
         assert found.schema.field("age").type == type_
         assert found["age"].to_pylist() == [30, 40]
