@@ -18,12 +18,12 @@ from typing import IO, cast
 
 import omnigraph as og
 from demo.branching import show_branches
+from demo.evolving import show_schemas
 from demo.plan_text import render_plan
 from demo.searching import show_search
 from demo.telling import HERE, check, run, say
 from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.schema.compile import compile_schema
-from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.write.recovery.intents import LIFETIME, microseconds
 from omnigraph.write.recovery.sweep import MARGIN, sweep
@@ -65,13 +65,7 @@ def main() -> None:
     show_plan("friends_are_reading")
     show_plan("find_books")
     say("One canonical layout", "fmt --check is quiet when there is nothing to change.")
-    run("fmt", "--check", "library.pg", "library-next.pg", "library.gq")
-    say(
-        "Schemas evolve by plan",
-        "library-next.pg renames a property, widens its enum and adds a required one "
-        "with a default.",
-    )
-    show_migration()
+    run("fmt", "--check", "library.pg", "library-next.pg", "library-rooms.pg", "library.gq")
     with TemporaryDirectory(prefix="omnigraph-demo-") as directory:
         uri = str(Path(directory) / "library.omni")
         show_graph(uri)
@@ -84,9 +78,11 @@ def main() -> None:
         show_bulk_load(Path(directory))
         show_rejects(Path(directory))
         show_search(uri)
+        show_schemas(uri)
     print(
         "\nThat is what works today: both languages, and graphs on disk or S3 that many can write, "
-        "query, search,\nbranch and merge, loaded from a few lines or from millions of rows."
+        "query, search,\nbranch and merge, loaded from a few lines or from millions of rows, under "
+        "schemas that change with them."
     )
 
 
@@ -97,19 +93,6 @@ def show_plan(name: str) -> None:
     compiled = compile_query(queries, catalog, name)
     print(f"query {name}")
     print("".join(f"    {line}\n" for line in render_plan(compiled.plan).splitlines()))
-
-
-def show_migration() -> None:
-    """Plan the way from one schema to the next and print its steps."""
-    accepted = compile_schema((HERE / "library.pg").read_text(encoding="utf-8")).ir
-    desired = compile_schema(
-        (HERE / "library-next.pg").read_text(encoding="utf-8"), accepted=accepted
-    ).ir
-    plan = plan_migration(accepted, desired)
-    print(f"supported: {plan.supported}")
-    for step in plan.to_json()["steps"]:
-        kind = step.pop("kind")
-        print(f"    {kind}: {', '.join(f'{key} {value}' for key, value in step.items())}")
 
 
 def show_graph(uri: str) -> None:

@@ -23,8 +23,9 @@ class Profile:
 
     ``cheap`` examples take a millisecond, ``costly`` ones some, ``dear`` ones a second. What a
     state machine needs to see everything once is multiplied by ``histories``. ``seeds`` are graphs
-    with generated queries, ``kills`` the processes that the soak ends, and ``mutants`` the broken
-    texts of one share, which follow from ``SEED`` too. ``every_passing`` has the crash matrix kill
+    with generated queries, ``kills`` the processes that the soak ends, ``instants`` those that are
+    killed at any moment of one write, and ``mutants`` the broken texts of one share, which follow
+    from ``SEED`` too. ``every_passing`` has the crash matrix kill
     each kind of write at each passing, ``every_case`` has tests marked ``pairwise`` run with all
     that they are given, and ``larger`` has the protocol explored with more actors.
     """
@@ -35,6 +36,7 @@ class Profile:
     histories: int
     seeds: int
     kills: int
+    instants: int
     mutants: int
     every_passing: bool
     every_case: bool
@@ -43,10 +45,10 @@ class Profile:
 
 PROFILES = {
     "test": Profile(
-        100, 25, 8, 1, 16, 120, 5_000, every_passing=False, every_case=False, larger=False
+        100, 25, 8, 1, 16, 120, 20, 2_000, every_passing=False, every_case=False, larger=False
     ),
     "soak": Profile(
-        2000, 300, 60, 10, 124, 2000, 40_000, every_passing=True, every_case=True, larger=True
+        2000, 300, 60, 10, 124, 2000, 200, 40_000, every_passing=True, every_case=True, larger=True
     ),
 }
 CHOSEN = PROFILES[NAME]

@@ -342,3 +342,13 @@ def test_a_run_that_is_repeated(run: Run, graph: og.Graph, uri: str) -> None:
     refused = run("mutate", "--store", uri, "-e", DROP, "--params", EVE, "--run-id", "r1")
     assert (refused.code, commits[0].id in refused.err) == (1, True)
     assert graph.commits.list() == commits
+
+
+def test_a_bound_of_memory(run: Run, graph: og.Graph, uri: str) -> None:
+    asked = ("mutate", "--store", uri, "-e", DROP, "--params", '{"name": "Ann"}', "--max-bytes")
+    before = graph.commits.list()
+    refused = run(*asked, "10B")
+    assert (refused.code, refused.out) == (1, "")
+    assert "bytes at once in `delete Pilot`, more than the 10 it may have" in refused.err
+    assert graph.commits.list() == before
+    assert run(*asked, "1MiB").code == 0

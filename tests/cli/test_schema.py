@@ -209,9 +209,10 @@ def test_tiers_have_colours_on_a_terminal(
             return True
 
     monkeypatch.delenv("NO_COLOR", raising=False)
-    monkeypatch.setattr(sys, "stdout", Terminal())
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
     assert main(["schema", "plan", uri, "--schema", file(NEXT)]) == 0
-    shown = sys.stdout.getvalue()  # type: ignore[attr-defined]
+    shown = terminal.getvalue()
     assert "\x1b[32m\x1b[1msafe\x1b[0m" in shown
     assert re.sub(r"\x1b\[\d+m", "", shown) == NEXT_TEXT
 

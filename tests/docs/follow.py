@@ -22,7 +22,7 @@ HOME = "/home/ann"
 _ID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _MOMENT = re.compile(r'(?<="created_at": )\d+')
-_FAILED = re.compile(r"^(error:|ERROR )", re.MULTILINE)
+_FAILED = re.compile(r"^(error[:\[]|ERROR )", re.MULTILINE)
 
 
 class Follower:

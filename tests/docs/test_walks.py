@@ -13,7 +13,12 @@ SCHEMA = "node Person { name: String @key  age: I32? }\nedge Knows: Person -> Pe
 QUERY = "query q($n: String) { match { $p: Person { name: $n } } return { $p.name, $p.age } }"
 INSERT = "query q($n: String) { insert Person { name: $n, age: 1 } }"
 UPDATE = 'query q($a: I32) { update Person set { age: $a } where name = "ann" }'
-MOST = {"A point query": 14, "A load of three rows": 20, "A load on Spark": 30}
+MOST = {
+    "A point query": 14,
+    "A load of three rows": 20,
+    "A schema change": 20,
+    "A load on Spark": 30,
+}
 
 
 @pytest.fixture
@@ -42,6 +47,14 @@ def test_a_point_query(graph: og.Graph) -> None:
 def test_a_load_of_three_rows(graph: og.Graph) -> None:
     found = at_work(lambda: load_three(graph, "cat", "dan"))
     assert set(modules(walk("A load of three rows"))) - found == set()
+
+
+def test_a_schema_change(graph: og.Graph) -> None:
+    text = SCHEMA.replace("age: I32?", 'age: I64? @unique  city: String @default("Delft")')
+    queries = {"q.gq": QUERY}
+    change = text + "\nnode City { name: String @key }"
+    found = at_work(lambda: graph.apply_schema(change, queries=queries))
+    assert set(modules(walk("A schema change"))) - found == set()
 
 
 def test_a_merge(graph: og.Graph) -> None:

@@ -103,7 +103,8 @@ Schema = Mapping[int, Type]
 
 def schema_text(schema: Schema, accepted: Schema) -> str:
     """A schema as it is written, on the way from the one that is accepted."""
-    return "\n".join(_type_text(schema, type_, accepted) for type_ in schema.values())
+    types = [_type_text(schema, type_, accepted) for type_ in schema.values()]
+    return "\n".join(["// all types", *types, ""])
 
 
 def _type_text(schema: Schema, type_: Type, accepted: Schema) -> str:
@@ -115,7 +116,7 @@ def _type_text(schema: Schema, type_: Type, accepted: Schema) -> str:
         return f"node {type_.name} {hint} {{ {' '.join(members)} }}"
     if type_.key is not None:
         names = [type_.properties[number].name for number in type_.key]
-        members.append(f"@key({', '.join(['src', 'dst', *names])})")
+        members.append(f"@key({', '.join(['@src', '@dst', *names])})")
     source, target = (schema[number].name for number in type_.ends)
     card = "" if type_.most is None else f"@card(0..{type_.most})"
     return f"edge {type_.name}: {source} -> {target} {card} {hint} {{ {' '.join(members)} }}"
@@ -131,8 +132,7 @@ def broken_rules(schema: Schema, rows: Rows) -> Iterator[str]:
         for property_ in type_.properties.values():
             values = [row[property_.number] for row in found.values()]
             yield from (
-                f"{type_.name}.{property_.name} {problem}"
-                for problem in _broken(property_, values)
+                f"{type_.name}.{property_.name} {problem}" for problem in _broken(property_, values)
             )
         if type_.ends is not None:
             yield from _broken_edges(type_, rows)
@@ -250,11 +250,11 @@ class State:
 
     def named(self) -> dict[str, dict[str, dict[str, Value]]]:
         """The rows by the names of this schema."""
-        found = {}
+        found: dict[str, dict[str, dict[str, Value]]] = {}
         for number, type_ in self.schema.items():
             names = {n: one.name for n, one in type_.properties.items()}
             found[type_.name] = {
-                id_: {names.get(column, column): value for column, value in row.items()}
+                id_: {str(names.get(column, column)): value for column, value in row.items()}
                 for id_, row in self.rows[number].items()
             }
         return found

@@ -38,10 +38,10 @@ def make(place: Path | str, schema: str, lines: Iterable[Row] = ()) -> og.Graph:
     return graph
 
 
-def shown(graph: og.Graph, branch: str = "main") -> Rows:
-    """Every row of a branch, as an export tells it."""
-    found: Rows = {name: {} for name in types_of(graph.snapshot(branch))}
-    for line in graph.export(branch=branch):
+def shown(graph: og.Graph, branch: str = "main", snapshot: str | None = None) -> Rows:
+    """Every row of a branch, or of what a commit showed, as an export tells it."""
+    found: Rows = {name: {} for name in types_of(graph.snapshot(branch, commit=snapshot))}
+    for line in graph.export(branch=branch, snapshot=snapshot):
         told = json.loads(line)
         data = told["data"]
         if "edge" in told:
@@ -97,7 +97,7 @@ def ask(graph: og.Graph, match: str, *wanted: str, **options: Any) -> list[Row]:
 
 def steps(result: MigrationPlan | SchemaResult) -> list[tuple[str, ...]]:
     """What a plan consists of: kind, tier and cost of each step, or what is refused."""
-    found = []
+    found: list[tuple[str, ...]] = []
     for step in result.steps:
         told = step.to_json()
         found.append((told["kind"], told.get("tier", "refused"), told.get("cost", "")))

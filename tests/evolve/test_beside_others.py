@@ -6,7 +6,7 @@ the change is inside its publish.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
 from functools import partial
@@ -70,21 +70,26 @@ def slip_in(graph: og.Graph, key: str, made: Callable[[Table], TablePin]) -> Non
         graph.manifest.publish("main", PublishRequest(PendingCommit.mint("other"), (advance,)))
 
 
-def insert_rows(table: Table, **columns: list[Any]) -> TablePin:
+def insert_rows(columns: Mapping[str, list[Any]], table: Table) -> TablePin:
     mark = stamp("other", "other", "logical")
-    return table_writes.update_rows(table, None, inserted=pa.table(columns), stamp=mark)
+    return table_writes.update_rows(table, None, inserted=pa.table(dict(columns)), stamp=mark)
 
 
 def add_person(
     graph: og.Graph, name: str = "New", age: int | None = 9, mail: str | None = "m9"
 ) -> None:
-    columns = {ID: [name], "name": [name], "age": [age], "mail": [mail]}
-    slip_in(graph, "node:Person", partial(insert_rows, **columns))
+    columns: dict[str, list[Any]] = {
+        ID: [name],
+        "name": [name],
+        "age": [age],
+        "mail": [mail],
+    }
+    slip_in(graph, "node:Person", partial(insert_rows, columns))
 
 
 def add_edge(graph: og.Graph, id_: str, source: str, target: str) -> None:
     columns = {ID: [id_], SRC: [source], DST: [target]}
-    slip_in(graph, "edge:Knows", partial(insert_rows, **columns))
+    slip_in(graph, "edge:Knows", partial(insert_rows, columns))
 
 
 def drop_ben(graph: og.Graph) -> None:
@@ -99,7 +104,7 @@ def drop_ben(graph: og.Graph) -> None:
 
 
 def add_film(graph: og.Graph) -> None:
-    slip_in(graph, "node:Film", partial(insert_rows, **{ID: ["Alien"], "title": ["Alien"]}))
+    slip_in(graph, "node:Film", partial(insert_rows, {ID: ["Alien"], "title": ["Alien"]}))
 
 
 def collect(graph: og.Graph) -> None:

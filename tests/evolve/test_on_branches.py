@@ -98,7 +98,7 @@ def test_what_leads_from_one_schema_to_another(graph: og.Graph) -> None:
         "drop_property",
     ]
     back = graph.schema_diff("dev", first)
-    assert [step[0] for step in steps(back)][0] == "rename_type"
+    assert next(step[0] for step in steps(back)) == "rename_type"
     assert graph.schema_diff(first, "main").steps == ()
 
 

@@ -23,6 +23,7 @@ node Film { title: String @key }
 
 edge Knows: Person -> Person { since: I32? }
 """
+NOTHING = "// no types\n"
 ROWS = [
     *(
         node("Person", name=f"p{n:02}", age=n % 10, bio="long" if n % 2 else None)
@@ -240,14 +241,18 @@ def test_an_interface_that_is_broken_is_a_schema_error(tmp_path: Path) -> None:
         graph.apply_schema(text.replace("{ name: String @key }", "{ name: String @key age: I64? }"))
 
 
-def test_an_empty_schema_drops_everything_and_the_rows_are_counted(graph: og.Graph) -> None:
-    plan = graph.plan_schema("")
+def test_a_schema_without_types_drops_everything_and_the_rows_are_counted(
+    graph: og.Graph,
+) -> None:
+    with unchanged(graph), pytest.raises(errors.BadRequest, match="empty"):
+        graph.apply_schema(" \n")
+    plan = graph.plan_schema(NOTHING)
     assert {(one["name"], one["rows_losing_value"]) for one in plan.to_json()["steps"]} == {
         ("Person", 24),
         ("Film", 0),
         ("Knows", 13),
     }
-    graph.apply_schema("")
+    graph.apply_schema(NOTHING)
     assert graph.snapshot().tables == {}
     assert list(graph.export()) == []
     graph.apply_schema(SCHEMA)

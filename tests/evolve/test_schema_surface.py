@@ -184,6 +184,7 @@ def test_the_log_follows_merges(graph: og.Graph) -> None:
     graph.apply_schema(FIRST + "node City { name: String @key }\n")
     merged = graph.branches.merge("dev").commit
     assert merged is not None
+    assert (Path(str(graph.location)) / "_schema.pg").read_text() == graph.schema
     log = graph.schema_log()
     assert all(isinstance(one, og.SchemaCommit) for one in log)
     assert log[0].commit.id == merged.id

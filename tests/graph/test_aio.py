@@ -16,8 +16,8 @@ import omnigraph as og
 from omnigraph import aio, errors
 from omnigraph.graph import Action, Session
 from omnigraph.graph.access import Surface
-from omnigraph.read.execute.budget import Budget
-from omnigraph.read.execute.cancellation import Cancellation
+from omnigraph.storage.budget import Budget
+from omnigraph.storage.cancellation import Cancellation
 from tests.film_graph import SCHEMA
 from tests.graph.aio_stub import STUB, aio_stub
 

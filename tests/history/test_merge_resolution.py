@@ -200,11 +200,12 @@ def test_a_resolution_that_nothing_needs(graph: og.Graph) -> None:
 @pytest.mark.parametrize(
     ("resolve", "text"),
     [
-        ("mine", "source or target, not to 'mine'"),
-        ({"divergent_update": "mine"}, "source or target, not to 'mine'"),
-        ({"Person:Ann": ""}, "source or target, not to ''"),
+        ("mine", r"source \(theirs\) or target \(ours\), not to 'mine'"),
+        ({"divergent_update": "mine"}, r"target \(ours\), not to 'mine'"),
+        ({"Person:Ann": ""}, r"target \(ours\), not to ''"),
         ({"divergent_updates": "source"}, "no kind of conflict 'divergent_updates'"),
-        ({"Ann": "source"}, "no kind of conflict 'Ann'"),
+        ({"Ann": "source"}, "Ann is in no conflict"),
+        ({"Person.a": "source"}, "Person.a is in no conflict"),
         ({"Persons:Ann": "source"}, "no type Persons"),
         ({"edge:Person:Ann": "source"}, "no type edge"),
         ({"unique_violation": "source"}, "a unique_violation cannot be resolved"),

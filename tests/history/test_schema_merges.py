@@ -1,4 +1,4 @@
-"""Branches with different schemas merge: what comes out, what stands in the way, and later merges."""
+"""Branches with different schemas merge: what comes out, what stands in the way, what follows."""
 
 from __future__ import annotations
 
@@ -78,7 +78,9 @@ def rows(graph: og.Graph, branch: str = "main") -> dict[str, dict[str, Any]]:
     return found
 
 
-def conflicts_of(graph: og.Graph, source: str = "dev", into: str = "main") -> list[errors.MergeConflict]:
+def conflicts_of(
+    graph: og.Graph, source: str = "dev", into: str = "main"
+) -> list[errors.MergeConflict]:
     before = graph.snapshot(into).commit_id
     with pytest.raises(errors.MergeConflicts) as error:
         graph.branches.merge(source, into)
@@ -126,10 +128,18 @@ def test_both_sides_change_different_parts(graph: og.Graph) -> None:
     assert merged.outcome == "merged"
     found = rows(graph)
     assert found["Person:Ann"] == {
-        "name": "Ann", "bio": "ho", "mail": "a@x", "score": 0.9, "years": 5_000_000_000,
+        "name": "Ann",
+        "bio": "ho",
+        "mail": "a@x",
+        "score": 0.9,
+        "years": 5_000_000_000,
     }
     assert found["Person:Dee"] == {
-        "name": "Dee", "bio": None, "mail": "d@x", "score": 0.5, "years": 9,
+        "name": "Dee",
+        "bio": None,
+        "mail": "d@x",
+        "score": 0.5,
+        "years": 9,
     }
     assert found["City:Rome"] == {"name": "Rome"}
     assert [one for one in found if one.startswith("Lives:")]
@@ -152,8 +162,12 @@ def test_a_fast_forward_takes_the_schema_over_as_it_is(graph: og.Graph) -> None:
 
 
 def test_a_rename_meets_other_changes(graph: og.Graph) -> None:
-    change(graph, "dev", put("node Person {", 'node Human @rename_from("Person") {'),
-           put("edge Knows: Person -> Person", "edge Knows: Human -> Human"))
+    change(
+        graph,
+        "dev",
+        put("node Person {", 'node Human @rename_from("Person") {'),
+        put("edge Knows: Person -> Person", "edge Knows: Human -> Human"),
+    )
     more = put("since: I32?", "since: I32?\n    where: String?")
     change(graph, "main", put("age: I32?", "age: I64?"), more)
     write(graph, "main", 'update Person set { age: 5000000000 } where name = "Cy"')
@@ -172,7 +186,11 @@ def test_a_dropped_property_that_nobody_wrote_to_goes(graph: og.Graph) -> None:
 
 
 def test_a_dropped_type_goes_with_its_edges(graph: og.Graph) -> None:
-    change(graph, "dev", lambda _: "node Person {\n    name: String @key\n    age: I32?\n    bio: String?\n}\n")
+    change(
+        graph,
+        "dev",
+        lambda _: "node Person {\n    name: String @key\n    age: I32?\n    bio: String?\n}\n",
+    )
     write(graph, "main", 'update Person set { age: 31 } where name = "Ann"')
     graph.branches.merge("dev", "main")
     assert sorted(rows(graph)) == ["Person:Ann", "Person:Ben", "Person:Cy"]
@@ -193,7 +211,12 @@ def test_equal_additions_become_one(graph: og.Graph) -> None:
     assert rows(graph)["Person:Rome"]["mail"] == "dev"
     assert rows(graph)["Person:Oslo"]["mail"] == "main"
     # Later merges in either direction see one thing.
-    write(graph, "dev", 'insert City { name: "Bonn" }', 'update City set { size: 2 } where name = "Rome"')
+    write(
+        graph,
+        "dev",
+        'insert City { name: "Bonn" }',
+        'update City set { size: 2 } where name = "Rome"',
+    )
     write(graph, "main", 'delete City where name = "Oslo"', 'insert City { name: "Nice" }')
     graph.branches.merge("dev", "main")
     cities = {name: row["size"] for name, row in rows(graph).items() if name.startswith("City:")}
@@ -220,7 +243,12 @@ def test_equal_additions_with_different_rows_of_one_key(graph: og.Graph) -> None
 
 def test_conflicts_of_schemas_and_of_rows_are_told_together(graph: og.Graph) -> None:
     change(graph, "dev", put("age: I32?", "age: I64?"), plus(CITY))
-    change(graph, "main", put("age: I32?", "age: F64?"), plus(CITY.replace("size: I32?", "size: String?")))
+    change(
+        graph,
+        "main",
+        put("age: I32?", "age: F64?"),
+        plus(CITY.replace("size: I32?", "size: String?")),
+    )
     write(graph, "dev", 'update Person set { bio: "dev" } where name = "Ann"')
     write(graph, "main", 'update Person set { bio: "main" } where name = "Ann"')
     found = conflicts_of(graph)
@@ -235,8 +263,8 @@ def test_conflicts_of_schemas_and_of_rows_are_told_together(graph: og.Graph) -> 
 
 
 def test_resolved_to_the_source(graph: og.Graph) -> None:
-    change(graph, "dev", put("bio: String?", "bio: String? @description(\"dev\")"))
-    change(graph, "main", put("bio: String?", "bio: String? @description(\"main\")"))
+    change(graph, "dev", put("bio: String?", 'bio: String? @description("dev")'))
+    change(graph, "main", put("bio: String?", 'bio: String? @description("main")'))
     assert [one.kind for one in conflicts_of(graph)] == ["schema_divergent_change"]
     graph.branches.merge("dev", "main", resolve={"Person.bio": "theirs"})
     assert '@description("dev")' in graph.schema
@@ -258,6 +286,28 @@ def test_what_one_side_dropped_and_the_other_wrote_to(graph: og.Graph) -> None:
     assert rows(graph)["Person:Ben"]["bio"] == "new"
 
 
+def test_a_side_says_nothing_of_what_it_has_dropped(graph: og.Graph) -> None:
+    """Rows that it has changed since keep what the other side has there."""
+    change(graph, "dev", put("    bio: String?\n", ""))
+    write(graph, "dev", 'update Person set { age: 31 } where name = "Ann"')
+    write(graph, "dev", 'update Person set { age: 8 } where name = "Cy"')
+    write(graph, "main", 'update Person set { bio: "cy" } where name = "Cy"')
+    graph.branches.merge("dev", "main", resolve={"Person.bio": "target"})
+    found = rows(graph)
+    assert found["Person:Ann"] == {"name": "Ann", "age": 31, "bio": "hi"}
+    assert found["Person:Cy"] == {"name": "Cy", "age": 8, "bio": "cy"}
+
+
+def test_what_the_target_dropped_comes_back_from_the_source(graph: og.Graph) -> None:
+    change(graph, "main", put("    bio: String?\n", ""))
+    write(graph, "main", 'update Person set { age: 8 } where name = "Cy"')
+    write(graph, "dev", 'update Person set { bio: "cy" } where name = "Cy"')
+    graph.branches.merge("dev", "main", resolve={"Person.bio": "source"})
+    found = rows(graph)
+    assert found["Person:Ann"] == {"name": "Ann", "age": 30, "bio": "hi"}
+    assert found["Person:Cy"] == {"name": "Cy", "age": 8, "bio": "cy"}
+
+
 def test_a_dropped_type_comes_back_if_asked(graph: og.Graph) -> None:
     change(graph, "main", lambda text: text[: text.index("edge Knows")])
     write(graph, "dev", 'insert Knows { from: "Cy", to: "Ann", since: 1 }')
@@ -275,7 +325,11 @@ def test_a_dropped_type_comes_back_if_asked(graph: og.Graph) -> None:
 @pytest.mark.parametrize("swapped", [False, True])
 def test_a_new_rule_meets_new_rows(graph: og.Graph, swapped: bool) -> None:
     strict, loose = ("main", "dev") if swapped else ("dev", "main")
-    change(graph, strict, put("bio: String?", "bio: String?\n    @range(age, 0..100)\n    @unique(bio)"))
+    change(
+        graph,
+        strict,
+        put("bio: String?", "bio: String?\n    @range(age, 0..100)\n    @unique(bio)"),
+    )
     write(graph, loose, 'insert Person { name: "Old", age: 200 }')
     write(graph, loose, 'update Person set { bio: "hi" } where name = "Cy"')
     found = conflicts_of(graph)
@@ -295,14 +349,21 @@ def test_a_required_property_is_filled_or_told(graph: og.Graph) -> None:
     graph.branches.merge("dev", "main")
     found = {name: row["bio"] for name, row in rows(graph).items() if name.startswith("Person")}
     assert found == {
-        "Person:Ann": "hi", "Person:Ben": "none", "Person:Cy": "none", "Person:Dee": "none",
+        "Person:Ann": "hi",
+        "Person:Ben": "none",
+        "Person:Cy": "none",
+        "Person:Dee": "none",
     }
 
 
 def test_a_required_property_without_a_default(graph: og.Graph) -> None:
     change(graph, "dev", lambda text: text + "node Pet { name: String @key }\n")
     graph.branches.merge("dev", "main")
-    change(graph, "dev", put("node Pet { name: String @key }", "node Pet { name: String @key  kind: String }"))
+    change(
+        graph,
+        "dev",
+        put("node Pet { name: String @key }", "node Pet { name: String @key  kind: String }"),
+    )
     write(graph, "main", 'insert Pet { name: "Rex" }')
     found = conflicts_of(graph)
     assert {one.kind for one in found} == {"value_constraint_violation"}
@@ -324,7 +385,9 @@ def test_filled_values_are_those_of_the_side_that_filled_them(graph: og.Graph) -
 
 
 @pytest.mark.parametrize("swapped", [False, True])
-def test_edges_are_matched_by_the_key_that_one_side_gave_them(graph: og.Graph, swapped: bool) -> None:
+def test_edges_are_matched_by_the_key_that_one_side_gave_them(
+    graph: og.Graph, swapped: bool
+) -> None:
     keyed, plain = ("main", "dev") if swapped else ("dev", "main")
     change(graph, keyed, put("since: I32?", "since: I32?\n    @key(src, dst)"))
     write(graph, plain, 'insert Knows { from: "Cy", to: "Ann", since: 3 }')
@@ -367,7 +430,7 @@ def test_several_writers_beside_a_merge_of_schemas(graph: og.Graph) -> None:
             other = og.open(str(graph.location.uri))
             write(other, "main", 'insert Person { name: "Late", age: 1 }')
 
-    with observed("publish_ready", meanwhile, times=None):
+    with observed("changes_checked", meanwhile, times=None):
         graph.branches.merge("dev", "main")
     assert rows(graph)["Person:Late"]["age"] == 1
     assert done

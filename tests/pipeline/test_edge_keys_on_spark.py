@@ -37,7 +37,7 @@ edge Knows: Person -> Person { note: String?  @key(src, dst) }
 """
 PEOPLE = ("Ann", "Ben", 'Zo"ë')
 ROOMS = ('["r","1"]', '["r","2"]')
-ROWS = [
+ROWS: list[dict[str, Any]] = [
     {"from": person, "to": room, "on": f"2020-01-0{day}", "weight": weight, "note": None}
     for person in PEOPLE
     for room in ROOMS
@@ -192,7 +192,7 @@ def test_another_adds_the_edge_meanwhile(graph: og.Graph, tmp_path: Path, mode: 
 def test_frames_in_and_out(graph: og.Graph, spark: SparkSession) -> None:
     rows = [{**row, "on": date.fromisoformat(str(row["on"]))} for row in ROWS]
     schema = "`from` string, `to` string, `on` date, weight double, note string"
-    frame = spark.createDataFrame(rows, schema).coalesce(2)  # type: ignore[type-var]
+    frame = spark.createDataFrame(rows, schema).coalesce(2)
     graph.load({"Visits": frame}, mode="append", spark=spark)
     assert ids(graph, "Visits") == IDS
     shown = graph.to_spark("Visits", spark=spark)

@@ -17,8 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 import omnigraph as og
-from omnigraph.read.execute.budget import Budget
 from omnigraph.read.queries import Query
+from omnigraph.storage.budget import Budget
 
 SCHEMA = """
 node N { name: String @key  v: I64  w: F64  t: String }

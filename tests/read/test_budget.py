@@ -12,10 +12,11 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import QueryCancelled, ResourceLimit, StorageError
-from omnigraph.read.execute import budget, engine
-from omnigraph.read.execute.budget import Budget, configured_bytes
-from omnigraph.read.execute.cancellation import Cancellation
+from omnigraph.read.execute import engine
 from omnigraph.read.plan.physical import Expansion
+from omnigraph.storage import budget
+from omnigraph.storage.budget import Budget, configured_bytes
+from omnigraph.storage.cancellation import Cancellation
 
 SCHEMA = "node N { name: String @key  v: I32? }\nedge E: N -> N\n"
 NODES = 120

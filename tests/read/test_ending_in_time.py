@@ -14,9 +14,10 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import QueryCancelled, ResourceLimit
-from omnigraph.read.execute import budget, engine, operators, sorting
-from omnigraph.read.execute.cancellation import Cancellation
+from omnigraph.read.execute import engine, operators, sorting
 from omnigraph.read.search import analysis
+from omnigraph.storage import budget
+from omnigraph.storage.cancellation import Cancellation
 
 SCHEMA = "node N { name: String @key  v: I32  t: String }\nedge E: N -> N\n"
 NODES = 300

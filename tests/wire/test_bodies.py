@@ -262,7 +262,7 @@ GOLDEN: list[tuple[Body, str]] = [
             '{"source":"draft","target":"main","outcome":"merged","actor_id":null,"dry_run":true,'
             '"changes":[{"entity_kind":"node","type_name":"Person","inserted":1,"updated":2,'
             f'"deleted":3,"combined":4}}],"merge_conflicts":[{CONFLICT_JSON}}}],'
-            f'"schema_steps":[{ADDED_JSON}]}}'
+            f'"schema":{{"supported":true,"steps":[{ADDED_JSON}]}}}}'
         ),
     ),
     # -- schemas
@@ -296,7 +296,7 @@ GOLDEN: list[tuple[Body, str]] = [
                 "main",
                 MigrationPlan((ADDED,), broken_queries=(BROKEN,), forced=True),
                 PLAIN,
-                repeats=True,
+                repeats_run=True,
             ),
             URI,
             "ann",

@@ -26,12 +26,12 @@ from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.declared.run import Pipeline
 from omnigraph.pipeline.spark.settings import SparkSettings
-from omnigraph.read.execute.cancellation import Cancellation
 from omnigraph.read.output.export import Chunk, ExportReport
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation
 from omnigraph.read.plan.physical import Expansion
 from omnigraph.storage.cache_budget import CacheUse
+from omnigraph.storage.cancellation import Cancellation
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.backfill import EmbedResult
 from omnigraph.write.change.results import LoadResult, MutationResult, Recovery
@@ -244,6 +244,7 @@ class Session:
         branch: str = ...,
         if_commit: str | None = None,
         run_id: str | None = None,
+        max_bytes: int | None = None,
         actor: str | None = None,
     ) -> MutationResult: ...
     async def load(

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from omnigraph.errors import BadRequest
-from omnigraph.read.execute.cancellation import Cancellation
+from omnigraph.storage.cancellation import Cancellation
 
 if TYPE_CHECKING:
     from omnigraph import graph

@@ -10,7 +10,7 @@ from omnigraph.graph.access import Action, Policy
 from omnigraph.graph.opening import init, open  # noqa: A004 - `omnigraph.open` is the name
 from omnigraph.graph.session import Graph, Session
 from omnigraph.lang.schema.migration.plan import MigrationPlan
-from omnigraph.read.execute.cancellation import Cancellation
+from omnigraph.storage.cancellation import Cancellation
 
 __all__ = [
     "Action",

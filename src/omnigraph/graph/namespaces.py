@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import overload
 
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError
+from omnigraph.evolve.contract import refresh_copies
 from omnigraph.graph.access import Access, Surface, action, made_on
 from omnigraph.history.baseline import Baseline, BaselineLines
 from omnigraph.history.changes import Filters, Names
@@ -72,6 +73,9 @@ class Branches(Surface):
             run_id=run_id,
             actor=actor or self._access.actor,
         )
+        if result.commit is not None and result.target == MAIN and result.schema.steps:
+            manifest = self._access.handle.manifest
+            refresh_copies(self._access.handle.location, manifest.view(MAIN).state.schema)
         if not delete_source or result.is_dry_run:
             return result
         try:

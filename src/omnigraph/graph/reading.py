@@ -27,14 +27,14 @@ from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.schema_contract import accepted_schema
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
-from omnigraph.read.execute.budget import Budget
-from omnigraph.read.execute.cancellation import Cancellation
 from omnigraph.read.output.export import Export, ExportReport, open_export, write_export
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation, explain
 from omnigraph.read.plan.physical import Expansion
 from omnigraph.read.queries import Query
+from omnigraph.storage.budget import Budget
 from omnigraph.storage.cache_budget import CacheUse
+from omnigraph.storage.cancellation import Cancellation
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import cache_uses
 from omnigraph.write.change.results import Recovery

@@ -84,6 +84,7 @@ class Session(Reading):
         branch: str = MAIN,
         if_commit: str | None = None,
         run_id: str | None = None,
+        max_bytes: int | None = None,
         actor: str | None = None,
     ) -> MutationResult:
         """Run a mutation query as one commit.
@@ -91,6 +92,8 @@ class Session(Reading):
         ``name`` chooses one of several queries of the source. With ``if_commit`` it
         happens only if that commit is the head of the branch. Under a ``run_id`` it happens once
         in all branches of the graph: the same request again gives the first result.
+        ``max_bytes`` bounds the rows that it reads and makes (a quarter of the memory unless
+        `OMNIGRAPH_QUERY_BYTES` says otherwise).
         """
         text, path = (
             (source.text, source.name) if isinstance(source, Source) else (source, "<query>")
@@ -100,7 +103,8 @@ class Session(Reading):
         if run_id is not None:
             asked = {"source": text, "name": name, "params": params or {}, "branch": target.branch}
             run_ = RunId.of(run_id, "mutate", asked)
-        return run(Mutation(text, name, params, path, actor or self.actor, run_), target)
+        mutation = Mutation(text, name, params, path, actor or self.actor, run_, max_bytes)
+        return run(mutation, target)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
     @action("change", branch="branch")

@@ -27,9 +27,15 @@ class AcceptedSchema:
 
 
 @lru_cache(maxsize=16)
+def stored_ir(text: str) -> SchemaIR:
+    """The IR that a text holds, read once for all who ask."""
+    return ir_from_json(text)
+
+
+@lru_cache(maxsize=16)
 def accepted_schema(contract: SchemaContract) -> AcceptedSchema:
     """The accepted schema that a manifest holds."""
-    ir = ir_from_json(contract.ir)
+    ir = stored_ir(contract.ir)
     return AcceptedSchema(ir, columns_from_text(contract.columns, ir))
 
 

@@ -24,7 +24,7 @@ from omnigraph.lang.schema.compile import (
     sealed,
     shape_of_source,
 )
-from omnigraph.lang.schema.ir.ir import IREdge, IRNode, ir_from_json
+from omnigraph.lang.schema.ir.ir import IREdge, IRNode
 from omnigraph.lang.source import Source
 from omnigraph.lang.structural import EDGE_COLUMNS, NODE_COLUMNS
 from omnigraph.manifest.entries import (
@@ -37,6 +37,7 @@ from omnigraph.manifest.entries import (
 )
 from omnigraph.manifest.publish_request import ExactHead
 from omnigraph.manifest.rows import from_table
+from omnigraph.manifest.schema_contract import stored_ir
 from omnigraph.manifest.state import ManifestState, line_of
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 from omnigraph.storage.objects.location import Location
@@ -129,7 +130,7 @@ def snapshot_of(state: ManifestState, root: Location) -> Snapshot:
 @lru_cache(maxsize=SCHEMAS_KEPT)
 def catalog_of(contract: SchemaContract) -> Catalog:
     """The catalog of an entry; refuses one whose parts do not fit together."""
-    ir = ir_from_json(contract.ir)
+    ir = stored_ir(contract.ir)
     shape = shape_of_source(Source(contract.source, SOURCE_NAME), stored=True)
     check_state(state_of(contract), ir, shape)
     return catalog_from_ir(ir)
@@ -140,7 +141,7 @@ def stored_columns_of(contract: SchemaContract) -> Mapping[TableIdentity, Stored
     """The columns of those tables that have others than their properties say."""
     if contract.columns == AS_WRITTEN:
         return {}
-    ir = ir_from_json(contract.ir)
+    ir = stored_ir(contract.ir)
     names = columns_from_text(contract.columns, ir)
     return {
         TableIdentity(table.type_id, table.table_incarnation_id): _stored_columns(

@@ -13,13 +13,13 @@ from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.query.values import statement_time
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.snapshot import Snapshot
-from omnigraph.read.execute.budget import HEAVY, Budget
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.engine import execute
 from omnigraph.read.execute.trace import Trace
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.physical import Expansion
 from omnigraph.read.plan.planner import plan_read
+from omnigraph.storage.budget import HEAVY, Budget
 
 
 @dataclass(frozen=True, slots=True)

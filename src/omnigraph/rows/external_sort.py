@@ -51,7 +51,7 @@ DEFAULT_LIMITS = SortLimits()
 def in_order(
     batches: Iterator[pa.RecordBatch], limits: SortLimits = DEFAULT_LIMITS
 ) -> Iterator[pa.RecordBatch]:
-    """The rows of some batches by `id` ascending, byte by byte."""
+    """The rows of some batches by `@id` ascending, byte by byte."""
     spilled = _Spilled(limits)
     for run, is_last in _sorted_runs(batches, limits):
         if is_last and spilled.is_empty:

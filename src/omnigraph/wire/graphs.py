@@ -218,8 +218,8 @@ class MergeBody(Body, frozen=True):
     changes: list[MergedTypeBody] | None = None
     merge_conflicts: list[ConflictBody] | None = None
     repeats_run: bool = False
-    schema_steps: tuple[dict[str, Any], ...] = ()
-    """What it does to the schema of the target."""
+    schema: dict[str, Any] | None = None
+    """What it does to the schema of the target, if anything."""
 
     @classmethod
     def of(cls, result: MergeResult) -> MergeBody:
@@ -240,7 +240,7 @@ class MergeBody(Body, frozen=True):
             counts if is_dry_run else None,
             conflicts if is_dry_run else None,
             result.repeats_run,
-            tuple(step.to_json() for step in result.schema.steps),
+            result.schema.to_json() if result.schema.steps else None,
         )
 
 

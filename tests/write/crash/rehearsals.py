@@ -27,13 +27,14 @@ _NAMED = ("after_put", "names")
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """All that a reader can see: per branch the rows of each type, and who committed.
+    """All that a reader can see: per branch the rows of each type, who committed, and the schema.
 
     Ids of edges are left out: they are made up anew in every run.
     """
 
     rows: Mapping[str, Rows]
     actors: Mapping[str, tuple[str | None, ...]]
+    schemas: Mapping[str, str]
 
     def with_fork(self, branch: str) -> State:
         """The same with a new branch of main."""
@@ -45,6 +46,7 @@ class State:
             self,
             rows={**self.rows, branch: other.rows[name]},
             actors={**self.actors, branch: other.actors[name]},
+            schemas={**self.schemas, branch: other.schemas[name]},
         )
 
 
@@ -54,15 +56,17 @@ def observe(graph: og.Graph) -> State:
     return State(
         {branch: _rows(graph, branch) for branch in branches},
         {branch: tuple(c.actor for c in graph.commits.list(branch)) for branch in branches},
+        {branch: graph.schema_at(branch) for branch in branches},
     )
 
 
 def _rows(graph: og.Graph, branch: str) -> Rows:
     found: dict[str, tuple[str, ...]] = {}
-    for key in graph.snapshot(branch).tables:
-        dataset = graph.table(key, branch=branch)
-        columns = [name for name in dataset.schema.names if name != ID or "node:" in key]
-        found[key] = tuple(sorted(map(json.dumps, dataset.to_table(columns).to_pylist())))
+    for key, shown in graph.snapshot(branch).tables.items():
+        # By names: what columns are called depends on how often a schema change was prepared.
+        table = shown.pinned
+        columns = [name for name in table.schema.names if name != ID or "node:" in key]
+        found[key] = tuple(sorted(map(json.dumps, table.scan(columns).to_pylist())))
     return found
 
 

@@ -12,6 +12,7 @@ from typing import get_args
 import pytest
 
 import omnigraph as og
+from omnigraph.evolve.contract import COPY_NAMES, copies_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
@@ -19,6 +20,7 @@ from omnigraph.write.publish.failpoints import FAILPOINTS
 from omnigraph.write.recovery.intents import Intent
 from omnigraph.write.recovery.sweep import stored_intents, sweep
 from tests.faults import STORAGE_POINTS
+from tests.maintain.reachable import reachable, stored
 from tests.table_writes import stamp_of
 from tests.write.crash.crash_child import Passing, crash
 from tests.write.crash.rehearsals import Aftermath, Rehearsal, Rehearsals, observe
@@ -99,6 +101,8 @@ def check_write(root: Path, rehearsal: Rehearsal, left: Aftermath) -> None:
     graph = og.open(root, actor="next")
     assert graph.snapshot() == before
     assert observe(graph) == left.state
+    for name, copy in copies_of(graph.manifest.view().state.schema).items():
+        assert (root / name).read_bytes() == copy, "a copy of the schema lags"
     if left.is_published:
         check_commit(graph, writer, intents)
     if left.state != rehearsal.done:
@@ -121,6 +125,19 @@ def check_write(root: Path, rehearsal: Rehearsal, left: Aftermath) -> None:
     check_sweep(graph, intents, is_published=left.is_published)
     assert observe(og.open(root)) == shown
     check_chain(root, writer.branch)
+    if writer.family == "schema":
+        check_litter(root)
+        assert observe(og.open(root)) == shown
+
+
+def check_litter(root: Path) -> None:
+    """A cleanup removes all that was left behind, and nothing else."""
+    collect(og.open(root))
+    found, needed = (
+        {name for name in names if name.startswith(("nodes/", "edges/"))}
+        for names in (stored(root), reachable(root))
+    )
+    assert found == needed
 
 
 def check_name_is_free(graph: og.Graph, name: str) -> None:
@@ -153,12 +170,14 @@ def check_commit(graph: og.Graph, writer: Writer, intents: tuple[Intent, ...]) -
     stamps = [
         stamp_of(table_of(graph, key, branch))
         for key, found in graph.snapshot(branch).tables.items()
-        if found.pin != parent.tables[key].pin
+        # A new table is at its first version.
+        if found.identity in parent.by_identity
+        and found.pin != parent.by_identity[found.identity].pin
     ]
     named = {stamp.properties["omnigraph.commit"] for stamp in stamps if stamp is not None}
     # A merge takes a table over as the other branch has it, when only that has changed it.
     assert named <= {commit.id, commit.merged_parent_id}
-    assert writer.family == "merge" or named == {commit.id}
+    assert writer.family in ("merge", "schema") or named == {commit.id}
 
 
 def check_sweep(graph: og.Graph, intents: tuple[Intent, ...], *, is_published: bool) -> None:
@@ -275,16 +294,20 @@ def test_every_point_is_tested(
             families[passing.point].add(writer.family)
     assert set(targets) == {*FAILPOINTS, *STORAGE_POINTS}
     for point in ("before_commit", "after_commit"):
-        assert len(targets[point] - {"manifest", "audit"}) == 4, "every table is committed to"
+        assert len(targets[point] - {"manifest", "audit"}) >= 4, "every table is committed to"
         assert targets[point] >= {"manifest", "audit"}
     for point in ("before_put", "after_put"):
         # Whether storage creates an object only once is probed once in the life of a process.
-        assert targets[point] - {"probe"} == {"intent", "ticket", "names", "run", "_schema.pg"}
+        objects = {"intent", "ticket", "names", "run", *COPY_NAMES}
+        assert targets[point] - {"probe"} == objects
     writers = set(get_args(Family)) - {"sweep", "cleanup", "branching"}
-    for point in ("txn_captured", "changes_built", "changes_checked", "rows_written"):
+    for point in ("txn_captured", "changes_built", "changes_checked"):
         assert families[point] == writers
     for point in ("table_staged", "publish_ready", "published"):
         assert families[point] == writers
+    assert families["rows_written"] == writers - {"schema"}
+    for point in ("tables_created", "columns_written", "copies_lagging"):
+        assert "schema" in families[point]
     record_property("crash matrix, points", len(targets))
     record_property("crash matrix, kinds of writers", len(WRITERS))
     cases = sum(len(rehearsals.of(kind).cases) for kind in WRITERS)

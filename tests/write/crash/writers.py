@@ -57,6 +57,7 @@ Family = Literal[
     "collected",
     "merge",
     "branching",
+    "schema",
     "sweep",
     "cleanup",
 ]
@@ -120,6 +121,10 @@ def diverge(there: str, here: str = "") -> Step:
 
 def merge(**options: Any) -> Step:
     return lambda graph: graph.branches.merge("dev", **options)
+
+
+def evolve(schema: str, branch: str = "main", **options: Any) -> Step:
+    return lambda graph: graph.apply_schema(schema, branch=branch, **options)
 
 
 def conditional(graph: og.Graph) -> object:
@@ -235,6 +240,8 @@ CHANGED_ANN = run('update Person set { age: 77 } where name = "Ann"')
 CASCADE = 'delete Person where name = "Bob"'
 SAME_GUS = run('insert Person { name: "Gus", age: 1 }')
 STAGED = "table_staged"
+CREATED = "tables_created"
+"""The last point before tables are staged side by side, in no order."""
 CHANGED_EVE = run('update Person set { age: 78 } where name = "Eve"')
 CHANGED_ONE = 'update Person set { age: 51 } where name = "Ann"'
 CHANGED_OTHER = 'update Person set { age: 52 } where name = "Cid"'
@@ -246,6 +253,35 @@ HERE = (
     'update Person set { age: 52 } where name = "Cid" insert Knows { from: "Cid", to: "Dan" } '
     'insert ActedIn { from: "Cid", to: "Heat" }'
 )
+
+METADATA = SCHEMA.replace("Knows:", "Met:").replace(
+    "Person -> Person {", 'Person -> Person @rename_from("Knows") { @unique(note)'
+)
+COLUMNS = SCHEMA.replace("age: I32?", "age: I64 @default(7)").replace(
+    "note: String?", 'note: String @default("-")  tag: String?'
+)
+TABLES = """\
+node Person {
+    name: String @key
+    age: F64?
+}
+
+node Movie @rename_from("Film") {
+    title: String @key
+    year: I32?
+}
+
+node Song {
+    title: String @key
+}
+
+edge Knows: Person -> Person {
+    note: String?
+    @key(src, dst)
+}
+
+edge Sang: Person -> Song
+"""
 
 WRITERS: dict[str, Writer] = {
     "insert": Writer("mutation", run('insert Person { name: "Gus", age: 20 }')),
@@ -374,6 +410,23 @@ WRITERS: dict[str, Writer] = {
     ),
     "branch-create": Writer("branching", fork("new"), branch="new"),
     "branch-delete": Writer("branching", unfork("dev"), before=fork("dev"), deleted="dev"),
+    "schema-metadata": Writer("schema", evolve(METADATA)),
+    "schema-columns": Writer("schema", evolve(COLUMNS)),
+    "schema-tables": Writer("schema", evolve(TABLES, run_id="tables")),
+    "schema-hard": Writer("schema", evolve(TABLES, allow_data_loss=True)),
+    "schema-on-branch": Writer("schema", evolve(TABLES, "dev"), branch="dev", before=fork("dev")),
+    "schema-announced": Writer("schema", evolve(TABLES), announced=True),
+    "schema-overtaken": Writer("schema", evolve(TABLES), rival=ONE_MORE, overtaken_at=CREATED),
+    "schema-overtaken-announced": Writer(
+        "schema", evolve(COLUMNS), rival=CHANGED_ANN, overtaken_at=CREATED, announced=True
+    ),
+    "schema-collected": Writer("schema", evolve(TABLES), rival=collect, overtaken_at=CREATED),
+    "overtaken-by-schema": Writer(
+        "overtaken",
+        run('update Person set { age: 40 } where name = "Ann"'),
+        rival=evolve(COLUMNS),
+        overtaken_at="table_staged",
+    ),
     "sweep-forward": Writer("sweep", reopen, before=leave_intent(published=True)),
     "sweep-back": Writer("sweep", reopen, before=leave_much),
     "sweep-orphan": Writer("sweep", reopen, before=leave_orphan),

@@ -10,15 +10,17 @@ import json
 from collections.abc import Callable, Mapping
 from functools import wraps
 from pathlib import Path
-from typing import Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import click
 
 from omnigraph.cli.options.scope import CommandScope, Target, target_of
 from omnigraph.cli.options.shared import together
 from omnigraph.errors import BadRequest, ParamError
-from omnigraph.lang.source import Source
 from omnigraph.storage.objects.files import replaced_file
+
+if TYPE_CHECKING:
+    from omnigraph.lang.source import Source
 
 _FILE = click.Path(path_type=Path)
 
@@ -45,6 +47,12 @@ _source_options = together(
     click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object."),
 )
 
+max_bytes_option = click.option(
+    "--max-bytes",
+    metavar="SIZE",
+    callback=_size,
+    help="The memory it may take, such as 512MB; a quarter of all if not given.",
+)
 state_options = together(
     click.option("--branch", metavar="B", help="The branch; main if not given."),
     click.option("--snapshot", metavar="ID", help="A commit: what the graph showed then."),
@@ -57,17 +65,14 @@ view_options = together(
         type=click.FloatRange(min=0, min_open=True),
         help="Stop the query after so many seconds.",
     ),
-    click.option(
-        "--max-bytes",
-        metavar="SIZE",
-        callback=_size,
-        help="The memory it may take, such as 512MB; a quarter of all if not given.",
-    ),
+    max_bytes_option,
 )
 
 
 def read_source(path: Path) -> Source:
     """The text of a file, named by its path."""
+    from omnigraph.lang.source import Source
+
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -115,6 +120,8 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def read_query(path: Path | None, text: str | None) -> Source:
     """The text of the query, wherever it is from."""
+    from omnigraph.lang.source import Source
+
     if path is not None and text is not None:
         raise click.UsageError("give --query FILE or -e GQ, not both")
     if text is not None:

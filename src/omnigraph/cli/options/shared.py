@@ -79,6 +79,12 @@ spark_options = together(
 )
 
 
+def engine_of(engine: str, master: str | None, remote: str | None) -> str:
+    """The engine that options mean: whoever names a Spark wants it used."""
+    names_spark = engine == "auto" and (master is not None or remote is not None)
+    return "spark" if names_spark else engine
+
+
 def spark_settings(
     master: str | None, remote: str | None, conf: Sequence[str]
 ) -> SparkSettings | None:

@@ -36,12 +36,11 @@ def _entry(found: SchemaCommit) -> str:
     commit = found.commit
     author = "" if commit.actor is None else f" by {printable(commit.actor)}"
     heading = f"commit {commit.id} of {time_text(commit.created_at)}{author}"
+    heading = f"{heading} on {commit.branch or 'main'}"
+    if commit.merged_parent_id is not None:
+        heading = f"{heading}, merge of {printable(str(commit.metadata.get('source', 'a branch')))}"
     done = "the first schema" if commit.parent_id is None else plan_text(MigrationPlan(found.steps))
-    return (
-        click.style(f"{heading} on {commit.branch or 'main'}", fg="cyan")
-        + "\n"
-        + indent(done, "  ")
-    )
+    return click.style(heading, fg="cyan") + "\n" + indent(done, "  ")
 
 
 def _coloured(tier: str, text: str) -> str:

@@ -27,7 +27,10 @@ VERBS: Mapping[str, Verb] = {
     "query": Verb("data", "Run a query and print what it returns."),
     "explain": Verb("data", "Show how a query would be run, or how it was."),
     "snapshot": Verb("history", "Show what a branch holds: every type, its version and its size."),
-    "export": Verb("data", "Write the entities of a branch to stdout, one JSON object per line."),
+    "export": Verb(
+        "data",
+        "Write the entities of a branch, or of a commit, to stdout, one JSON object per line.",
+    ),
     "log": Verb(
         "history", "Show the history of a branch, or of all: who did what, and what was merged."
     ),

@@ -49,6 +49,8 @@ class MergeTables:
     version: int = 0
     target_key: str | None = None
     adopts: bool = False
+    silent: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
+    """Properties that the source, and the target, has dropped and says nothing of."""
     reshape: TableReshape | None = None
     keyed: Mapping[str, TableReshape] = field(default_factory=dict)
     reshaped: ReshapeEffect | None = None

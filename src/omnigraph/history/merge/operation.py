@@ -25,8 +25,9 @@ from omnigraph.history.merge.conflicts import (
 from omnigraph.history.merge.delta import sides_of
 from omnigraph.history.merge.keyed_edges import with_keys
 from omnigraph.history.merge.plan import MergePlan
-from omnigraph.history.merge.schema import UNIFIED, MergedSchema, merged_schema
+from omnigraph.history.merge.schema import UNIFIED, MergedSchema, about_schemas, merged_schema
 from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.merge.conflicts import read_schema_resolution
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.manifest.ancestry import (
     SOURCE_BRANCH,
@@ -145,13 +146,19 @@ class Merge(Change[MergeResult]):
         self.commit = PendingCommit.mint(self.actor)
         self.notes = {"operation": "merge", SOURCE_BRANCH: self.source}
 
+    def begin(self) -> None:
+        """Take the source as it is."""
+        self._taken = self.graph.manifest.view(self.source)
+        head = self._taken.state.head_commit_id
+        self.commit = replace(self.commit, merged_parent_id=head)
+
     def prepare(self, txn: WriteTxn) -> bool:
         """Plan the merge on the base; nothing is to be done when that has all of the source."""
         base, reads = txn.base, txn.reads
         resolution = read_resolution(self.resolve, base.catalog)
         # After the target was captured: what is retained then, no collection takes away that
         # this target does not know of.
-        source = self._retained(txn)
+        source = self._taken = retained(self.graph.manifest, self._source)
         apart = divergence(source, base.view)
         self.base, self.news = self._merge_base(apart, base.view), apart.news
         self.target, self.plan = base.head, None
@@ -178,6 +185,8 @@ class Merge(Change[MergeResult]):
         base, self.schema = txn.base, None
         self.notes.pop(SCHEMA_STEPS, None)
         if old.schema == new.schema == base.snapshot.schema:
+            named = read_schema_resolution(about_schemas(self.resolve)).elements
+            conflicts.unused_elements += named
             return MergePlan(sides_of(old, new, base), conflicts, self.limits, self.dry_run)
         merged = self.schema = merged_schema(
             old,
@@ -194,14 +203,11 @@ class Merge(Change[MergeResult]):
             self.notes[UNIFIED] = [list(pair) for pair in sorted(merged.unified.items())]
         if merged.plan.steps:
             self.notes[SCHEMA_STEPS] = merged.plan.to_json()["steps"]
-        refused = list(merged.refusals())
-        conflicts.standing += refused
-        names = {f"{one.entity_kind}:{one.type_name}" for one in refused}
-        sides = {
-            key: with_keys(found, conflicts, txn)
-            for key, found in merged.tables(base).items()
-            if key not in names
-        }
+        if not conflicts.standing:
+            conflicts.standing += merged.refusals()
+        sides = merged.tables(base)
+        if not conflicts.standing:
+            sides = {key: with_keys(found, conflicts, txn) for key, found in sides.items()}
         checks = {key: merged.checks(found.type.type_id) for key, found in sides.items()}
         return MergePlan(
             sides,
@@ -211,16 +217,6 @@ class Merge(Change[MergeResult]):
             checks=checks,
             is_stricter=merged.is_stricter,
         )
-
-    def _retained(self, txn: WriteTxn) -> BranchState:
-        """The source as it was when the merge began, unless it was deleted or reclaimed since."""
-        manifest = self.graph.manifest
-        if self._taken is None:
-            self._taken = manifest.view(self.source)
-            head = self._taken.state.head_commit_id
-            self.commit = txn.files.commit = replace(self.commit, merged_parent_id=head)
-        self._taken = retained(manifest, self._taken)
-        return self._taken
 
     def check(self, txn: WriteTxn) -> None:  # noqa: ARG002 - as all changes
         """Conflicts that stand stop a merge; so does a resolution that nothing needed."""
@@ -276,10 +272,10 @@ class Merge(Change[MergeResult]):
 
     @property
     def _outcome(self) -> MergeOutcome:
-        if self.base is None or self._taken is None:
+        if self.base is None:
             raise AssertionError("a merge was run and not planned")
         settled = () if self.plan is None else tuple(self.plan.conflicts.settled)
-        return MergeOutcome(self.base.id, self._taken.branch_id, settled)
+        return MergeOutcome(self.base.id, self._source.branch_id, settled)
 
     def result(self, written: WriteOutcome) -> MergeResult:
         """How the merge went; a dry run also counts rows."""
@@ -310,6 +306,12 @@ class Merge(Change[MergeResult]):
             resolved=done.resolved,
             schema=MigrationPlan() if self.schema is None else self.schema.plan,
         )
+
+    @property
+    def _source(self) -> BranchState:
+        if self._taken is None:
+            raise AssertionError("a merge begins before it is planned")
+        return self._taken
 
     @property
     def _planned(self) -> MergePlan:

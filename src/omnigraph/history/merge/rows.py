@@ -6,7 +6,7 @@ Owns also what rows said before either side touched them, read where it matters.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -218,6 +218,25 @@ def _located(places: pa.Table, rows: pa.Table) -> pa.Table:
 def _ids(rows: pa.Table) -> list[str]:
     ids: list[str] = rows.column(ID).to_pylist()
     return ids
+
+
+def without_opinion(rows: Range, source: Sequence[str], target: Sequence[str]) -> Range:
+    """The rows of each side with what the base had of properties that the side has dropped."""
+    return replace(
+        rows,
+        source=_as_before(rows.source, rows.source_base, source),
+        target=_as_before(rows.target, rows.target_base, target),
+    )
+
+
+def _as_before(rows: pa.Table, base: pa.Table, names: Sequence[str]) -> pa.Table:
+    places = pc.index_in(rows.column(ID), value_set=base.column(ID).combine_chunks())
+    for name in names:
+        position = rows.schema.get_field_index(name)
+        old = base.column(name).take(places)
+        values = pc.if_else(places.is_valid(), old, rows.column(name))
+        rows = rows.set_column(position, rows.schema.field(position), values)
+    return rows
 
 
 def completed(rows: Range, base: Table, columns: list[str], *, by_property: bool) -> Range:

@@ -12,19 +12,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 from omnigraph.errors import MergeConflict
-from omnigraph.history.changed_rows import changed_rows
-from omnigraph.history.merge.conflicts import Conflicts, Resolve, Side
+from omnigraph.history.merge.conflicts import Conflicts, Resolve
 from omnigraph.history.merge.delta import MergeTables
+from omnigraph.history.merge.schema_sides import MergeSide, TouchedRows
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.columns import ColumnNames, TableColumns, carried
-from omnigraph.lang.schema.compile import CompiledSchema, catalog_from_ir, compile_schema
-from omnigraph.lang.schema.ir.identity import renumbered, table_path
-from omnigraph.lang.schema.ir.ir import IREdge, IRNode, SchemaIR
+from omnigraph.lang.schema.columns import ColumnNames, carried
+from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
+from omnigraph.lang.schema.ir.identity import table_path
 from omnigraph.lang.schema.merge.conflicts import SchemaConflict, concerns_schema
 from omnigraph.lang.schema.merge.model import SchemaVersion
 from omnigraph.lang.schema.merge.operation import SchemaMerge, merge_schemas
 from omnigraph.lang.schema.migration.effects import (
     AddColumn,
+    ColumnIsEmpty,
     DataCheck,
     FillNulls,
     KeyEdges,
@@ -34,17 +34,16 @@ from omnigraph.lang.schema.migration.effects import (
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.source import Source
-from omnigraph.lang.structural import ID
 from omnigraph.manifest.entries import Registration, SchemaContract, TableIdentity
 from omnigraph.manifest.publish_request import DropTable, RenameTable, TableChange
-from omnigraph.manifest.schema_contract import AcceptedSchema, accepted_schema, contract_of
+from omnigraph.manifest.schema_contract import accepted_schema, contract_of
 from omnigraph.manifest.snapshot import SOURCE_NAME, Snapshot, stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
+from omnigraph.storage.tables.columns import arrow_field
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.publish.base import Base
 from omnigraph.write.reshape.column_effects import TableReshape
-from omnigraph.write.reshape.facts import SnapshotFacts
 from omnigraph.write.reshape.rows_after import TypeAfter
 
 UNIFIED = "unified_identities"
@@ -54,72 +53,6 @@ Reserve = Callable[[int, int], int]
 _COLUMN_EFFECTS = (AddColumn, ReplaceColumn, WidenColumn, FillNulls)
 _EMPTY = TablePin(1, None, 0)
 """Every table begins as an empty version, which is never taken away."""
-
-
-@dataclass(frozen=True)
-class MergeSide:
-    """One of the three states, with its schema in the identities of the merged one."""
-
-    snapshot: Snapshot
-    own: AcceptedSchema
-    numbers: Mapping[int, int]
-    """From its own identities to those of the merged schema, where these are others."""
-
-    @cached_property
-    def ir(self) -> SchemaIR:
-        """Its schema as the merge numbers it."""
-        return renumbered(self.own.ir, self.numbers)
-
-    @cached_property
-    def columns(self) -> Mapping[int, TableColumns]:
-        """The columns of its tables, by type."""
-        return {
-            self.numbers.get(type_id, type_id): TableColumns(
-                {self.numbers.get(one, one): name for one, name in table.by_property.items()},
-                table.retired,
-            )
-            for type_id, table in self.own.columns.tables.items()
-        }
-
-    @cached_property
-    def types(self) -> Mapping[int, IRNode | IREdge]:
-        """Its types that have tables."""
-        return {found.type_id: found for found in self.ir.tables()}
-
-    @cached_property
-    def _own(self) -> Mapping[int, int]:
-        return {merged: own for own, merged in self.numbers.items()}
-
-    def identity(self, type_id: int) -> TableIdentity:
-        """Which table a type has on this side."""
-        found = self.types[type_id]
-        incarnation = found.table_incarnation_id
-        return TableIdentity(
-            self._own.get(type_id, type_id), self._own.get(incarnation, incarnation)
-        )
-
-    def table(self, type_id: int) -> Table | None:
-        """The table of a type, if this side has it."""
-        if type_id not in self.types:
-            return None
-        return self.snapshot.by_identity[self.identity(type_id)].pinned
-
-    # -- the facts that planning asks for ----------------------------------------------
-
-    @cached_property
-    def _facts(self) -> SnapshotFacts:
-        return SnapshotFacts(self.snapshot, self.own.ir, looks=True)
-
-    def row_count(self, type_id: int) -> int | None:
-        """How many rows a type has."""
-        return self._facts.row_count(self._own.get(type_id, type_id))
-
-    def is_empty_column(self, type_id: int, property_id: int) -> bool | None:
-        """Whether no row has a value of a property."""
-        own = self._own
-        return self._facts.is_empty_column(
-            own.get(type_id, type_id), own.get(property_id, property_id)
-        )
 
 
 @dataclass(frozen=True)
@@ -153,7 +86,26 @@ class MergedSchema:
         return self._plan(self.base)
 
     def _plan(self, side: MergeSide) -> MigrationPlan:
-        return plan_migration(side.ir, self.schema.ir, facts=side)
+        """What leads there from a side; types that were resolved to take whatever fits them."""
+        plan = plan_migration(side.ir, self.schema.ir, facts=side)
+        for type_id, accepted in side.types.items():
+            desired = self.types.get(type_id)
+            table = side.table(type_id)
+            if desired is None or table is None:
+                continue
+            after = TypeAfter(accepted, desired, plan.effects_on(type_id))
+            for former, name in after.misfits():
+                kind = desired.properties[name].type
+                if not side.fits(table, former.name, arrow_field(name, kind).type):
+                    continue
+                widened = WidenColumn(-1, type_id, former.property_id, former.type, kind, None)
+                entity = f"{desired.kind}:{desired.name}.{name}"
+                plan = replace(
+                    plan,
+                    effects=(*plan.effects, widened),
+                    steps=tuple(step for step in plan.steps if step.entity != entity),
+                )
+        return plan
 
     # -- tables --------------------------------------------------------------------------
 
@@ -221,7 +173,30 @@ class MergedSchema:
         if table is None:
             return None
         after = TypeAfter(side.types[type_id], self.types[type_id], plan.effects_on(type_id))
-        return replace(table, columns=after.view(table.columns))
+        shown = after.view(table.columns)
+        left = self._left_behind(side, type_id)
+        pairs = tuple((name, column or left.get(name)) for name, column in shown.pairs)
+        return replace(table, columns=replace(shown, pairs=pairs))
+
+    def silent(self, side: MergeSide, type_id: int) -> tuple[str, ...]:
+        """The properties that a side has dropped and the merge keeps: it says nothing of them."""
+        before, after = self.base.types.get(type_id), side.types.get(type_id)
+        if before is None or after is None:
+            return ()
+        dropped = {one.property_id for one in before.properties}
+        dropped -= {one.property_id for one in after.properties}
+        properties = self.types[type_id].properties.items()
+        return tuple(name for name, found in properties if found.property_id in dropped)
+
+    def _left_behind(self, side: MergeSide, type_id: int) -> dict[str, str]:
+        """The columns of such properties, which still have the values of rows nobody changed."""
+        table, silent = side.table(type_id), self.silent(side, type_id)
+        if table is None or not silent:
+            return {}
+        stored = set(table.dataset().schema.names)
+        columns, properties = self.base.columns[type_id], self.types[type_id].properties
+        found = {name: columns[properties[name].property_id] for name in silent}
+        return {name: column for name, column in found.items() if column in stored}
 
     def reshape(self, side: MergeSide, plan: MigrationPlan, type_id: int) -> TableReshape:
         """What is done to the table of a side so that it is one of the merged schema."""
@@ -232,7 +207,13 @@ class MergedSchema:
         after = TypeAfter(side.types[type_id], self.types[type_id], effects)
         names = self.names(type_id)
         keyed = self.types[type_id] if _is_keyed(plan, type_id) else None
-        return TableReshape(after.new_columns(table.columns, names), names, keyed)
+        left = self._left_behind(side, type_id)
+        sources = {names.of(name): column for name, column in left.items()}
+        columns = tuple(
+            replace(one, source=one.source or sources.get(one.field.name))
+            for one in after.new_columns(table.columns, names)
+        )
+        return TableReshape(columns, names, keyed)
 
     def tables(self, target: Base) -> dict[str, MergeTables]:
         """All three sides of every type of the merged schema, by type key."""
@@ -283,6 +264,7 @@ class MergedSchema:
             shown.version,
             shown.table.type_key,
             adopts=self.adopts(type_id),
+            silent=(self.silent(self.source, type_id), self.silent(self.target, type_id)),
             reshape=self.reshape(self.target, self.plan, type_id),
             keyed={
                 name: self.reshape(side, plan, type_id)
@@ -309,7 +291,9 @@ class MergedSchema:
 
     def checks(self, type_id: int) -> tuple[DataCheck, ...]:
         """What rows of a type have to obey that one of the sides did not know."""
-        return (*self.plan.checks_on(type_id), *self.source_plan.checks_on(type_id))
+        found = (*self.plan.checks_on(type_id), *self.source_plan.checks_on(type_id))
+        # Whether a column is empty was looked at when the plans were made.
+        return tuple(check for check in found if not isinstance(check, ColumnIsEmpty))
 
     @property
     def is_stricter(self) -> bool:
@@ -359,7 +343,7 @@ def merged_schema(
     def merge(wanted: Resolve) -> SchemaMerge:
         return merge_schemas(*versions, touched=touched, unified=pairs, resolve=wanted)
 
-    found = merge(_about_schemas(resolve))
+    found = merge(about_schemas(resolve))
     conflicts.standing += map(_conflict, found.conflicts)
     conflicts.settled += [(_conflict(one), side) for one, side in found.resolved]
     conflicts.unused_elements += found.unused
@@ -387,7 +371,7 @@ def _numbers(ids: Mapping[int, int]) -> dict[int, int]:
     return {own: merged for merged, own in ids.items() if merged != own}
 
 
-def _about_schemas(resolve: Resolve) -> Resolve:
+def about_schemas(resolve: Resolve) -> Resolve:
     """The part of a resolution that is about schemas."""
     if resolve is None or isinstance(resolve, str):
         return resolve
@@ -406,41 +390,3 @@ def _conflict(found: SchemaConflict) -> MergeConflict:
         found.source,
         found.target,
     )
-
-
-@dataclass(frozen=True, slots=True)
-class TouchedRows:
-    """What the sides of a merge wrote since the base."""
-
-    base: Snapshot
-    source: Snapshot
-    target: Snapshot
-
-    def wrote_values(self, side: Side, type_id: int, property_id: int | None) -> bool:
-        """Whether a side inserted rows of a type, or values of a property, or changed some."""
-        shown = self.source if side == "source" else self.target
-        now, then = accepted_schema(shown.schema), accepted_schema(self.base.schema)
-        after = next(one for one in now.ir.tables() if one.type_id == type_id)
-        identity = TableIdentity(type_id, after.table_incarnation_id)
-        table = shown.by_identity[identity].pinned
-        before = self.base.by_identity.get(identity)
-        if before is None:
-            return bool(table.pin.row_count)
-        former = next(one for one in then.ir.tables() if one.type_id == type_id)
-        effects = plan_migration(then.ir, now.ir).effects_on(type_id)
-        desired = _type(catalog_from_ir(now.ir), after)
-        view = TypeAfter(former, desired, effects).view(before.pinned.columns)
-        old = replace(before.pinned, columns=view)
-        if property_id is None:
-            return any(found.count for found in changed_rows(old, table))
-        name = next(one.name for one in after.properties if one.property_id == property_id)
-        steps = changed_rows(old, table, [ID, name])
-        return any(
-            rows.column(name).null_count < rows.num_rows
-            for found in steps
-            for rows in (found.inserted, found.after)
-        )
-
-
-def _type(catalog: Catalog, found: IRNode | IREdge) -> EntityType:
-    return catalog.nodes[found.name] if found.kind == "node" else catalog.edges[found.name]

@@ -15,7 +15,14 @@ import pyarrow.compute as pc
 from omnigraph.history.changed_rows import changed_rows, only_in
 from omnigraph.history.merge.conflicts import Conflicts, MergedRowCounts, Side
 from omnigraph.history.merge.delta import MergeDelta, MergeTables, footprint_of_merged
-from omnigraph.history.merge.rows import FEW, MergedRows, Range, completed, merge_rows
+from omnigraph.history.merge.rows import (
+    FEW,
+    MergedRows,
+    Range,
+    completed,
+    merge_rows,
+    without_opinion,
+)
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.lang.structural import ID, SRC
 from omnigraph.rows.external_sort import SortLimits, Spool, merge_join
@@ -176,7 +183,7 @@ def _merge(
     columns = sides.columns
     base, source, target = sides.base, sides.source, sides.target
     few = count_only_in(base, source) + count_only_in(base, target) <= FEW
-    is_brief = few and not is_exact
+    is_brief = few and not is_exact and not any(sides.silent)
 
     counts_edges = isinstance(sides.type, EdgeType) and sides.type.is_bounded
 
@@ -190,6 +197,8 @@ def _merge(
     ]
     for rows in merge_join(streams):
         found = Range(*rows)
+        if any(sides.silent):
+            found = without_opinion(found, *sides.silent)
         if is_brief:
             by_property = not sides.type.merge_rows and not counts_edges
             found = completed(found, base, columns, by_property=by_property)

@@ -17,8 +17,8 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from omnigraph.read.execute.budget import HEAVY, beside, keep, need
 from omnigraph.read.execute.sorting import missing_from
+from omnigraph.storage.budget import HEAVY, beside, keep, need
 from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
 from omnigraph.storage.tables.fragments import (
     FragmentPart,

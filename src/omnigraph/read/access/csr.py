@@ -14,8 +14,8 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.read.execute.budget import beside, need, took
 from omnigraph.read.execute.sorting import PIECE, distinct_pairs, pieces, sort_pairs
+from omnigraph.storage.budget import beside, need, took
 
 Positions = npt.NDArray[np.int64]
 Way = Literal["out", "in", "both"]

@@ -22,12 +22,12 @@ from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.structural import EDGE_COLUMNS, ID
 from omnigraph.lang.types import Scalar
 from omnigraph.read.access.column_cache import ColumnCache
-from omnigraph.read.execute.budget import need, took
 from omnigraph.read.execute.grouping import value_codes
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.rows.filters import RowFilter
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 from omnigraph.rows.text_positions import PositionsByText, positions_by_text
+from omnigraph.storage.budget import need, took
 from omnigraph.storage.tables.columns import arrow_field
 from omnigraph.storage.tables.fragments import RowIds, row_ids_of
 from omnigraph.storage.tables.row_lookup import find_rows, fragment_maps

@@ -19,10 +19,10 @@ from omnigraph.read.access.csr import Adjacency, Topology, Way, adjacency
 from omnigraph.read.access.entities import Entities, Positions
 from omnigraph.read.access.topology_cache import EdgeTables
 from omnigraph.read.execute.bindings import Mask
-from omnigraph.read.execute.budget import look, need, took
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.sorting import distinct, missing_from
 from omnigraph.read.plan.physical import EdgeAccess, ExpandEdges, Strategy
+from omnigraph.storage.budget import look, need, took
 from omnigraph.storage.tables.table import ROW_ID
 
 # Marks of visited nodes that one round may hold: one byte per start and node.

@@ -21,7 +21,7 @@ from omnigraph.errors import StorageError
 from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.access.csr import Adjacency, Positions, Topology
 from omnigraph.read.access.entities import NO_NODE, Entities
-from omnigraph.read.execute.budget import look, need, took
+from omnigraph.storage.budget import look, need, took
 from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
 from omnigraph.storage.tables.fragments import FragmentPart, Layout, RowIds, layout_of, stream_parts
 from omnigraph.storage.tables.handles import handles

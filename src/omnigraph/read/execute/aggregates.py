@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 
 from omnigraph.lang.query.plan import AggregateName
 from omnigraph.read.execute.bindings import POSITION, Positions
-from omnigraph.read.execute.budget import need
+from omnigraph.storage.budget import need
 
 
 def aggregate_by(

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.read.execute.budget import need, took
+from omnigraph.storage.budget import need, took
 
 Positions = npt.NDArray[np.int64]
 Mask = npt.NDArray[np.bool_]

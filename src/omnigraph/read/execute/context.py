@@ -22,9 +22,9 @@ from omnigraph.read.access.column_cache import ColumnCache, columns
 from omnigraph.read.access.entities import Entities, FoundRows
 from omnigraph.read.access.topology_cache import EdgeTables, Topologies, topologies
 from omnigraph.read.execute.bindings import Bindings
-from omnigraph.read.execute.budget import Budget
 from omnigraph.read.execute.trace import Trace
 from omnigraph.read.plan.physical import Expansion
+from omnigraph.storage.budget import Budget
 
 
 @dataclass(frozen=True)

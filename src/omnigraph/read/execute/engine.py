@@ -18,7 +18,6 @@ from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
-from omnigraph.read.execute.budget import LITTLE, beside, need, took
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import bring, ids_of, operand, output
 from omnigraph.read.execute.grouping import group_rows
@@ -28,6 +27,7 @@ from omnigraph.read.execute.products import FirstRows
 from omnigraph.read.execute.trace import Operator
 from omnigraph.read.plan.physical import PhysicalPlan, TailStep, bound_variables
 from omnigraph.read.plan.text import tail_text
+from omnigraph.storage.budget import LITTLE, beside, need, took
 
 if TYPE_CHECKING:
     from omnigraph.read.search.ranking import RankedRead

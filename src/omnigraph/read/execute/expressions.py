@@ -15,10 +15,10 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import Bindings, Positions
-from omnigraph.read.execute.budget import need, took
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.planner import shown_properties
 from omnigraph.rows.filters import arrow_values
+from omnigraph.storage.budget import need, took
 from omnigraph.storage.tables.columns import arrow_field
 
 

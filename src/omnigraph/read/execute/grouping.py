@@ -15,8 +15,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.read.execute.bindings import POSITION, Positions
-from omnigraph.read.execute.budget import need, took
 from omnigraph.read.output.json_text import json_text
+from omnigraph.storage.budget import need, took
 
 # The bytes of a code, and what telling a value apart takes.
 CODE = 4

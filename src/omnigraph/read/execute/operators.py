@@ -18,7 +18,6 @@ from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.access.expand import EdgeExpansion, ExpandedRows, walk
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
-from omnigraph.read.execute.budget import beside, need, took
 from omnigraph.read.execute.comparisons import compare
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import operand
@@ -35,6 +34,7 @@ from omnigraph.read.plan.physical import (
     ScanNodes,
 )
 from omnigraph.rows.filters import row_filter
+from omnigraph.storage.budget import beside, need, took
 
 
 def run_steps(steps: Sequence[PhysicalStep], rows: Bindings, ctx: ReadContext) -> Bindings:

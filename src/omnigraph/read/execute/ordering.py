@@ -15,9 +15,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.read.execute.bindings import POSITION, Positions
-from omnigraph.read.execute.budget import need, took
 from omnigraph.read.execute.grouping import encode
 from omnigraph.read.output.json_text import json_text
+from omnigraph.storage.budget import need, took
 
 _LEAST = np.iinfo(np.int64).min
 _LARGEST = np.iinfo(np.int64).max

@@ -17,11 +17,11 @@ from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask
-from omnigraph.read.execute.budget import beside, look, need
 from omnigraph.read.execute.comparisons import Operand, compare
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import compared_type, operand, repeated
 from omnigraph.rows.filters import equal_values
+from omnigraph.storage.budget import beside, look, need
 
 # A text that is searched takes as long as so many rows, and so does a letter that is searched for.
 TEXT = 3

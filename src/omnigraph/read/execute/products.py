@@ -13,8 +13,8 @@ from itertools import takewhile
 import numpy as np
 
 from omnigraph.read.execute.bindings import POSITION, Bindings
-from omnigraph.read.execute.budget import look
 from omnigraph.read.plan.physical import PhysicalStep, ScanNodes
+from omnigraph.storage.budget import look
 
 # A product of so many rows is made as a whole.
 PIECE = 1 << 20

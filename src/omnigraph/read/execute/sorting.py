@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import numpy as np
 import numpy.typing as npt
 
-from omnigraph.read.execute.budget import look, need, took
+from omnigraph.storage.budget import look, need, took
 
 Positions = npt.NDArray[np.int64]
 # So many numbers are made at a time, between two looks.

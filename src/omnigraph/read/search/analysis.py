@@ -19,7 +19,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.read.execute.budget import look, need, took
+from omnigraph.storage.budget import look, need, took
 
 if TYPE_CHECKING:
     from Stemmer import Stemmer

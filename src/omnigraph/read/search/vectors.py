@@ -18,9 +18,9 @@ import pyarrow as pa
 
 from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.execute.bindings import Positions
-from omnigraph.read.execute.budget import HEAVY, beside, look
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.search.candidates import Numbers, Scores, among
+from omnigraph.storage.budget import HEAVY, beside, look
 from omnigraph.storage.indexes.search import has_vector_index, is_rough, nearest_hits
 from omnigraph.storage.tables.table import ROW_ID, column_names
 

@@ -17,10 +17,10 @@ import pyarrow.compute as pc
 from omnigraph.lang.query.plan import TextMode
 from omnigraph.read.access.entities import Entities
 from omnigraph.read.execute.bindings import Positions
-from omnigraph.read.execute.budget import HEAVY, beside, look, need, took
 from omnigraph.read.search.analysis import Terms, analyze, query_terms
 from omnigraph.read.search.candidates import CandidateSet, Numbers, Scores, among
 from omnigraph.rows.sql_conditions import Condition
+from omnigraph.storage.budget import HEAVY, beside, look, need, took
 from omnigraph.storage.indexes.search import covers_every_row, has_text_index, text_hits
 from omnigraph.storage.tables.table import column_names
 

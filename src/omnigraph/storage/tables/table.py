@@ -168,8 +168,19 @@ class NamedScan:
     names: Sequence[str] | None
 
     def to_table(self) -> pa.Table:
-        """All rows."""
-        return self.columns.named(self.scanner.to_table(), self.names)
+        """All rows, so far as the query at work may hold them."""
+        import pyarrow as pa
+
+        from omnigraph.storage.budget import need
+
+        reader = self.scanner.to_reader()
+        batches: list[pa.RecordBatch] = []
+        size = 0
+        for batch in reader:
+            batches.append(batch)
+            size += batch.nbytes
+            need(size)
+        return self.columns.named(pa.Table.from_batches(batches, reader.schema), self.names)
 
     def to_batches(self) -> Iterator[pa.RecordBatch]:
         """All rows, batch by batch."""

@@ -175,7 +175,7 @@ def find_type(catalog: Catalog, key: str) -> EntityType:
 
 
 def row_schema(type_: EntityType) -> pa.Schema:
-    """The columns of a type's table: `id`, for edges `src` and `dst`, then properties by name."""
+    """The columns of a type's table: the structural ones, then properties by name."""
     structural = (ID,) if isinstance(type_, NodeType) else (ID, SRC, DST)
     return table_columns(structural, {name: p.type for name, p in type_.properties.items()})
 

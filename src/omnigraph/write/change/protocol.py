@@ -1,7 +1,7 @@
 """The change protocol: what every kind of write tells the driver.
 
-Owns the steps and the order in which they are asked for: prepare, check, stage, perhaps stage
-again on a newer base, publish; and these steps for changes whose rows are in memory. A change
+Owns the steps and the order in which they are asked for: begin, prepare, check, stage, perhaps
+stage again on a newer base, publish; and these steps for changes whose rows are in memory. A change
 decides what is written; when it happens, how often it is tried again and what makes it visible
 are the business of the driver and the door.
 """
@@ -97,6 +97,10 @@ class Change(Protocol[R_co]):
         it was prepared.
         """
         return True
+
+    def begin(self) -> None:
+        """Take what it needs beside the base; once, and not if its run was done before."""
+        return
 
     def prepare(self, txn: WriteTxn) -> bool:
         """Decide what is to be done on the base; False when that is nothing.

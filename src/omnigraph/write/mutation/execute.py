@@ -6,7 +6,7 @@ a where clause asks of a table. Rules are checked once, at the end, on what is l
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
@@ -24,6 +24,7 @@ from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC
 from omnigraph.rows.filters import RowFilter, row_filter
 from omnigraph.rows.key_predicates import anchor
+from omnigraph.storage.budget import name_operator, need, took
 from omnigraph.write.change.change_set import (
     ChangeSet,
     EntityType,
@@ -34,10 +35,17 @@ from omnigraph.write.change.change_set import (
 from omnigraph.write.change.results import EmptiedProperties
 from omnigraph.write.mutation.given_rows import Assigned, without_stale
 from omnigraph.write.mutation.inserts import put_fresh, put_keyed
+from omnigraph.write.mutation.named_rows import BatchLookup, NamedRows, assign
 from omnigraph.write.mutation.pending import Pending
 from omnigraph.write.mutation.values import property_array
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.read_set import FilteredLookup, FilterScan, KeyLookup, ReadSet
+from omnigraph.write.publish.read_set import (
+    BaseQuery,
+    FilteredLookup,
+    FilterScan,
+    KeyLookup,
+    ReadSet,
+)
 from omnigraph.write.rules.row_rules import required_text
 from omnigraph.write.rules.violations import Violation, Violations
 
@@ -55,16 +63,12 @@ class MutationChanges:
 def run_mutation(
     mutation: plan.MutationPlan, values: Values, base: Base, reads: ReadSet, embedder: Embedder
 ) -> MutationChanges:
-    """Run every statement, in order; inserts that follow one another as one batch."""
+    """Run every statement, in order; those of one kind that follow one another as one batch."""
     run = _Run(base, reads, values)
-    repeatable = True
-    for gives_rows, statements in groupby(mutation.statements, _gives_rows):
-        if gives_rows:
-            run.give([one for one in statements if isinstance(one, _Insert)])
-            continue
-        repeatable = False
-        for statement in statements:
-            run.execute(statement)
+    for _, statements in groupby(mutation.statements, _kind):
+        run.execute(list(statements))
+    name_operator("mutation")
+    repeatable = all(isinstance(one, _Insert) for one in mutation.statements)
     pending = dict(sorted(run.pending.items()))
     violations = Violations()
     for one in pending.values():
@@ -81,10 +85,38 @@ def run_mutation(
 
 
 _Insert = plan.InsertNode | plan.InsertEdge
+_Update = plan.UpdateNodes | plan.UpdateEdges
+_Delete = plan.DeleteNodes | plan.DeleteEdges
 
 
-def _gives_rows(statement: plan.Statement) -> bool:
-    return isinstance(statement, _Insert)
+def _kind(statement: plan.Statement) -> str:
+    if isinstance(statement, _Insert):
+        return "insert"
+    return "update" if isinstance(statement, _Update) else "delete"
+
+
+@dataclass(frozen=True, slots=True)
+class _Change:
+    """One update: what it assigns to which rows; ``named`` if it says no more than their texts."""
+
+    type: EntityType
+    assigned: dict[str, pa.Array]
+    filter: RowFilter
+    question: FilteredLookup | FilterScan
+    named: NamedRows | None
+
+    @property
+    def batch(self) -> str | None:
+        """The column of texts by which it can be run with others; None if it runs alone.
+
+        Which vectors go stale is a matter of what a row was right before.
+        """
+        if self.named is None or not isinstance(self.question, FilteredLookup):
+            return None
+        for name, embedding in embedded_properties(self.type).items():
+            if self.assigned.keys() & {name, embedding.source}:
+                return None
+        return self.question.anchor.column
 
 
 @dataclass(slots=True)
@@ -98,24 +130,20 @@ class _Run:
     affected_nodes: int = 0
     affected_edges: int = 0
 
-    def execute(self, statement: plan.Statement) -> None:
-        catalog = self.base.catalog
-        match statement:
-            case plan.UpdateNodes(name, assignments, where):
-                self._update(catalog.nodes[name], assignments, where)
-            case plan.UpdateEdges(name, assignments, where):
-                self._update(catalog.edges[name], assignments, where)
-            case plan.DeleteNodes(name, where, cascades):
-                self._delete_nodes(catalog.nodes[name], where, cascades)
-            case plan.DeleteEdges(name, where):
-                self._delete(catalog.edges[name], where)
-            case plan.InsertNode() | plan.InsertEdge():
-                self.give([statement])
+    def execute(self, statements: Sequence[plan.Statement]) -> None:
+        """Statements of one kind that follow one another."""
+        if inserts := [one for one in statements if isinstance(one, _Insert)]:
+            self.give(inserts)
+        elif updates := [one for one in statements if isinstance(one, _Update)]:
+            self._update_all(updates)
+        else:
+            self._delete_all([one for one in statements if isinstance(one, _Delete)])
 
     # -- inserting -------------------------------------------------------------------
 
     def give(self, statements: Sequence[plan.InsertNode | plan.InsertEdge]) -> None:
         """Statements that read no row but their own: type by type, all rows at once."""
+        name_operator("insert")
         nodes: dict[str, list[plan.InsertNode]] = {}
         edges: dict[str, list[plan.InsertEdge]] = {}
         for statement in statements:
@@ -171,29 +199,40 @@ class _Run:
         violations.raise_if_any()
         return assigned
 
-    # -- updating and deleting -------------------------------------------------------
+    # -- updating --------------------------------------------------------------------
 
-    def _update(
-        self,
-        type_: EntityType,
-        assignments: Iterable[plan.Assignment],
-        where: tuple[plan.Predicate, ...],
-    ) -> None:
-        assigned = {
-            name: property_array((value,), type_.properties[name])
-            for name, value in self._assigned(type_, assignments).items()
-        }
-        pending = self._of(type_)
-        wanted = self._filter(type_, where)
-        question = selection(type_, where, wanted, self.values)
-        stored = pending.untouched(self.reads.ask(self.base, type_key(type_), question))
-        columns = row_columns(type_)
-        matched = pa.concat_tables(
-            [wanted.select(pending.rows), stored.select(columns.names).cast(columns)]
-        )
+    def _update_all(self, statements: Sequence[plan.UpdateNodes | plan.UpdateEdges]) -> None:
+        """Type by type, in order; those at once that follow one another and name their rows."""
+        by_type: dict[str, list[_Change]] = {}
+        for one in statements:
+            type_ = self._type(one)
+            assigned = {
+                name: property_array((value,), type_.properties[name])
+                for name, value in self._assigned(type_, one.assignments).items()
+            }
+            filter_, question = self._selected(type_, one.where)
+            named = None
+            if len(one.where) == 1 and isinstance(question, FilteredLookup):
+                named = NamedRows.of(question, is_exact=True)
+            change = _Change(type_, assigned, filter_, question, named)
+            by_type.setdefault(type_key(type_), []).append(change)
+        for changes in by_type.values():
+            name_operator(f"update {changes[0].type.name}")
+            for together, some in groupby(changes, lambda one: one.batch):
+                if together is None:
+                    for change in some:
+                        self._update(change)
+                else:
+                    self._update_named(together, list(some))
+
+    def _update(self, change: _Change) -> None:
+        type_, assigned, columns = change.type, change.assigned, row_columns(change.type)
+        stored, matched = self._matched(type_, change.question, change.filter.select)
         if not matched.num_rows:
             return
-        before = matched
+        pending = self._of(type_)
+        before = took(matched)
+        need(matched.num_rows * sum(value.nbytes for value in assigned.values()))
         for name, value in assigned.items():
             repeated = value.take(pa.array(np.zeros(matched.num_rows, dtype=np.int64)))
             position = columns.get_field_index(name)
@@ -210,25 +249,76 @@ class _Run:
         pending.put(matched, stored)
         self._count(type_, matched.num_rows)
 
-    def _delete_nodes(
-        self, node: NodeType, where: tuple[plan.Predicate, ...], cascades: tuple[str, ...]
-    ) -> None:
-        ids = self._delete(node, where)
+    def _update_named(self, column: str, changes: Sequence[_Change]) -> None:
+        """Statements that say nothing but which rows they are about, one after the other."""
+        type_ = changes[0].type
+        parts = tuple(one.named for one in changes if one.named is not None)
+        question = BatchLookup(column, parts)
+        stored, matched = self._matched(type_, question, question.select)
+        if not matched.num_rows:
+            return
+        pending, hits = self._of(type_), question.hits(took(matched))
+        matched, given = assign(matched, [one.assigned for one in changes], hits)
+        for name, rows in given.items():
+            pending.left_out.give(name, matched.column(ID).filter(rows))
+        pending.put(matched, stored)
+        self._count(type_, len(hits[0]))
+
+    def _matched(
+        self,
+        type_: EntityType,
+        question: BaseQuery,
+        select: Callable[[pa.Table], pa.Table],
+    ) -> tuple[pa.Table, pa.Table]:
+        """The stored rows that nobody has touched, and these and pending ones as they are now."""
+        pending, columns = self._of(type_), row_columns(type_)
+        stored = pending.untouched(self.reads.ask(self.base, type_key(type_), question))
+        rows = [select(pending.rows), stored.select(columns.names).cast(columns)]
+        return stored, pa.concat_tables(rows)
+
+    # -- deleting --------------------------------------------------------------------
+
+    def _delete_all(self, statements: Sequence[plan.DeleteNodes | plan.DeleteEdges]) -> None:
+        """What any of the statements chooses, and the edges of nodes: each row goes once."""
+        batches: dict[tuple[str, str], list[NamedRows]] = {}
+        types: dict[str, EntityType] = {}
+        cascades: dict[str, tuple[str, ...]] = {}
+        gone: dict[str, list[pa.Array]] = {}
+        for one in statements:
+            type_ = self._type(one)
+            key = type_key(type_)
+            types[key] = type_
+            gone.setdefault(key, [])
+            if isinstance(one, plan.DeleteNodes):
+                cascades[key] = one.cascades
+            filter_, question = self._selected(type_, one.where, located_columns(type_))
+            if isinstance(question, FilteredLookup):
+                named = NamedRows.of(question, is_exact=len(one.where) == 1)
+                batches.setdefault((key, question.anchor.column), []).append(named)
+            else:
+                gone[key].append(self._delete(type_, question, filter_.select))
+        for (key, column), parts in batches.items():
+            named_rows = BatchLookup(column, tuple(parts), located_columns(types[key]))
+            gone[key].append(self._delete(types[key], named_rows, named_rows.select))
+        for key, edges in cascades.items():
+            self._cascade(types[key].name, edges, pa.concat_arrays(gone[key]))
+
+    def _cascade(self, node: str, edges: tuple[str, ...], ids: pa.Array) -> None:
         if not len(ids):
             return
-        for name in cascades:
+        for name in edges:
             edge = self.base.catalog.edges[name]
-            ends = [(SRC, edge.source), (DST, edge.target)]
-            for column, end in ends:
-                if end == node.name:
+            for column, end in ((SRC, edge.source), (DST, edge.target)):
+                if end == node:
                     self._delete_at(edge, column, ids)
 
-    def _delete(self, type_: EntityType, where: tuple[plan.Predicate, ...]) -> pa.Array:
-        """Delete the rows that a where clause chooses; says which these are."""
-        wanted = self._filter(type_, where)
-        question = selection(type_, where, wanted, self.values, located_columns(type_))
+    def _delete(
+        self, type_: EntityType, question: BaseQuery, select: Callable[[pa.Table], pa.Table]
+    ) -> pa.Array:
+        """Delete the rows that a question finds; says which these are."""
+        name_operator(f"delete {type_.name}")
         stored = self.reads.ask(self.base, type_key(type_), question)
-        return self._remove(type_, stored, wanted.select(self._of(type_).rows))
+        return self._remove(type_, stored, select(self._of(type_).rows))
 
     def _filter(self, type_: EntityType, where: tuple[plan.Predicate, ...]) -> RowFilter:
         names = self.base.table(type_key(type_)).table.columns
@@ -253,6 +343,23 @@ class _Run:
         return gone.column(ID).combine_chunks()
 
     # -- keeping track ---------------------------------------------------------------
+
+    def _type(
+        self, one: plan.UpdateNodes | plan.UpdateEdges | plan.DeleteNodes | plan.DeleteEdges
+    ) -> EntityType:
+        if isinstance(one, plan.UpdateNodes | plan.DeleteNodes):
+            return self.base.catalog.nodes[one.node_type]
+        return self.base.catalog.edges[one.edge_type]
+
+    def _selected(
+        self,
+        type_: EntityType,
+        where: tuple[plan.Predicate, ...],
+        columns: tuple[str, ...] | None = None,
+    ) -> tuple[RowFilter, FilteredLookup | FilterScan]:
+        """What a where clause chooses, and the question that finds it."""
+        filter_ = self._filter(type_, where)
+        return filter_, selection(type_, where, filter_, self.values, columns)
 
     def _of(self, type_: EntityType) -> Pending:
         key = type_key(type_)

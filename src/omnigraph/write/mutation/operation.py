@@ -18,8 +18,9 @@ from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.storage.budget import Budget
 from omnigraph.write.change.change_set import ChangeSet
-from omnigraph.write.change.protocol import RowsChange, WriteOutcome, WriteTxn
+from omnigraph.write.change.protocol import Effects, RowsChange, WriteOutcome, WriteTxn
 from omnigraph.write.change.results import EmptiedProperties, MutationResult
 from omnigraph.write.mutation.execute import run_mutation
 from omnigraph.write.publish.run_ids import RunId
@@ -38,7 +39,11 @@ class MutationOutcome:
 
 @dataclass(slots=True)
 class Mutation(RowsChange[MutationResult]):
-    """One run of a mutation query; ``embedding`` is None for what the environment says."""
+    """One run of a mutation query.
+
+    ``embedding`` and ``max_bytes``, the most that it may hold at once, are None for what the
+    environment says.
+    """
 
     kind: ClassVar[WriterKind] = "Mutation"
 
@@ -48,12 +53,14 @@ class Mutation(RowsChange[MutationResult]):
     path: str = "<query>"
     actor: str | None = None
     run: RunId | None = None
+    max_bytes: int | None = None
     embedding: EmbedderConfig | None = None
     notes: dict[str, Any] = field(default_factory=lambda: {"operation": "mutation"})
     commit: PendingCommit = field(init=False)
     changes: ChangeSet | None = None
     _done: MutationOutcome | None = None
     _vectors: Memory = field(default_factory=dict)
+    _budget: Budget = field(default_factory=Budget)
 
     def __post_init__(self) -> None:
         self.commit = PendingCommit.mint(self.actor)
@@ -65,13 +72,29 @@ class Mutation(RowsChange[MutationResult]):
         values = Values(coerce_params(compiled.params, self.params), statement_time())
         # When it is overtaken and prepared again, no text is paid for again.
         embedder = embedder_of(self.embedding, self._vectors)
-        done = run_mutation(plan, values, txn.base, txn.reads, embedder)
+        # What another preparation held is of no use any more.
+        self._budget = Budget(max_bytes=self.max_bytes)
+        done = self._budget.run(
+            0, lambda: run_mutation(plan, values, txn.base, txn.reads, embedder)
+        )
         note_embedding(self.notes, embedder)
         self.changes = done.changes
         self._done = MutationOutcome(
             compiled.name, done.affected_nodes, done.affected_edges, done.warnings
         )
         return not done.changes.is_empty
+
+    def check(self, txn: WriteTxn) -> None:
+        """Every rule of the schema."""
+        self._budget.operator = lambda: "rules of the schema"
+        self._budget.run(0, lambda: RowsChange.check(self, txn))
+
+    def stage(self, txn: WriteTxn) -> Effects:
+        """All touched tables, in parallel."""
+        self._budget.operator = lambda: "write rows"
+        # Rows that replace stored ones and rows that are new are written apart.
+        self._budget.need(self.prepared.size)
+        return RowsChange.stage(self, txn)
 
     @property
     def outcome(self) -> Mapping[str, Any]:

@@ -12,6 +12,7 @@ import pyarrow.compute as pc
 from omnigraph.embed.fill import Marks, embedded_properties, fill_vectors
 from omnigraph.embed.protocol import Embedder
 from omnigraph.lang.structural import ID
+from omnigraph.storage.budget import need, took
 from omnigraph.write.change.change_set import (
     EntityType,
     TypeChange,
@@ -66,7 +67,10 @@ class Pending:
         self.existing = _joined(_joined(self.existing, revived), located)
         if revived.num_rows:
             self._revived.append(revived.column(ID))
-        self.rows = pa.concat_tables([without(self.rows, ids), rows]).combine_chunks()
+        joined = pa.concat_tables([without(self.rows, ids), rows])
+        # Joined in one piece, they are there twice for a moment.
+        need(joined.nbytes)
+        self.rows = took(joined.combine_chunks())
 
     def delete(self, stored: pa.Table, ids: pa.Array | pa.ChunkedArray) -> None:
         """Stored rows go that were untouched, and of the pending rows those with these ids."""
@@ -85,7 +89,7 @@ class Pending:
     def change(self, embedder: Embedder) -> TypeChange:
         """The final image."""
         marks = {name: self._marked(ids) for name, ids in self._to_embed.items()}
-        self.rows = fill_vectors(self.rows, self.type, embedder, marks)
+        self.rows = took(fill_vectors(self.rows, self.type, embedder, marks))
         return TypeChange(self.type, self.rows, self.existing, self.deleted)
 
     def _marked(self, ids: list[pa.Array]) -> Marks:

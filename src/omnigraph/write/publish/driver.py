@@ -142,6 +142,7 @@ def _repeated(target: Target, first: FirstRun) -> WriteOutcome:
 
 def _run(change: Change[_R], target: Target, claims: RunClaims | None, *, dry_run: bool) -> _R:
     cause: BaseException | None = None
+    change.begin()
     files = IntentScope(
         target.root, target.branch, new_id(), change.commit, change.kind, change.operation_class
     )
@@ -211,6 +212,7 @@ class _Write(Generic[_R]):
             return self._told(txn, contested)
         except ReadSetBroken as broken:
             if not (change.repeatable or isinstance(broken, SchemaMoved)):
+                change.discard(txn)
                 raise broken.cause from None
             # Others would be faster again: preparing takes longer than publishing.
             self.turn.claim(time.monotonic() - begun)

@@ -19,6 +19,7 @@ from omnigraph.errors import StorageError
 from omnigraph.lang.structural import ID
 from omnigraph.manifest.entries import TableIdentity, TableVersion
 from omnigraph.rows.filters import RowFilter
+from omnigraph.storage.budget import keep_all
 from omnigraph.storage.tables.columns import is_blob
 from omnigraph.storage.tables.row_lookup import MAX_LISTED, find_rows
 from omnigraph.storage.tables.table import (
@@ -267,6 +268,7 @@ class ReadSet:
     def ask(self, base: Base, type_key: str, question: BaseQuery) -> pa.Table:
         """Ask the base, and remember the question with its answer."""
         answer = question.ask(base.table(type_key).table)
+        keep_all(answer)
         with self._lock:
             self.reads.append(RecordedRead(type_key, question, answer))
         return answer

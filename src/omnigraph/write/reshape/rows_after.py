@@ -14,7 +14,7 @@ from functools import cached_property
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.schema.ir.ir import IREdge, IRNode
+from omnigraph.lang.schema.ir.ir import IREdge, IRNode, IRProperty
 from omnigraph.lang.schema.migration.effects import (
     AddColumn,
     Effect,
@@ -73,16 +73,32 @@ class TypeAfter:
         return tuple(found)
 
     def view(self, before: StoredColumns) -> StoredColumns:
-        """The columns of a table as it is, by the names that rows have afterwards."""
+        """The columns of a table as it is, by the names that rows have afterwards.
+
+        What is of a type that no value leads to from the one it has is shown as if it had none.
+        """
         structural = NODE_COLUMNS if isinstance(self.desired, NodeType) else EDGE_COLUMNS
         pairs: list[tuple[str, str | None]] = [(name, name) for name in structural]
         shown: list[tuple[str, ShownAs]] = []
+        misfits = {former.property_id for former, _ in self.misfits()}
         for name, property_ in sorted(self.desired.properties.items()):
             field, former, fill = self._made(name)
+            if property_.property_id in misfits:
+                former = None
             pairs.append((name, None if former is None else before.of(former)))
             if former is None or property_.property_id in self._written:
                 shown.append((name, ShownAs(field.type, fill)))
         return StoredColumns(tuple(pairs), tuple(shown))
+
+    def misfits(self) -> Iterator[tuple[IRProperty, str]]:
+        """Properties whose column has another type than they have, with their names afterwards."""
+        for accepted in self.accepted.properties:
+            name = self._names.get(accepted.property_id)
+            if name is None or accepted.property_id in self._written:
+                continue
+            wanted = arrow_field(name, self.desired.properties[name].type).type
+            if arrow_field(name, accepted.type).type != wanted:
+                yield accepted, name
 
     def rows(self, table: Table, names: Sequence[str]) -> Iterator[pa.Table]:
         """Some columns of the rows of a table, by their names afterwards, with the ids."""

@@ -117,7 +117,7 @@ def _check_orphans(edge: EdgeType, column: str, end: str, trial: Evaluation) -> 
 
 
 def miscounted(edge: EdgeType, sources: pa.Array, edges: Sequence[KeyFinder]) -> pa.Table:
-    """The sources whose edges break the bounds of a type: ``src``, and how many ``edges``."""
+    """The sources whose edges break the bounds of a type: ``@src``, and how many ``edges``."""
     counts = sum(finder.count(sources) for finder in edges)
     counted = pa.table({SRC: sources, "edges": counts})
     wrong = pc.less(counted.column("edges"), edge.min_out)

@@ -17,6 +17,7 @@ from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.options.shared import (
     branch_option,
+    engine_of,
     run_id_option,
     spark_options,
     spark_settings,
@@ -105,7 +106,7 @@ def command(
             mode=mode,
             branch=branch,
             from_branch=from_branch,
-            engine="spark" if _names_spark(engine, master, remote) else engine,
+            engine=engine_of(engine, master, remote),
             on_error=on_error,
             rejects=rejects,
             max_rejects=max_rejects,
@@ -132,11 +133,6 @@ def _content(data: Sequence[str]) -> object:
         return sys.stdin.buffer
     paths = [one if "://" in one else Path(one) for one in data]
     return paths[0] if len(paths) == 1 else paths
-
-
-def _names_spark(engine: str, master: str | None, remote: str | None) -> bool:
-    """Whoever names a Spark wants it used."""
-    return engine == "auto" and (master is not None or remote is not None)
 
 
 def load_line(uri: str, result: LoadResult) -> str:

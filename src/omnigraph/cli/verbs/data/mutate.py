@@ -11,7 +11,12 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.query_source import AskedQuery, source_options, store_of
+from omnigraph.cli.options.query_source import (
+    AskedQuery,
+    max_bytes_option,
+    source_options,
+    store_of,
+)
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.shared import branch_option, if_commit_option, run_id_option
 from omnigraph.cli.render.output import (
@@ -33,6 +38,7 @@ if TYPE_CHECKING:
 @branch_option
 @if_commit_option
 @run_id_option
+@max_bytes_option
 @json_option
 @click.pass_obj
 def command(
@@ -42,6 +48,7 @@ def command(
     branch: str,
     if_commit: str | None,
     run_id: str | None,
+    max_bytes: int | None,
     as_json: bool,
 ) -> None:
     """Run a query that changes a graph, as one commit.
@@ -51,7 +58,9 @@ def command(
     # Unlike the other commands that write, this one does not name its target.
     with store_of(scope).write("mutate", replace(scope, quiet=True)) as graph:
         try:
-            result = graph.mutate(*asked, branch=branch, if_commit=if_commit, run_id=run_id)
+            result = graph.mutate(
+                *asked, branch=branch, if_commit=if_commit, run_id=run_id, max_bytes=max_bytes
+            )
         except PreconditionFailed as error:
             if as_json:
                 from omnigraph.wire.errors import ErrorBody

@@ -63,11 +63,12 @@ def _write_json(found: Diff, *, stat: bool) -> None:
 
 def _write(found: Diff, *, stat: bool) -> None:
     from omnigraph.cli.render.changes import NO_OTHER_DIFFERENCES, ChangeText
+    from omnigraph.cli.render.plans import plan_text
 
     has_schema = bool(found.schema.steps)
     if has_schema:
         write_text(click.style("schema", bold=True))
-        write_text(indent(str(found.schema), "  "))
+        write_text(indent(plan_text(found.schema), "  "))
     if stat and found.stats:
         _write_stats(found)
         return

@@ -6,6 +6,7 @@ is the engine's to say.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,10 +16,21 @@ import click
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.query_source import read_source
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument, uri_option
-from omnigraph.cli.options.shared import branch_option, if_commit_option, together
+from omnigraph.cli.options.shared import (
+    branch_option,
+    engine_of,
+    if_commit_option,
+    run_id_option,
+    spark_options,
+    spark_settings,
+    together,
+)
 from omnigraph.cli.render.output import (
+    DONE_BEFORE,
     author_lines,
+    diagnose,
     errors_as_json,
+    is_terminal,
     result_of,
     write_json,
     write_text,
@@ -124,6 +136,14 @@ def plan_schema(
 @_change_options
 @click.option("--force-queries", is_flag=True, help="Apply it although it breaks such queries.")
 @if_commit_option
+@run_id_option
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "inline", "spark"]),
+    default="auto",
+    help="Where columns are written; auto takes Spark for tables of many millions of rows.",
+)
+@spark_options
 @json_option
 @click.pass_obj
 def apply_schema(
@@ -136,6 +156,11 @@ def apply_schema(
     queries: Sequence[Path],
     force_queries: bool,
     if_commit: str | None,
+    run_id: str | None,
+    engine: str,
+    master: str | None,
+    remote: str | None,
+    conf: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Give a branch another schema, as one commit, or say all that stands against it."""
@@ -150,6 +175,10 @@ def apply_schema(
                 queries=texts,
                 force_queries=force_queries,
                 if_commit=if_commit,
+                run_id=run_id,
+                engine=engine_of(engine, master, remote),
+                spark=spark_settings(master, remote, conf),
+                progress=is_terminal(sys.stderr) and not as_json,
             )
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:
@@ -158,6 +187,8 @@ def apply_schema(
             write_json(SchemaAppliedBody.of(result, target.uri, scope.actor))
         else:
             write_text("\n".join(_applied_lines(result, scope.actor)))
+            if result.repeats_run:
+                diagnose("note", DONE_BEFORE)
 
 
 @command.command("diff", cls=VerbCommand)

@@ -79,7 +79,8 @@ class SchemaResolution:
     def naming(self, names: Iterable[ElementName]) -> list[str]:
         """The elements that mean one of these names, the narrowest first."""
         wanted: list[str] = []
-        for kind, type_name, property_ in sorted(names, key=lambda name: name[2] is None):
+        ordered = sorted(names, key=lambda name: (name[2] is None, name[0], name[1], name[2] or ""))
+        for kind, type_name, property_ in ordered:
             for owner in (f"{kind}:{type_name}", type_name):
                 wanted += [owner] if property_ is None else [f"{owner}.{property_}"]
         return [name for name in dict.fromkeys(wanted) if name in self.elements]
@@ -91,6 +92,13 @@ def concerns_schema(name: str) -> bool:
     An entity has a colon behind its type (`Crew:ann`), so that it is never taken for one.
     """
     return name in SCHEMA_CONFLICTS or _ELEMENT.fullmatch(name) is not None
+
+
+def schema_part(wanted: Resolve) -> Resolve:
+    """What a `resolve` for rows and schemas together says of schemas."""
+    if wanted is None or isinstance(wanted, str):
+        return wanted
+    return {name: side for name, side in wanted.items() if concerns_schema(name)}
 
 
 def read_schema_resolution(wanted: Resolve) -> SchemaResolution:

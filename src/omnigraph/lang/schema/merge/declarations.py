@@ -164,6 +164,8 @@ def _property_stays(merging: Merging, merged: MergedType, property_id: int, type
     if base is None or (source is not None and target is not None):
         return True
     holder: Side = "source" if target is None else "target"
+    if not merging.has(holder, merged.id):
+        return False
     owner = types[1] if holder == "source" else types[2]
     if is_changed(property_id, types[0], owner):
         merging.dropped(place, holder, f"which the {holder} changed")

@@ -38,6 +38,7 @@ from omnigraph.lang.schema.syntax.tree import (
     Interface,
     Node,
     Property,
+    Schema,
     constraints_of,
     properties_of,
 )
@@ -160,15 +161,19 @@ def members_of(aspect: Aspect, element: Element) -> frozenset[Member]:
     return frozenset(found)
 
 
-def read_model(version: SchemaVersion, find: Find, name: str) -> Model:
-    """The declarations of an accepted schema; ``name`` is what messages call its text."""
-    source = Source(version.text, name)
+def read_tree(source: Source) -> Schema:
+    """The syntax of an accepted schema."""
     reporter = Reporter(source)
     tree = parse_schema(source, reporter)
     reporter.raise_if_any()
-    reader = _Reader(declared(tree), version.ir, find)
-    found = {}
-    for each in version.ir.types():
+    return tree
+
+
+def read_model(source: Source, tree: Schema, ir: SchemaIR, find: Find) -> Model:
+    """The declarations of an accepted schema by identity."""
+    reader = _Reader(declared(tree), ir, find)
+    found: dict[int, DeclaredType] = {}
+    for each in ir.types():
         read = reader.type(each)
         if read.id in found:
             raise SchemaError(f"one identity is used twice: {each.name} is another type already")

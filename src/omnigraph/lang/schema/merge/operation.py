@@ -22,12 +22,14 @@ from omnigraph.lang.schema.merge.conflicts import (
 )
 from omnigraph.lang.schema.merge.declarations import merge_declarations
 from omnigraph.lang.schema.merge.merging import Decision, Found, Merging, Place, TouchedData
-from omnigraph.lang.schema.merge.model import Model, SchemaVersion, read_model
+from omnigraph.lang.schema.merge.model import Model, SchemaVersion, read_model, read_tree
 from omnigraph.lang.schema.merge.names import check_names
 from omnigraph.lang.schema.merge.references import follow_references
 from omnigraph.lang.schema.merge.result import Sealed, seal
 from omnigraph.lang.schema.merge.same_things import Equivalence, Unified, join_equal_additions
 from omnigraph.lang.schema.merge.text import merged_text
+from omnigraph.lang.schema.syntax.tree import Schema
+from omnigraph.lang.source import Source
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +80,13 @@ def merge_schemas(
         raise SchemaError("schemas of different graphs cannot be merged: their ids mean nothing")
     resolution = read_schema_resolution(resolve)
     following = max(each.ir.next_identity_id for each in versions)
-    attempts = _Attempts(versions, Equivalence(unified), touched, resolution)
+    texts = zip(versions, ("base", "source", "target"), strict=True)
+    sources = [Source(version.text, name) for version, name in texts]
+    readings = tuple(
+        (source, read_tree(source), version.ir)
+        for source, version in zip(sources, versions, strict=True)
+    )
+    attempts = _Attempts(readings, Equivalence(unified), touched, resolution)
     while True:
         merging = attempts.models()
         merge_declarations(merging)
@@ -95,7 +103,8 @@ def merge_schemas(
 class _Attempts:
     """What was settled so far."""
 
-    versions: tuple[SchemaVersion, SchemaVersion, SchemaVersion]
+    readings: tuple[tuple[Source, Schema, SchemaIR], ...]
+    """Base, source and target."""
     same: Equivalence
     touched: TouchedData
     resolution: SchemaResolution
@@ -113,10 +122,7 @@ class _Attempts:
         return Merging(base, source, target, self.same, self.decided, self.touched)
 
     def _read(self) -> tuple[Model, Model, Model]:
-        base, source, target = (
-            read_model(version, self.same.find, name)
-            for version, name in zip(self.versions, ("base", "source", "target"), strict=True)
-        )
+        base, source, target = (read_model(*each, self.same.find) for each in self.readings)
         return base, source, target
 
     def settle(self, found: list[Found]) -> bool:

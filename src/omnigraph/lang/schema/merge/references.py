@@ -7,7 +7,7 @@ is missing is a conflict.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from omnigraph.lang.schema.merge.conflicts import SIDES, Side, other_side
 from omnigraph.lang.schema.merge.merging import (
@@ -24,6 +24,7 @@ from omnigraph.lang.schema.merge.model import (
     Aspect,
     DeclaredProperty,
     Element,
+    Model,
     members_of,
 )
 
@@ -92,29 +93,43 @@ def _inject(merging: Merging, node: MergedType) -> None:
         for property_id, elements in merging.types[interface].properties.items():
             wanted.setdefault(str(elements[NAME].meaning), set()).add(property_id)
             origin[property_id] = interface
-    own = {node.property_name(property_id) for property_id in node.properties}
+    for property_id in node.properties:
+        wanted.pop(node.property_name(property_id), None)
+    for _, name, property_id in sorted(_answers(merging, node, wanted)):
+        if name in wanted and not node.has(property_id):
+            node.injected[property_id] = name
+            del wanted[name]
     for name, asked in sorted(wanted.items()):
-        if name in own:
-            continue
-        found = _identity(merging, node, asked)
-        if found is None:
-            _report_lacking(merging, node, name, asked, origin)
-        else:
-            node.injected[found] = name
+        _report_lacking(merging, node, name, asked, origin)
     for property_id in sorted(node.expected - node.injected.keys()):
         _give_up(merging, node, property_id)
 
 
-def _identity(merging: Merging, node: MergedType, asked: set[int]) -> int | None:
-    """The property of a node that answers to what interfaces ask for, on whichever side."""
-    found: list[tuple[bool, int]] = []
-    for model in (merging.target, merging.source, merging.base):
-        owner = model.types.get(node.id)
-        for each in () if owner is None else owner.properties.values():
-            gone = Place(node.id, each.id) in merging.decided and each.id not in node.expected
-            if each.satisfies & asked and not node.has(each.id) and not gone:
-                found.append((each.id not in node.expected, each.id))
-    return min(found, key=lambda each: each[0])[1] if found else None
+def _answers(
+    merging: Merging, node: MergedType, wanted: Mapping[str, set[int]]
+) -> Iterator[tuple[tuple[bool, bool, int], str, int]]:
+    """The properties that may answer to what is asked for by name, the likeliest smallest.
+
+    First what stays anyway, then what a side has had answer where the other changed nothing,
+    then what has answered on more sides: a rename of what two interfaces share parts them.
+    """
+    models = (merging.base, merging.source, merging.target)
+    for name, asked in wanted.items():
+        for each in asked:
+            answers = [_answer(model, node.id, each) for model in models]
+            base, source, target = answers
+            latest = source if target == base else target
+            for found in set(answers) - {None}:
+                gone = Place(node.id, found) in merging.decided and found not in node.expected
+                if found is not None and not gone:
+                    rank = (found not in node.expected, found != latest, -answers.count(found))
+                    yield rank, name, found
+
+
+def _answer(model: Model, node: int, asked: int) -> int | None:
+    owner = model.types.get(node)
+    found = () if owner is None else owner.properties.values()
+    return next((each.id for each in found if asked in each.satisfies), None)
 
 
 def _report_lacking(

@@ -51,26 +51,27 @@ def seal(merging: Merging, *, domain: str, following: int) -> Sealed | None:
     declarations = tuple(written(each, merging.types) for each in merging.types.values())
     text = print_schema(Tree(tuple(each.declaration for each in declarations)))
     source = Source(text, _NAME)
-    # What was accepted before rules tightened may stay, but nothing like it is made anew.
-    stored = any(_mistakes(model.source) for model in (merging.source, merging.target))
-    reporter = Reporter(source)
-    parsed = parse(source, reporter)
-    check_schema(parsed, reporter, stored=stored)
-    if reporter:
-        for found in reporter.diagnostics:
-            _blame(merging, found, declarations, parsed.schema)
+    mistakes, tree = _checked(source)
+    sides = (merging.source.source, merging.target.source)
+    if mistakes and any(_checked(side)[0] for side in sides):
+        # What was accepted before rules tightened may stay.
+        mistakes, tree = _checked(source, stored=True)
+    if mistakes:
+        for found in mistakes:
+            _blame(merging, found, declarations, tree)
         return None
-    shape = build_shape(parsed.schema)
+    shape = build_shape(tree)
     ir = identified(shape, _ids(merging), domain=domain, following=following)
     validate_ir(ir)
     _check_key_orders(merging, ir)
     return None if merging.found else Sealed(ir, shape, declarations, text)
 
 
-def _mistakes(source: Source) -> bool:
+def _checked(source: Source, *, stored: bool = False) -> tuple[tuple[Diagnostic, ...], Tree]:
     reporter = Reporter(source)
-    check_schema(parse(source, reporter), reporter)
-    return bool(reporter)
+    parsed = parse(source, reporter)
+    check_schema(parsed, reporter, stored=stored)
+    return reporter.diagnostics, parsed.schema
 
 
 # -- identity ----------------------------------------------------------------------------

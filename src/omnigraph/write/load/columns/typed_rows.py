@@ -35,7 +35,7 @@ def derived_ids(type_: EntityType, columns: pa.Table) -> pa.ChunkedArray | None:
 
 
 def finish(type_: EntityType, columns: pa.Table, places: SourceMap) -> TypeBatch:
-    """A batch of columns whose `id` is null where no id is known yet."""
+    """A batch of columns whose `@id` is null where no id is known yet."""
     schema = row_columns(type_)
     # Not a cast: that would refuse the empty vectors which are still to be embedded.
     rows = pa.Table.from_arrays([columns.column(name) for name in schema.names], schema=schema)

@@ -1,8 +1,8 @@
 """The budget of a query: how long it may run, how much it may hold, and whether it is wanted.
 
-Owns the ledger of what a query holds, and ending it in time: between pieces of work it looks,
-and work that cannot look is waited for no longer than the query may run. Exceeding a bound is
-an error that names it; nothing is returned then.
+Owns the ledger of what a query holds, be it one that reads or one that changes, and ending it in
+time: between pieces of work it looks, and work that cannot look is waited for no longer than the
+query may run. Exceeding a bound is an error that names it; nothing is returned or changed then.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ import numpy as np
 import numpy.typing as npt
 
 from omnigraph.errors import QueryCancelled, ResourceLimit
-from omnigraph.read.execute.cancellation import Cancellation
+from omnigraph.storage.cancellation import Cancellation
 from omnigraph.storage.memory import memory_limit, size_of_setting
 
 _VARIABLE = "OMNIGRAPH_QUERY_BYTES"
@@ -235,6 +235,20 @@ def keep(more: int) -> None:
     budget = _at_work.get()
     if budget is not None:
         budget.keep(more)
+
+
+def keep_all(made: _Buffers) -> None:
+    """Count what was read or made and stays until the query at work has ended, however small."""
+    budget = _at_work.get()
+    if budget is not None:
+        budget.keep(_size(made))
+
+
+def name_operator(operator: str) -> None:
+    """Say what the query at work is at, for the error that it may end with."""
+    budget = _at_work.get()
+    if budget is not None:
+        budget.operator = lambda: operator
 
 
 def took(made: _Array) -> _Array:
