@@ -6,12 +6,16 @@ nothing itself.
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Sequence
 from importlib import import_module
 from pathlib import Path
 
 from bench.ratio import Ratio
+
+CHART = "OMNIGRAPH_BENCH_CHART"
+"""Where benchmarks that draw a chart put it."""
 
 
 def discover(directory: Path) -> list[str]:
@@ -29,13 +33,24 @@ def table(ratios: Sequence[Ratio]) -> str:
 def _line(ratio: Ratio, width: int) -> str:
     return (
         f"{ratio.name:<{width}}  {ratio.value:>8.2f}  {ratio.limit:>8.2f}"
-        f"  {ratio.numerator_s * 1e3:>7.1f} ms  {ratio.denominator_s * 1e3:>7.1f} ms"
+        f"  {_amount(ratio.numerator_s, ratio.unit)}  {_amount(ratio.denominator_s, ratio.unit)}"
         f"  {'PASS' if ratio.passed else 'FAIL'}"
     )
 
 
+def _amount(value: float, unit: str) -> str:
+    return f"{value * 1e3:>7.1f} ms" if unit == "s" else f"{value:>7.1f} {unit}"
+
+
 def main(names: Sequence[str]) -> int:
-    """Run the named benchmarks, or all of them."""
+    """Run the named benchmarks, or all of them; `--chart FILE` has `growth` draw what it found."""
+    if "--chart" in names:
+        place = names.index("--chart")
+        if place + 1 == len(names):
+            print("--chart needs the name of a file")
+            return 2
+        os.environ[CHART] = names[place + 1]
+        names = [*names[:place], *names[place + 2 :]]
     known = discover(Path(__file__).parent)
     unknown = [name for name in names if name not in known]
     if unknown:

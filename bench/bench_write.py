@@ -28,8 +28,8 @@ import omnigraph.graph as og
 from bench.ratio import Ratio, interleaved
 from omnigraph.graph import Graph
 from omnigraph.lang.structural import ID
+from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import HeadLog
 
 SCHEMA = """
 node Person { name: String @key  age: I32?  city: String?  joined: Date?  score: F64? }

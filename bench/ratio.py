@@ -19,6 +19,8 @@ class Ratio:
     numerator_s: float
     denominator_s: float
     limit: float
+    unit: str = "s"
+    """Of what is no time, what it is."""
 
     @property
     def value(self) -> float:

@@ -21,6 +21,7 @@ from demo.branching import show_branches
 from demo.evolving import show_schemas
 from demo.plan_text import render_plan
 from demo.searching import show_search
+from demo.serving import show_server
 from demo.telling import HERE, check, run, say
 from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.schema.compile import compile_schema
@@ -79,10 +80,12 @@ def main() -> None:
         show_rejects(Path(directory))
         show_search(uri)
         show_schemas(uri)
+        show_server(uri)
+        show_health(uri)
     print(
         "\nThat is what works today: both languages, and graphs on disk or S3 that many can write, "
         "query, search,\nbranch and merge, loaded from a few lines or from millions of rows, under "
-        "schemas that change with them."
+        "schemas that change with them, and served over HTTP."
     )
 
 
@@ -292,6 +295,23 @@ def show_rejects(directory: Path) -> None:
         f"\n    {len(rejects)} rejects: exactly the rows that were planted, each with its file, "
         "line and rule",
     )
+
+
+def show_health(uri: str) -> None:
+    """Maintain the graph, and show how it is."""
+    say(
+        "A graph tells how it is, and looks after itself",
+        "maintain does what is worth doing, on every branch, beside whoever writes; --watch goes\n"
+        "on with it. status says at a glance whether anything is left to do.",
+    )
+    run("maintain", uri)
+    run("status", uri)
+    say(
+        "And nothing is lost without a word",
+        "verify reads every file against the checksum that it was written with, holds every row\n"
+        "against the schema, and asks the indexes what a scan finds.",
+    )
+    run("verify", uri, "--deep")
 
 
 if __name__ == "__main__":

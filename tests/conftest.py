@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 
-from tests import jvm, profile
+from tests import cpu_times, jvm, profile
 from tests.s3_server import S3Server, running
 
 SHARED = {"spark_engine": "spark", "cluster": "spark", "rehearsals": "crash", "s3_server": "s3"}
 """What is costly to make, and the group of the tests that share it; they are slow ones."""
 
 os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm.OPTIONS)
+# Tests start hundreds of processes: the package is compiled for the first only.
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -24,6 +27,22 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="rewrite the expectations of fixture files from actual output, then read the diff",
     )
+    cpu_times.add_option(parser)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    cpu_times.install(config)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Thousands of tests are collected, and stay: nobody looks for garbage among them."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)  # xdist reads the groups

@@ -8,13 +8,14 @@ from __future__ import annotations
 import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import combinations
+from itertools import combinations, product
 
 from hypothesis import HealthCheck, Phase, settings
 
 VARIABLE = "OMNIGRAPH_TEST_PROFILE"
 NAME = os.environ.get(VARIABLE, "test")
 SEED = os.environ.get("OMNIGRAPH_SOAK_SEED", "")
+MIB = 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,10 +25,13 @@ class Profile:
     ``cheap`` examples take a millisecond, ``costly`` ones some, ``dear`` ones a second. What a
     state machine needs to see everything once is multiplied by ``histories``. ``seeds`` are graphs
     with generated queries, ``kills`` the processes that the soak ends, ``instants`` those that are
-    killed at any moment of one write, and ``mutants`` the broken texts of one share, which follow
-    from ``SEED`` too. ``every_passing`` has the crash matrix kill
-    each kind of write at each passing, ``every_case`` has tests marked ``pairwise`` run with all
-    that they are given, and ``larger`` has the protocol explored with more actors.
+    killed at any moment of one write, ``publishes`` the commits of one process that races with
+    others, and ``mutants`` the broken texts of one share, which follow from ``SEED`` too. Described
+    servers are asked so many ``requests``. A graph of the soak sees ``rounds`` kills and writes
+    that are announced beyond ``request`` bytes: all of its history is read again after each.
+    ``every_passing`` has the crash matrix kill each kind of write at each passing, ``every_case``
+    has tests marked ``pairwise`` run with all that they are given, and ``larger`` has the protocol
+    explored with more actors.
     """
 
     cheap: int
@@ -37,7 +41,11 @@ class Profile:
     seeds: int
     kills: int
     instants: int
+    publishes: int
     mutants: int
+    requests: int
+    rounds: int
+    request: int
     every_passing: bool
     every_case: bool
     larger: bool
@@ -45,10 +53,38 @@ class Profile:
 
 PROFILES = {
     "test": Profile(
-        100, 25, 8, 1, 16, 120, 20, 2_000, every_passing=False, every_case=False, larger=False
+        cheap=100,
+        costly=25,
+        dear=6,
+        histories=1,
+        seeds=16,
+        kills=120,
+        instants=12,
+        publishes=15,
+        mutants=400,
+        requests=1_300,
+        rounds=16,
+        request=2 * MIB,
+        every_passing=False,
+        every_case=False,
+        larger=False,
     ),
     "soak": Profile(
-        2000, 300, 60, 10, 124, 2000, 200, 40_000, every_passing=True, every_case=True, larger=True
+        cheap=2000,
+        costly=300,
+        dear=60,
+        histories=10,
+        seeds=124,
+        kills=2000,
+        instants=200,
+        publishes=50,
+        mutants=40_000,
+        requests=30_000,
+        rounds=40,
+        request=32 * MIB,
+        every_passing=True,
+        every_case=True,
+        larger=True,
     ),
 }
 CHOSEN = PROFILES[NAME]
@@ -90,3 +126,13 @@ def pairwise(cases: Sequence[Mapping[str, Hashable]]) -> set[int]:
         chosen.add(best)
         missing -= pairs[best]
     return chosen
+
+
+def each_once(
+    first: Sequence[Hashable], second: Sequence[Hashable]
+) -> list[tuple[Hashable, Hashable]]:
+    """Pairs of two parameters that have met elsewhere: all, or each of their values once."""
+    if CHOSEN.every_case:
+        return list(product(first, second))
+    count = max(len(first), len(second))
+    return [(first[n % len(first)], second[n % len(second)]) for n in range(count)]

@@ -21,6 +21,7 @@ CODES = {
     "TypeCheckError": "type_error",
     "ParamError": "param_error",
     "ValidationError": "validation_error",
+    "CheckFailed": "check_failed",
     "KeyConflict": "key_conflict",
     "ReadSetChanged": "read_set_conflict",
     "Conflict": "conflict",
@@ -32,6 +33,7 @@ CODES = {
     "BranchNotFound": "not_found",
     "BadRequest": "bad_request",
     "ResourceLimit": "resource_limit",
+    "BlobRangeNotSatisfiable": "blob_range_not_satisfiable",
     "QueryCancelled": "query_cancelled",
     "RecoveryRequired": "recovery_required",
     "SchemaChangeRefused": "schema_change_refused",
@@ -43,6 +45,9 @@ CODES = {
     "ChangeDiffRefused": "change_diff_refused",
     "EngineError": "engine_error",
     "EmbeddingError": "embedding_error",
+    "ServerError": "server_error",
+    "Unauthenticated": "unauthenticated",
+    "NotServed": "not_served",
     "StorageError": "storage_error",
     "InternalError": "internal_error",
 }
@@ -127,6 +132,7 @@ def test_a_merge_shows_the_first_conflicts_and_keeps_all(count: int, tail: str) 
 def test_the_public_names_are_true() -> None:
     assert sorted(omnigraph.__all__) == [
         "Cancellation",
+        "CsvOptions",
         "Graph",
         "MigrationPlan",
         "OmniGraphError",
@@ -137,6 +143,8 @@ def test_the_public_names_are_true() -> None:
         "errors",
         "init",
         "open",
+        "repair",
+        "verify",
     ]
     for name in omnigraph.__all__:
         assert hasattr(omnigraph, name)

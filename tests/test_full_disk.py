@@ -12,8 +12,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.evolve.contract import COPY_NAMES, IR_NAME
 from omnigraph.evolve.genesis import CLAIM_NAME
+from omnigraph.manifest.root_copies import COPY_NAMES, IR_NAME
 from omnigraph.storage.objects import meter
 from tests import faults
 from tests.film_graph import SCHEMA, files
@@ -146,3 +146,46 @@ def test_a_graph_on_a_full_disk_is_cleaned(small_disk: Path) -> None:
     graph.mutate(ADD, params={"name": "next"})
     assert len(names(og.open(root))) == 13
     assert (root / "__reserve").exists()
+
+
+@pytest.mark.slow
+def test_maintenance_on_a_full_disk_makes_space_and_goes_on(
+    small_disk: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("omnigraph.maintain.wanted.MANY_COMMITS", 1)
+    monkeypatch.setattr("omnigraph.maintain.wanted.FEW_FRAGMENTS", 1)
+    root = small_disk / "film.omni"
+    graph = og.init(root, SCHEMA)
+    for number in range(20):
+        graph.mutate(ADD, params={"name": f"p{number:02}"})
+    before = names(graph)
+    ballast = fill(small_disk)
+    report = graph.maintain(keep=1, grace=timedelta(0))
+    assert {(step.work, step.outcome) for step in report.steps} == {
+        ("optimize", "failed"),
+        ("cleanup", "done"),
+    }
+    assert names(graph) == before
+    ballast.unlink()
+    assert graph.maintain().failed == ()
+    assert names(graph) == before
+
+
+@pytest.mark.slow
+def test_optimizing_on_a_full_disk_changes_nothing(small_disk: Path) -> None:
+    root = small_disk / "film.omni"
+    graph = og.init(root, SCHEMA)
+    for number in range(20):
+        graph.mutate(ADD, params={"name": f"p{number:02}"})
+    head, before = graph.snapshot().commit_id, names(graph)
+    ballast = fill(small_disk)
+    with pytest.raises(errors.StorageError) as refused:
+        graph.optimize()
+    assert refused.value.kind == "permanent"
+    assert og.verify(root, deep=True).is_sound
+    assert (graph.snapshot().commit_id, names(graph)) == (head, before)
+    assert graph.status().level != "damaged"
+    ballast.unlink()
+    assert graph.optimize().commit_id is not None
+    assert names(og.open(root)) == before
+    assert og.verify(root, deep=True).is_sound

@@ -13,8 +13,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.evolve.contract import COPY_NAMES, IR_NAME, STATE_NAME
 from omnigraph.evolve.genesis import CLAIM_NAME
+from omnigraph.manifest.root_copies import COPY_NAMES, IR_NAME, STATE_NAME
 from omnigraph.manifest.rows import FORMAT_KEY
 from omnigraph.manifest.snapshot import SOURCE_NAME
 from omnigraph.storage.objects import meter

@@ -55,7 +55,8 @@ def pins(path: Path) -> dict[str, set[str]]:
 
 
 def normal(name: str) -> str:
-    return re.sub(r"[-_.]+", "-", name).lower()
+    """The name of a package; its extras are pinned on lines of their own."""
+    return re.sub(r"[-_.]+", "-", name.partition("[")[0]).lower()
 
 
 def declared() -> list[tuple[str, str, str]]:

@@ -13,21 +13,28 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.version import __version__
 
 if TYPE_CHECKING:
+    from omnigraph.client.opening import open  # noqa: A004 - `omnigraph.open` is the name
     from omnigraph.graph import (
         Cancellation,
+        CsvOptions,
         Graph,
         MigrationPlan,
         SchemaCommit,
         SchemaResult,
         Session,
         init,
-        open,  # noqa: A004 - `omnigraph.open` is the name
+        repair,
+        verify,
     )
 else:
     # Hidden from type checkers, to which it would mean that every name exists.
     def __getattr__(name: str) -> Any:
         if name not in _OF_GRAPH:
             raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        if name == "open":
+            from omnigraph.client import opening
+
+            return opening.open
         from omnigraph import graph
 
         return getattr(graph, name)
@@ -35,6 +42,7 @@ else:
 
 __all__ = [
     "Cancellation",
+    "CsvOptions",
     "Graph",
     "MigrationPlan",
     "OmniGraphError",
@@ -45,6 +53,8 @@ __all__ = [
     "errors",
     "init",
     "open",
+    "repair",
+    "verify",
 ]
 
 _OF_GRAPH = {*__all__} - {"OmniGraphError", "__version__", "errors"}

@@ -7,6 +7,7 @@
     │   └── TypeCheckError          T1 … T25, else type_error
     ├── ParamError                  param_error
     ├── ValidationError             validation_error
+    ├── CheckFailed                 check_failed
     ├── KeyConflict                 key_conflict
     ├── ReadSetChanged              read_set_conflict
     ├── Conflict                    conflict
@@ -18,6 +19,7 @@
     │   └── BranchNotFound          not_found
     ├── BadRequest                  bad_request
     ├── ResourceLimit               resource_limit
+    ├── BlobRangeNotSatisfiable     blob_range_not_satisfiable
     ├── QueryCancelled              query_cancelled
     ├── RecoveryRequired            recovery_required
     ├── SchemaChangeRefused         OG-…, else schema_change_refused
@@ -29,6 +31,9 @@
     ├── ChangeDiffRefused           change_diff_refused
     ├── EngineError                 engine_error
     ├── EmbeddingError              embedding_error
+    ├── ServerError                 server_error
+    ├── Unauthenticated             unauthenticated
+    ├── NotServed                   not_served
     ├── StorageError                storage_error
     └── InternalError               internal_error
 
@@ -66,6 +71,8 @@ EmbeddingKind = Literal[
     "text_too_long",
     "bad_answer",
 ]
+
+ServerKind = Literal["refused", "tls", "timeout", "lost", "busy", "bad_answer", "configuration"]
 
 MAX_QUOTED = 200
 """How many characters of a value a message quotes."""
@@ -177,6 +184,12 @@ class ValidationError(OmniGraphError):
         self.rule: Rule = rule
 
 
+class CheckFailed(OmniGraphError):
+    """A check of a pipeline has found rows in what it would publish; they are in the details."""
+
+    default_code = "check_failed"
+
+
 class KeyConflict(OmniGraphError):
     """A strict insert met a row that already has this id."""
 
@@ -280,6 +293,18 @@ class ResourceLimit(OmniGraphError):
     default_code = "resource_limit"
 
 
+class BlobRangeNotSatisfiable(OmniGraphError):
+    """A range of bytes that does not lie in the blob it was asked of."""
+
+    default_code = "blob_range_not_satisfiable"
+
+    def __init__(self, *, start: int, end: int, length: int) -> None:
+        super().__init__(
+            f"Blob range is not satisfiable: {start} to {end} of {length} bytes",
+            details={"start": start, "end": end, "length": length},
+        )
+
+
 class QueryCancelled(OmniGraphError):
     """Somebody stopped the query before it was done."""
 
@@ -374,6 +399,33 @@ class EmbeddingError(OmniGraphError):
         super().__init__(message, details={**(details or {}), "kind": kind})
         self.kind: EmbeddingKind = kind
         self.position = position
+
+
+class ServerError(OmniGraphError):
+    """A server was not reached, or what it said is no answer; ``kind`` says why.
+
+    ``details["outcome"]`` is `unknown` for a write that may have happened.
+    """
+
+    default_code = "server_error"
+
+    def __init__(
+        self, message: str, *, kind: ServerKind, details: Mapping[str, Any] | None = None
+    ) -> None:
+        super().__init__(message, details={**(details or {}), "kind": kind})
+        self.kind: ServerKind = kind
+
+
+class Unauthenticated(OmniGraphError):
+    """A server wants a token, or does not know the one that it was given."""
+
+    default_code = "unauthenticated"
+
+
+class NotServed(OmniGraphError):
+    """A graph on a server cannot be asked for this."""
+
+    default_code = "not_served"
 
 
 class StorageError(OmniGraphError):

@@ -269,6 +269,7 @@ def char(text: str, at: int) -> str:
     return text[at] if 0 <= at < len(text) else " "
 
 
+@pytest.mark.slow
 @given(graphs())
 def test_every_commit_stands_once_and_every_line_leads_to_its_parent(
     found: list[GraphNode],

@@ -202,8 +202,8 @@ def test_a_parameter_file_is_named_in_its_errors(run: Run, uri: str, tmp_path: P
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "which query? give --query FILE or -e GQ: a NAME alone is a stored query of a"),
-        (["add"], "a stored query of a server, and this version opens graphs directly"),
+        ([], "which query? give --query FILE or -e GQ, or the NAME of a stored one"),
+        (["add"], "alone is a stored query, and those are on servers"),
         (["-e", ADD, "--query", "q.gq"], "give --query FILE or -e GQ, not both"),
         (
             ["-e", ADD, "--params", EVE, "--params-file", "p.json"],
@@ -229,8 +229,8 @@ def test_which_graph(run: Run, tmp_path: Path) -> None:
     assert (ran.code, ran.out) == (2, "")
     assert "which graph? give --store URI" in ran.err
     ran = run("mutate", "-e", ADD, "--params", EVE, "--server", "s")
-    assert (ran.code, ran.out) == (2, "")
-    assert "served and cluster scopes are not supported yet" in ran.err
+    assert (ran.code, ran.out) == (1, "")
+    assert "there is no server 's'" in ran.err
     place = tmp_path / "none.omni"
     ran = run("mutate", "-e", ADD, "--params", EVE, "--store", str(place))
     assert (ran.code, ran.err) == (1, f"error: there is no graph at {place}\n")

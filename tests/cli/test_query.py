@@ -172,8 +172,8 @@ def test_parameters_from_a_file(run: Run, uri: str, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ([], "which query? give --query FILE or -e GQ: a NAME alone is a stored query of a"),
-        (["names"], "a stored query of a server, and this version opens graphs directly"),
+        ([], "which query? give --query FILE or -e GQ, or the NAME of a stored one"),
+        (["names"], "alone is a stored query, and those are on servers"),
         (["-e", NAMES, "--query", "q.gq"], "give --query FILE or -e GQ, not both"),
         (["-e", NAMES, "--params", "{}", "--params-file", "p"], "--params-file FILE, not both"),
         (["-e", NAMES, "--branch", "main", "--snapshot", "x"], "--snapshot ID, not both"),

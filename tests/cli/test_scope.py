@@ -101,6 +101,7 @@ def test_refused_flags_come_in_a_fixed_order() -> None:
         ("optimize", "direct", "graph store cluster profile"),
         ("repair", "direct", "graph store cluster profile"),
         ("cleanup", "direct", "graph store cluster profile"),
+        ("verify", "direct", "graph store cluster profile"),
         ("lint", "direct", "graph store cluster profile"),
         ("schema plan", "direct", "store profile"),
         ("init", "direct", ""),

@@ -48,6 +48,17 @@ GIVEN |= {
     "mode": "merge",
 }
 GIVEN |= {"file": "people.yaml", "files": "film.pg"}
+GIVEN |= {"entity": "node", "type_": "Person", "id_": "Ben", "property_": "name"}
+GIVEN |= {"policy": "policy.yaml", "tests": "cases.yaml", "who": "ann", "action": "read"}
+GIVEN |= {"arguments": "version"}
+STARTS = {("serve", "--unauthenticated"), ("submit", "--run")}
+"""What starts something that goes on, and is tested where that is."""
+POLICY = """\
+version: 1
+groups: {team: [ann]}
+rules: [{id: r, allow: {actors: {group: team}, actions: [read]}}]
+"""
+CASES = "version: 1\ncases: [{id: c, actor: ann, action: read, expect: allow}]\n"
 
 
 @pytest.fixture
@@ -57,6 +68,7 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
 
     monkeypatch.setattr(spark_sessions, "_start", refuse)
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
     graph = og.init(tmp_path / "film.omni", SCHEMA)
     graph.branches.create("dev")
     graph.mutate(ADD)
@@ -65,6 +77,8 @@ def graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     line = '{"type": "Person", "data": {"name": "Ben"}}\n'
     Path("people.jsonl").write_text(line, encoding="utf-8")
     Path("people.yaml").write_text("version: 1\n", encoding="utf-8")
+    Path("policy.yaml").write_text(POLICY, encoding="utf-8")
+    Path("cases.yaml").write_text(CASES, encoding="utf-8")
     return str(graph.location)
 
 
@@ -117,6 +131,8 @@ def test_every_option_of_every_verb_may_be_wrong(graph: str, run: Callable[..., 
     complaints: list[str] = []
     for words, command in commands():
         for line in wrong_lines(words, command, WRONG):
+            if (words, line[-1]) in STARTS:
+                continue
             args = [graph if arg == "GRAPH" else arg for arg in line]
             try:
                 ran = run(*args)

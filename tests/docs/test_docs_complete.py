@@ -88,6 +88,7 @@ def test_every_schema_change_code() -> None:
     assert mentioned == codes(PACKAGE / "lang", MIGRATION_CODE)
 
 
+@pytest.mark.slow
 def test_every_environment_variable() -> None:
     documented = in_backticks(page("environment.md"))
     for path in sorted(PACKAGE.rglob("*.py")):

@@ -49,6 +49,7 @@ class Beginner(Follower):
         query.write_text(text, encoding="utf-8")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", [pytest.param(path, id=path.name) for path in PAGES])
 def test_the_page_does_what_it_shows(
     page: Path,

@@ -205,65 +205,66 @@ import omnigraph as og
 from omnigraph.errors import EmbeddingError
 from omnigraph.pipeline.spark.settings import SparkSettings
 
-events = sys.argv[3]
+log, events, rejects = sys.argv[1:4]
 conf = {"spark.eventLog.enabled": "true", "spark.eventLog.dir": f"file://{events}"}
 conf |= {"spark.eventLog.compress": "false", "spark.ui.enabled": "true"}
-if __name__ == "__main__":
-    graph = og.open(sys.argv[1])
-    spark = SparkSettings(master="local[2]", conf=conf)
+
+
+def load(graph, data, spark):
     try:
         done = graph.load(
-            sys.argv[2],
-            mode="append",
-            engine="spark",
-            spark=spark,
-            on_error="skip",
-            rejects=sys.argv[3] + "/rejects.jsonl",
+            data, mode="append", engine="spark", spark=spark, on_error="skip", rejects=rejects
         )
     except EmbeddingError as error:
-        print(error.kind, error.details.get("property"), error.details.get("id"), error)
-    else:
-        print(done.engine, done.total, done.rejected, done.commit.metadata["embedding"]["model"])
-        print(done.work.log_file)
+        return f"{error.kind} {error.details.get('property')} {error.details.get('id')} {error}"
+    with open(log, "w") as file:
+        file.write(str(done.work.log_file))
+    model = done.commit.metadata["embedding"]["model"]
+    return f"{done.engine} {done.total} {done.rejected} {model}"
+
+
+if __name__ == "__main__":
+    spark = SparkSettings(master="local[2]", conf=conf)
+    for root, data in zip(sys.argv[4::2], sys.argv[5::2], strict=True):
+        print(load(og.open(root), data, spark))
 """
 
 
+# One driver for all loads: it takes seconds to start.
 @pytest.mark.slow
-def test_a_load_on_spark(graph: og.Graph, server: VectorServer, tmp_path: Path) -> None:
-    data, events = tmp_path / "films.jsonl", tmp_path / "events"
+def test_loads_on_spark_that_fail_and_that_do_not(
+    graph: og.Graph, server: VectorServer, tmp_path: Path
+) -> None:
+    refused = og.init(tmp_path / "refused.omni", SCHEMA)
+    wrong, data, events = (tmp_path / name for name in ("wrong.jsonl", "films.jsonl", "events"))
+    log, rejects = tmp_path / "log", tmp_path / "rejects.jsonl"
     events.mkdir()
+    films = [film(f"film {number}", blurb=f"word {number}") for number in range(50)]
+    films[33]["data"]["blurb"] = "a text of many words"
+    wrong.write_text("\n".join(map(json.dumps, films)))
     lines = [json.dumps(film(f"film {number}", blurb=f"text {number}")) for number in range(500)]
     lines[100:100] = ["{}", json.dumps(film("wrong", blurb=3))]
     data.write_text("\n".join(lines))
-    caches = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
-    said = output_of(SCRIPT, str(graph.location), str(data), str(events), environment=caches)
-    assert said[0] == "spark 500 2 small"
-    # Once each, although the rejects are read again to tell what is wrong with them.
-    assert sorted(server.texts) == sorted(f"text {number}" for number in range(500))
-    found = stored(graph)
-    assert len(found) == 500
-    assert is_vector_of(found["film 77"], "text 77")
-    # What Spark shows of a job is what stands in its event log; the rest is what it says.
-    shown = b"".join(path.read_bytes() for path in events.rglob("*") if path.is_file())
-    assert b"SparkListenerTaskEnd" in shown
-    log = Path(said[1]).read_bytes()
-    assert KEY.encode() not in shown + log + written(graph) + "".join(said).encode()
-
-
-@pytest.mark.slow
-def test_a_load_on_spark_that_fails(graph: og.Graph, server: VectorServer, tmp_path: Path) -> None:
-    data, events = tmp_path / "films.jsonl", tmp_path / "events"
-    events.mkdir()
-    lines = [film(f"film {number}", blurb=f"text {number}") for number in range(50)]
-    lines[33]["data"]["blurb"] = "a text of many words"
-    data.write_text("\n".join(map(json.dumps, lines)))
 
     def respond(asked: Asked) -> Answer | None:
         too_long = any(len(text) > 10 for text in asked.texts)
         return error(400, f"maximum context length of {KEY} is 10") if too_long else None
 
     server.respond = respond
-    with unchanged(graph):
-        (said, *_) = output_of(SCRIPT, str(graph.location), str(data), str(events))
-    assert said.startswith("text_too_long Film.meaning film 33 Film.meaning of 'film 33': ")
-    assert KEY not in said
+    caches = {"XDG_CACHE_HOME": str(tmp_path / "cache"), "TMPDIR": str(tmp_path)}
+    places = [str(refused.location), str(wrong), str(graph.location), str(data)]
+    with unchanged(refused):
+        said = output_of(SCRIPT, str(log), str(events), str(rejects), *places, environment=caches)
+    assert said[0].startswith("text_too_long Film.meaning film 33 Film.meaning of 'film 33': ")
+    assert said[1:] == ["spark 500 2 small"]
+    # Once each, although the rejects are read again to tell what is wrong with them.
+    texts = [text for text in server.texts if text.startswith("text ")]
+    assert sorted(texts) == sorted(f"text {number}" for number in range(500))
+    found = stored(graph)
+    assert len(found) == 500
+    assert is_vector_of(found["film 77"], "text 77")
+    # What Spark shows of a job is what stands in its event log; the rest is what it says.
+    shown = b"".join(path.read_bytes() for path in events.rglob("*") if path.is_file())
+    assert b"SparkListenerTaskEnd" in shown
+    logged = Path(log.read_text()).read_bytes()
+    assert KEY.encode() not in shown + logged + written(graph) + "".join(said).encode()

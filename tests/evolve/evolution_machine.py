@@ -40,6 +40,8 @@ from tests.evolve.evolution_model import (
     schema_text,
 )
 from tests.evolve.evolving import edge, node, shown
+from tests.evolve.merge_model import Merged, merge_branches
+from tests.sound import EVERY, check_sound
 
 seen: Counter[str] = Counter()
 """What the examples have met, so that a test can tell whether it looked at anything."""
@@ -51,6 +53,7 @@ NAMES = ("a", "b", "c", "d", "id", "src", "_score")
 KEYS = ("k", "key", "name")
 WORDS = ("w1", "w2", "w3")
 IDS = ("x", "y", "z")
+ROW_KINDS = ("divergent_insert", "divergent_update", "delete_vs_update", "orphan_edge")
 EDGE_IDS = ("e1", "e2", "e3")
 # Few values, so that they meet.
 VALUES: dict[str, tuple[Any, ...]] = {
@@ -84,14 +87,18 @@ class Evolutions(RuleBasedStateMachine):
         self.graphs: list[og.Graph] = []
         self.history = History()
         self.numbers = count(1)
+        self.gone: set[str] = set()
+        """Commits that went with their branch."""
         self.touched = "main"
         self.steps = 0
 
     def teardown(self) -> None:
         try:
             if self.graphs:
-                for commit_id in self.history.states:
+                for commit_id in self.commits():
                     self.check_commit(commit_id)
+                if seen["examples"] % EVERY == 0:
+                    check_sound(self.root)
         finally:
             shutil.rmtree(self.place)
 
@@ -106,7 +113,7 @@ class Evolutions(RuleBasedStateMachine):
         self.graphs = [og.init(self.root, text), og.open(self.root)]
         rows: Rows = {number: {} for number in schema}
         genesis = self.graphs[0].commits.list()[0]
-        self.history.commit("main", genesis.id, State(schema, rows))
+        self.history.commit("main", genesis, State(schema, rows))
         for _ in range(3):
             self.write(data)
 
@@ -378,7 +385,7 @@ class Evolutions(RuleBasedStateMachine):
         for step in done.steps:
             seen[f"step: {step.to_json()['kind']}"] += 1
         seen["change with rows"] += any(expected.rows.values())
-        self.history.commit(branch, done.commit.id, State(schema, expected.rows))
+        self.history.commit(branch, done.commit, State(schema, expected.rows))
 
     # -- writes ------------------------------------------------------------------------
 
@@ -512,7 +519,7 @@ class Evolutions(RuleBasedStateMachine):
         if done.commit is None:
             assert after == state.rows
             return
-        self.history.commit(branch, done.commit.id, State(state.schema, after))
+        self.history.commit(branch, done.commit, State(state.schema, after))
 
     # -- branches ----------------------------------------------------------------------
 
@@ -533,6 +540,95 @@ class Evolutions(RuleBasedStateMachine):
         self.touched = missing[0]
         seen["fork"] += 1
 
+    # -- merges ------------------------------------------------------------------------
+
+    @rule(data=st.data())
+    def merge(self, data: st.DataObject) -> None:
+        self.merge_of(data, *self.two_branches(data))
+
+    @rule(data=st.data())
+    def diverge(self, data: st.DataObject) -> None:
+        """Change schema and rows of two branches, and merge them: that is what this is about."""
+        names = self.two_branches(data)
+        for name in names:
+            ways = st.sampled_from([self.change, self.load])
+            for way in data.draw(st.lists(ways, min_size=1, max_size=3), name):
+                way(data, name)
+        self.merge_of(data, *names)
+
+    @rule(data=st.data())
+    def add_alike(self, data: st.DataObject) -> None:
+        """Add a property to two branches, often the same, and merge them."""
+        names = self.two_branches(data)
+        states = [self.history.state(name) for name in names]
+        shared = sorted(states[0].schema.keys() & states[1].schema.keys())
+        if not shared:
+            return
+        number = data.draw(st.sampled_from(shared), "type")
+        taken = set().union(*(self.taken(number, one.schema, {}) for one in states))
+        free = number_free(taken, NAMES)
+        if not free:
+            return
+        found = self.property(data, data.draw(st.sampled_from(free), "new property"))
+        for name, state in zip(names, states, strict=True):
+            one = replace(found, number=next(self.numbers))
+            if data.draw(st.integers(0, 2), "other default") == 0:
+                one = self.other_default(data, one)
+            type_ = state.schema[number].with_property(one)
+            self.apply(data, name, state, {**state.schema, number: type_})
+            self.load(data, name)
+        self.merge_of(data, *names)
+
+    def two_branches(self, data: st.DataObject) -> tuple[str, str]:
+        if len(self.history.heads) < 2:
+            self.fork(data)
+        first, second = data.draw(st.permutations(sorted(self.history.heads)), "sides")[:2]
+        return first, second
+
+    def merge_of(self, data: st.DataObject, source: str, target: str) -> None:
+        self.touched = target
+        resolve = data.draw(st.sampled_from([None, None, "source", "target"]), "resolve")
+        expected = merge_branches(self.history, source, target, resolve)
+        graph = self.handle(data)
+        if expected.is_open:
+            # What a resolution makes of it is not said; what stands without one is.
+            resolve = None
+            expected = merge_branches(self.history, source, target)
+        if data.draw(st.integers(0, 3), "dry") == 0:
+            done = graph.branches.merge(source, target, resolve=resolve, dry_run=True)
+            assert (done.outcome, done.commit) == (expected.outcome, None)
+            check_conflicts(done.conflicts, expected)
+            seen["dry merge"] += 1
+        head, ours = self.history.heads[source], self.history.heads[target]
+        try:
+            done = graph.branches.merge(source, target, resolve=resolve)
+        except errors.MergeConflicts as refused:
+            check_conflicts(refused.conflicts, expected)
+            assert graph.snapshot(target).commit_id == ours
+            seen["merge refused"] += 1
+            for one in refused.conflicts:
+                seen[f"conflict: {one.kind}"] += 1
+            return
+        assert expected.is_clean, expected
+        assert done.outcome == expected.outcome
+        seen[f"merge: {done.outcome}"] += 1
+        if done.commit is None:
+            assert done.outcome == "already_up_to_date"
+            return
+        assert expected.state is not None
+        assert bool(done.resolved) == bool(expected.settled), (done.resolved, expected.settled)
+        seen["conflicts settled"] += expected.settled
+        before = self.history.states[self.history.base(head, ours)].schema
+        both = self.history.states[head].schema != before != self.history.states[ours].schema
+        seen["schemas of both sides merged"] += both
+        self.history.commit(target, done.commit, expected.state, head)
+        self.history.pairs[done.commit.id] = expected.pairs
+        again = graph.branches.merge(source, target)
+        assert (again.outcome, again.commit) == ("already_up_to_date", None)
+        # What was there before shows what it showed.
+        for commit_id in (head, ours):
+            self.check_commit(commit_id)
+
     @rule(data=st.data(), what=st.sampled_from(["cleanup", "index"]))
     def manage(self, data: st.DataObject, what: str) -> None:
         """What changes no row: nothing goes that any commit needs."""
@@ -544,19 +640,22 @@ class Evolutions(RuleBasedStateMachine):
             branch = self.branch(data)
             done = self.handle(data).ensure_indices(branch)
             if done.commit_id is not None:
-                self.history.commit(branch, done.commit_id, self.history.state(branch))
+                made = self.handle(data).commits.list(branch)[0]
+                assert made.id == done.commit_id
+                self.history.commit(branch, made, self.history.state(branch))
             seen["index"] += 1
 
     def forget_unreachable(self) -> None:
-        """What no branch descends from cannot be read any more."""
-        known: set[str] = set()
-        waiting = list(self.history.heads.values())
-        while waiting:
-            commit_id = waiting.pop()
-            if commit_id not in known:
-                known.add(commit_id)
-                waiting += self.history.parents[commit_id]
-        self.history.states = {k: v for k, v in self.history.states.items() if k in known}
+        """What was made on a branch that is gone, and on no other, cannot be read any more.
+
+        A merge may still need it.
+        """
+        left: set[str] = set()
+        for head in self.history.heads.values():
+            while head not in left:
+                left.add(head)
+                head = next(iter(self.history.parents[head]), head)  # noqa: PLW2901 - a chain
+        self.gone = self.history.states.keys() - left
 
     # -- comparing ---------------------------------------------------------------------
 
@@ -573,8 +672,12 @@ class Evolutions(RuleBasedStateMachine):
         assert shown(graph, self.touched) == state.named(), self.touched
         self.check_filter(graph, state, branch=self.touched)
         # One commit of the past at each step, all of them in the end.
-        commits = sorted(self.history.states)
+        commits = self.commits()
         self.check_commit(commits[self.steps * 7 % len(commits)])
+
+    def commits(self) -> list[str]:
+        """Every commit that can be read."""
+        return sorted(self.history.states.keys() - self.gone)
 
     def check_commit(self, commit_id: str) -> None:
         """A commit shows what it showed, under the schema that it had."""
@@ -604,6 +707,23 @@ class Evolutions(RuleBasedStateMachine):
         )
         found = graph.query(text, params={"v": value}, **where)  # type: ignore[arg-type]
         assert [row["id"] for row in found.rows] == wanted, text
+
+
+def check_conflicts(found: tuple[errors.MergeConflict, ...], expected: Merged) -> None:
+    """The same conflicts of schemas, or else of rows, or else some rule that is broken."""
+    schemas = [one for one in found if one.kind.startswith("schema_")]
+    told = {(one.kind, one.type_name, one.property) for one in schemas}
+    assert told == expected.schema, f"{found} and {expected}"
+    if schemas:
+        return
+    rows = {
+        (one.kind, one.type_name, one.entity_id, one.property)
+        for one in found
+        if one.kind in ROW_KINDS
+    }
+    if expected.rows or not expected.rules:
+        assert rows == expected.rows, f"{found} and {expected}"
+    assert bool(found) == (not expected.is_clean), f"{found} and {expected}"
 
 
 def _fitting(property_: Property) -> Property:

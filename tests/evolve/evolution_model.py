@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Protocol
 
 Value = Any
 Row = dict[Any, Value]
@@ -180,7 +180,9 @@ def change_schema(before: Schema, rows: Rows, after: Schema) -> Outcome:
     outcome = Outcome({number: {} for number in after})
     for number, type_ in after.items():
         if number in before:
-            _change_type(before[number], rows[number], type_, outcome)
+            outcome.rows[number], refused = change_type(before[number], rows[number], type_)
+            outcome.refusals += refused
+            outcome.losses.update(_lost_values(before[number], rows[number], type_))
     if not outcome.refusals:
         outcome.refusals += broken_rules(after, outcome.rows)
     for number, type_ in before.items():
@@ -189,8 +191,11 @@ def change_schema(before: Schema, rows: Rows, after: Schema) -> Outcome:
     return outcome
 
 
-def _change_type(before: Type, rows: dict[str, Row], after: Type, outcome: Outcome) -> None:
-    changed = deepcopy(rows)
+def change_type(
+    before: Type, rows: dict[str, Row], after: Type
+) -> tuple[dict[str, Row], list[str]]:
+    """The rows of a type under another declaration of it, and what stands against that."""
+    changed, refusals = deepcopy(rows), []
     for property_ in after.properties.values():
         former = before.properties.get(property_.number)
         refused = (
@@ -199,20 +204,26 @@ def _change_type(before: Type, rows: dict[str, Row], after: Type, outcome: Outco
             else _change_property(former, property_, changed)
         )
         if refused:
-            outcome.refusals.append(f"{after.name}.{property_.name} {refused}")
-    for number, property_ in before.properties.items():
-        if number not in after.properties:
-            values = [row.pop(number) for row in changed.values()]
-            lost = len([value for value in values if value is not None])
-            outcome.losses[f"{after.name}.{property_.name}"] = lost
+            refusals.append(f"{after.name}.{property_.name} {refused}")
+    for number in before.properties.keys() - after.properties.keys():
+        for row in changed.values():
+            del row[number]
     if before.key is not None and after.key not in (None, before.key) and rows:
-        outcome.refusals.append(f"{after.name} gets another key")
-    if after.key is not None and before.key is None and not outcome.refusals:
+        refusals.append(f"{after.name} gets another key")
+    if after.key is not None and before.key is None and not refusals:
         ids = [after.id_of(row) for row in changed.values()]
         if len(set(ids)) < len(ids):
-            outcome.refusals.append(f"{after.name} has edges alike")
+            refusals.append(f"{after.name} has edges alike")
         changed = dict(zip(ids, changed.values(), strict=True))
-    outcome.rows[after.number] = changed
+    return changed, refusals
+
+
+def _lost_values(before: Type, rows: dict[str, Row], after: Type) -> dict[str, int]:
+    return {
+        f"{after.name}.{one.name}": len([r for r in rows.values() if r[number] is not None])
+        for number, one in before.properties.items()
+        if number not in after.properties
+    }
 
 
 def _fill_new(property_: Property, rows: dict[str, Row]) -> str | None:
@@ -260,19 +271,55 @@ class State:
         return found
 
 
+class Commit(Protocol):
+    """What the model wants to know of a commit."""
+
+    @property
+    def id(self) -> str: ...
+    @property
+    def created_at(self) -> int: ...
+
+
 @dataclass
 class History:
     """Every commit with its parents and its state, and the heads of branches."""
 
     states: dict[str, State] = field(default_factory=dict)
     parents: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    ages: dict[str, tuple[int, str]] = field(default_factory=dict)
+    pairs: dict[str, set[tuple[int, int]]] = field(default_factory=dict)
+    """Numbers that a merge made one."""
     heads: dict[str, str] = field(default_factory=dict)
 
     def state(self, branch: str) -> State:
         return self.states[self.heads[branch]]
 
-    def commit(self, branch: str, commit_id: str, state: State) -> None:
+    def commit(self, branch: str, commit: Commit, state: State, merged: str | None = None) -> None:
         """Put a commit on top of a branch."""
-        self.parents[commit_id] = (self.heads[branch],) if branch in self.heads else ()
-        self.states[commit_id] = state
-        self.heads[branch] = commit_id
+        parents = (self.heads[branch],) if branch in self.heads else ()
+        self.parents[commit.id] = parents if merged is None else (*parents, merged)
+        self.ages[commit.id] = (commit.created_at, commit.id)
+        self.states[commit.id] = state
+        self.heads[branch] = commit.id
+
+    def ancestors(self, commit_id: str) -> set[str]:
+        """A commit and everything it descends from."""
+        found: set[str] = set()
+        waiting = [commit_id]
+        while waiting:
+            one = waiting.pop()
+            if one not in found:
+                found.add(one)
+                waiting += self.parents[one]
+        return found
+
+    def base(self, one: str, other: str) -> str:
+        """The newest of the common ancestors that no other common ancestor descends from."""
+        common = self.ancestors(one) & self.ancestors(other)
+        older = {id_ for each in common for id_ in self.ancestors(each) - {each}}
+        return max(common - older, key=lambda id_: self.ages[id_])
+
+    def joined(self, one: str, other: str) -> set[tuple[int, int]]:
+        """Numbers that merges in the history of either made one."""
+        known = self.ancestors(one) | self.ancestors(other)
+        return {pair for id_ in known for pair in self.pairs.get(id_, ())}

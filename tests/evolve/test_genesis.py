@@ -12,9 +12,9 @@ import pytest
 import omnigraph as og
 from omnigraph import errors
 from omnigraph.evolve import genesis
-from omnigraph.evolve.contract import COPY_NAMES
 from omnigraph.evolve.genesis import CLAIM_NAME
 from omnigraph.lang.structural import DST, ID, SRC
+from omnigraph.manifest.root_copies import COPY_NAMES
 from omnigraph.manifest.snapshot import SOURCE_NAME
 from omnigraph.storage.objects import meter
 from tests import faults

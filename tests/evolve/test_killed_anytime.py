@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 import omnigraph as og
-from omnigraph.evolve.contract import copies_of
+from omnigraph.manifest.root_copies import copies_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.write.recovery import intent_scope
 from omnigraph.write.recovery.sweep import sweep

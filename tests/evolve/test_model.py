@@ -1,4 +1,4 @@
-"""Random histories of schemas against the plain model: the same refusals, rows and past."""
+"""Random histories of schemas against the plain model: refusals, rows, merges and the past."""
 
 from __future__ import annotations
 
@@ -20,4 +20,6 @@ def test_schemas_evolve_as_the_model_says(capsys: pytest.CaptureFixture[str]) ->
     # What Hypothesis draws depends on more than the seed, so this asks for variety, not for counts.
     for what in ("change refused", "change with rows", "write", "fork", "commits read back"):
         assert seen[what] >= 5, what
+    for what in ("merge: merged", "merge refused", "schemas of both sides merged"):
+        assert seen[what] >= 3, what
     assert len([what for what in seen if what.startswith("step: ")]) >= 10

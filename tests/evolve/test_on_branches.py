@@ -8,7 +8,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.evolve.contract import COPY_NAMES
+from omnigraph.manifest.root_copies import COPY_NAMES
 from tests import faults
 from tests.evolve.evolving import ask, held, make, node, reopened, run, shown, steps, unchanged
 

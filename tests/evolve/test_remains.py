@@ -8,8 +8,8 @@ import pytest
 
 import omnigraph as og
 from omnigraph import errors
-from omnigraph.evolve.contract import COPY_NAMES
 from omnigraph.evolve.genesis import CLAIM_NAME, Remains, find_remains
+from omnigraph.manifest.root_copies import COPY_NAMES
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from tests import faults

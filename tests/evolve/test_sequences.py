@@ -322,6 +322,7 @@ def test_properties_that_are_called_like_columns_and_words(tmp_path: Path) -> No
     past.check()
 
 
+@pytest.mark.slow
 def test_types_with_many_properties(tmp_path: Path) -> None:
     many = range(200)
     before = " ".join(f"p{n}: I32?" for n in many)

@@ -17,7 +17,7 @@ from typing import TypeGuard
 SOURCE = Path(__file__).parents[2] / "src" / "omnigraph"
 STUB = SOURCE / "aio" / "__init__.pyi"
 
-STREAMS = ("Export", "BaselineLines", "Diff")
+STREAMS = ("Export", "BaselineLines", "Diff", "Blob")
 """Results that read on."""
 NAMESPACES = ("Branches", "Commits", "Changes")
 INSIDE = {"__init__", "__getattr__", "_pull"}
@@ -49,6 +49,7 @@ class Stub:
     def __init__(self) -> None:
         self.imports: set[str] = set()
         self.reading = Module("omnigraph.graph.reading")
+        self.upkeep = Module("omnigraph.graph.upkeep")
         self.session = Module("omnigraph.graph.session")
         self.namespaces = Module("omnigraph.graph.namespaces")
         self.proxies = Module("omnigraph.aio.proxy")
@@ -74,6 +75,7 @@ class Stub:
         session = [
             *(_property(name.lower(), name) for name in NAMESPACES),
             *self._surface(self.reading, "Reading"),
+            *self._surface(self.upkeep, "Upkeep"),
             *self._surface(self.session, "Session"),
             *self._plain("Session"),
         ]
@@ -115,7 +117,8 @@ class Stub:
             elif any(isinstance(inner, (ast.Yield, ast.YieldFrom)) for inner in ast.walk(node)):
                 item = _argument(node.returns)
                 self._use(module, item)
-                yield f"def {node.name}(self) -> Stream[{ast.unparse(item)}]: ..."
+                given = ast.unparse(node.args)
+                yield f"def {node.name}({given}) -> Stream[{ast.unparse(item)}]: ..."
             else:
                 yield self._signature(module, node, is_async=True)
 

@@ -62,10 +62,10 @@ def test_an_export_is_loaded_to_the_same_letters(tmp_path: Path) -> None:
 def test_both_ways_of_reading_lines_agree(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, refused: str
 ) -> None:
-    def no_bulk(*_: object) -> None:
+    def no_bulk(*_: object, **__: object) -> None:
         return None
 
-    def no_exact(*_: object) -> None:
+    def no_exact(*_: object, **__: object) -> None:
         raise AssertionError("lines like these are read in bulk")
 
     monkeypatch.setattr(sifting, refused, no_bulk if refused == "read_bulk" else no_exact)

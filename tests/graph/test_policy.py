@@ -91,12 +91,19 @@ class Calls:
             "schema_log": (lambda s: s.schema_log(" dev"), ("read", "dev", None)),
             "snapshot": (lambda s: s.snapshot(" dev "), ("read", "dev", None)),
             "index_status": (lambda s: s.index_status(" dev"), ("read", "dev", None)),
+            "status": (lambda s: s.status(" dev"), ("read", "dev", None)),
+            "maintain": (lambda s: s.maintain(" dev", dry_run=True), ("admin", "dev", None)),
             "recoveries": (lambda s: s.recoveries(), ("read", None, None)),
             "lint": (lambda s: s.lint(ALL, branch=" dev"), ("read", "dev", None)),
             "query": (lambda s: s.query(ALL, branch="dev "), ("read", "dev", None)),
+            "blob": (
+                lambda s: s.blob("node", "Person", "Ann", "photo", snapshot=commit),
+                ("read", "dev", None),
+            ),
             "explain": (lambda s: s.explain(ALL, snapshot=commit), ("read", "dev", None)),
             "table": (lambda s: s.table("Person", snapshot=commit), ("read", "dev", None)),
             "to_spark": (lambda s: s.to_spark("Person"), ("read", "main", None)),
+            "create_views": (lambda s: s.create_views(commit=commit), ("read", "dev", None)),
             "export": (lambda s: list(s.export(branch=" dev")), ("export", "dev", None)),
             "mutate": (lambda s: s.mutate(ADD, branch=" dev"), ("change", "dev", None)),
             "load": (
@@ -114,6 +121,9 @@ class Calls:
             ),
             "embed": (lambda s: s.embed("Person", branch=" dev"), ("change", "dev", None)),
             "cleanup": (lambda s: s.cleanup(1, dry_run=True), ("admin", None, None)),
+            "optimize": (lambda s: s.optimize(" dev", dry_run=True), ("admin", "dev", None)),
+            "repair": (lambda s: s.repair(), ("admin", None, None)),
+            "verify": (lambda s: s.verify(branch=" dev"), ("export", "dev", None)),
             "ensure_indices": (lambda s: s.ensure_indices(" dev"), ("change", "dev", None)),
             "branches.list": (lambda s: s.branches.list(), ("read", None, None)),
             "branches.create": (
@@ -141,9 +151,9 @@ class Calls:
 
 TWICE = {"diff", "schema_diff"}
 """What looks at two branches; they have a test of their own."""
-NEEDS_SPARK = {"to_spark", "stream_load", "run_pipeline", "validate_pipeline"}
-FAILS = {"embed": errors.BadRequest}
-"""What is allowed and then refused for another reason: no type of this graph has vectors."""
+NEEDS_SPARK = {"to_spark", "create_views", "stream_load", "run_pipeline", "validate_pipeline"}
+FAILS = {"embed": errors.BadRequest, "blob": errors.BadRequest}
+"""What is allowed and then refused for another reason: no type here has vectors or blobs."""
 
 
 @pytest.fixture

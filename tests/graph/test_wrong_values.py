@@ -90,6 +90,7 @@ class Permissive:
         return
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("no_spark")
 @pytest.mark.parametrize("bound", ["by a policy", "read-only"])
 def test_whoever_is_asked_first_is_given_no_wrong_value(

@@ -35,6 +35,7 @@ from tests.history.history_model import (
     Type,
     is_valid_write,
 )
+from tests.sound import EVERY, check_sound
 from tests.table_indexing import create_index
 from tests.write.writing import image, maintain
 
@@ -135,7 +136,11 @@ class Histories(RuleBasedStateMachine):
         self.steps = 0
 
     def teardown(self) -> None:
-        shutil.rmtree(self.place)
+        try:
+            if seen["examples"] % EVERY == 0:
+                check_sound(self.root)
+        finally:
+            shutil.rmtree(self.place)
 
     @initialize(low=st.sampled_from([0, 0, 1]), data=st.data())
     def begin(self, low: int, data: st.DataObject) -> None:
@@ -282,11 +287,13 @@ class Histories(RuleBasedStateMachine):
         self.touched = missing[0]
         seen["fork"] += 1
 
-    @rule(data=st.data(), what=st.sampled_from(["drop", "compact", "index", "nothing"]))
+    @rule(data=st.data(), what=st.sampled_from(["drop", "compact", "index", "optimize", "nothing"]))
     def manage(self, data: st.DataObject, what: str) -> None:
         """What changes no row."""
         if what == "drop":
             self.drop(data)
+        elif what == "optimize":
+            self.optimize(data)
         elif what != "nothing":
             self.maintain(data, what)
 
@@ -316,6 +323,16 @@ class Histories(RuleBasedStateMachine):
         done = graph.commits.list(branch)[0]
         self.history.commit(branch, done.id, done.created_at, self.history.state(branch))
         seen[kind] += 1
+
+    def optimize(self, data: st.DataObject) -> None:
+        branch = self.branch(data)
+        graph = self.handle(data)
+        report = graph.optimize(branch, cluster=data.draw(st.booleans(), "cluster"))
+        if report.commit_id is not None:
+            done = graph.commits.list(branch)[0]
+            assert done.id == report.commit_id
+            self.history.commit(branch, done.id, done.created_at, self.history.state(branch))
+            seen["optimize"] += 1
 
     # -- merges ------------------------------------------------------------------------
 

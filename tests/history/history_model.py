@@ -236,14 +236,14 @@ class History:
             return Merged("already_up_to_date", mine, base)
         outcome = "fast_forward" if base == ours else "merged"
         choose = _chooser(resolve)
-        merge = _Merge(self.schema, old, new, mine, choose)
+        merge = ThreeWay(self.schema, old, new, mine, choose)
         found = Merged(outcome, merge.run(), base)
         found.standing, found.settled = merge.standing, merge.settled
         found.crowds = set(crowds(self.schema, found.state))
         miscounts = set(merge.miscounted())
         found.unsaid = set(merge.miscounted(as_a_side_has_it=True))
         if found.standing:
-            other = _Merge(self.schema, old, new, mine, lambda one: choose(one) or "source")
+            other = ThreeWay(self.schema, old, new, mine, lambda one: choose(one) or "source")
             other.run()
             found.open_rules |= miscounts - set(other.miscounted())
             found.open_rules |= found.crowds - set(crowds(self.schema, other.merged))
@@ -273,7 +273,7 @@ def _chooser(resolve: Resolve) -> Callable[[Conflict], Any]:
 
 
 @dataclass
-class _Merge:
+class ThreeWay:
     """One merge of three states."""
 
     schema: Schema

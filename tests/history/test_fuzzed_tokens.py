@@ -67,6 +67,7 @@ def use(graph: og.Graph, kind: str, token: Any) -> None:
 KINDS = st.sampled_from(["cursor", "page_token", "of_commit"])
 
 
+@pytest.mark.slow
 @costly
 @given(KINDS, st.dictionaries(KEYS, fuzzing.JSON_VALUES, max_size=3), st.booleans())
 def test_places_that_somebody_made_up(
@@ -77,6 +78,7 @@ def test_places_that_somebody_made_up(
     use(graph, kind, sealed(json.dumps(body, separators=(",", ":"), sort_keys=True).encode()))
 
 
+@pytest.mark.slow
 @given(KINDS, st.binary(max_size=60) | st.text(max_size=20).map(str.encode))
 @example("cursor", DEEP.encode())
 @example("page_token", b'{"v":' + DEEP.encode())

@@ -238,6 +238,32 @@ def test_equal_additions_with_different_rows_of_one_key(graph: og.Graph) -> None
     assert rows(graph)["City:Rome"] == {"name": "Rome", "size": 1}
 
 
+@pytest.mark.parametrize("is_on_both", [False, True])
+def test_a_new_type_that_got_more_properties_before_it_is_merged(
+    graph: og.Graph, is_on_both: bool
+) -> None:
+    """Its first version has no column of them."""
+    grown = CITY.replace("size: I32?", "size: I64?\n    mayor: String?")
+    for branch in ("dev", "main") if is_on_both else ("dev",):
+        change(graph, branch, plus(CITY))
+        write(graph, branch, f'insert City {{ name: "{branch}", size: 1 }}')
+        change(graph, branch, put(CITY, grown))
+    write(graph, "dev", 'insert City { name: "Rome", size: 2, mayor: "Ann" }')
+    write(graph, "main", 'update Person set { age: 31 } where name = "Ann"')
+    planned = graph.branches.merge("dev", "main", dry_run=True)
+    assert planned.counts["node:City"].inserted == 2
+    graph.branches.merge("dev", "main")
+    assert rows(graph)["City:Rome"] == {"name": "Rome", "size": 2, "mayor": "Ann"}
+    assert rows(graph)["City:dev"] == {"name": "dev", "size": 1, "mayor": None}
+
+
+def test_a_dropped_type_whose_rows_were_only_deleted_goes(graph: og.Graph) -> None:
+    change(graph, "dev", lambda text: text[: text.index("edge Knows")])
+    write(graph, "main", 'delete Knows where from = "Ann"')
+    assert graph.branches.merge("dev", "main").outcome == "merged"
+    assert not [name for name in rows(graph) if name.startswith("Knows:")]
+
+
 # -- conflicts -------------------------------------------------------------------------------
 
 
@@ -319,6 +345,32 @@ def test_a_dropped_type_comes_back_if_asked(graph: og.Graph) -> None:
     assert len(rows(graph)) == 7
 
 
+def test_values_that_do_not_fit_what_was_resolved_to_are_told(graph: og.Graph) -> None:
+    """Also where a cast would make something of them."""
+    for new, old in (("F32?", "12345.678"), ("Bool?", "7"), ("enum(a, b)?", "3")):
+        name = f"p{new[0]}"
+        kind = "F64?" if new == "F32?" else "I32?"
+        change(graph, "dev", put("bio: String?", f"bio: String?\n    {name}: {new}"))
+        change(graph, "main", put("bio: String?", f"bio: String?\n    {name}: {kind}"))
+        write(graph, "main", f'insert Person {{ name: "{name}", {name}: {old} }}')
+    found = graph.branches.merge("dev", "main", resolve="source", dry_run=True).conflicts
+    told = {(one.kind, one.property) for one in found}
+    assert told == {("value_constraint_violation", one) for one in ("pF", "pB", "pe")}
+
+
+def test_what_became_one_is_not_taken_for_written(graph: og.Graph) -> None:
+    """An edge type that was dropped although its rows lie under another identity now."""
+    more = put("since: I32?", "since: I32?\n    note: String?")
+    for branch in ("dev", "main"):
+        change(graph, branch, more)
+    write(graph, "dev", 'update Knows set { note: "x" } where from = "Ann"')
+    graph.branches.merge("dev", "main")
+    change(graph, "dev", lambda text: text[: text.index("edge Knows")])
+    write(graph, "main", 'update Person set { age: 31 } where name = "Ann"')
+    graph.branches.merge("dev", "main")
+    assert sorted(rows(graph)) == ["Person:Ann", "Person:Ben", "Person:Cy"]
+
+
 # -- rules of one side on rows of the other ----------------------------------------------------
 
 
@@ -398,12 +450,60 @@ def test_edges_are_matched_by_the_key_that_one_side_gave_them(
     assert edges == {'Knows:["Ann","Ben"]': 2021, 'Knows:["Cy","Ann"]': 3}
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_dry_run_that_meets_a_new_key_writes_nothing(graph: og.Graph, swapped: bool) -> None:
+    keyed, plain = ("main", "dev") if swapped else ("dev", "main")
+    key = put("since: I32?", 'since: I64?\n    note: String @default("-")\n    @key(src, dst)')
+    change(graph, keyed, key)
+    write(graph, plain, 'insert Knows { from: "Cy", to: "Ann", since: 3 }')
+    write(graph, plain, 'update Knows set { since: 2021 } where from = "Ann"')
+    write(graph, keyed, 'update Knows set { since: 2022 } where from = "Ann"')
+    root = Path(str(graph.location.path))
+    before = sorted(root.rglob("*"))
+    found = graph.branches.merge("dev", "main", dry_run=True)
+    assert kinds([*found.conflicts]) == [("divergent_update", "Knows", "since", '["Ann","Ben"]')]
+    planned = graph.branches.merge("dev", "main", resolve="source", dry_run=True)
+    assert sorted(root.rglob("*")) == before
+    counts = planned.counts["edge:Knows"]
+    assert (counts.inserted, counts.updated, counts.deleted) == (int(swapped), 1, 0)
+    graph.branches.merge("dev", "main", resolve="source")
+    edges = {name: row["since"] for name, row in rows(graph).items() if name.startswith("Knows")}
+    assert edges['Knows:["Cy","Ann"]'] == 3
+    assert edges['Knows:["Ann","Ben"]'] == (2021 if swapped else 2022)
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_new_key_meets_a_column_that_was_written_anew(graph: og.Graph, swapped: bool) -> None:
+    keyed, plain = ("main", "dev") if swapped else ("dev", "main")
+    change(graph, plain, put("since: I32?", "since: I32 @default(0)"))
+    change(graph, plain, put("since: I32 @default(0)", "since: I32?"))
+    write(graph, plain, 'insert Knows { from: "Cy", to: "Ann", since: 3 }')
+    change(graph, keyed, put("since: I32?", "since: I32?\n    @key(src, dst)"))
+    graph.branches.merge("dev", "main")
+    edges = {name: row["since"] for name, row in rows(graph).items() if name.startswith("Knows")}
+    assert edges['Knows:["Cy","Ann"]'] == 3
+    assert len(edges) == 3
+
+
 def test_edges_that_a_key_cannot_tell_apart(graph: og.Graph) -> None:
     change(graph, "dev", put("since: I32?", "since: I32?\n    @key(src, dst)"))
     write(graph, "main", 'insert Knows { from: "Ann", to: "Ben", since: 3 }')
     found = conflicts_of(graph)
     assert {one.kind for one in found} == {"unique_violation"}
     assert len(found) == 2
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_edges_that_are_counted_under_a_changed_schema(graph: og.Graph, swapped: bool) -> None:
+    wider, plain = ("main", "dev") if swapped else ("dev", "main")
+    for branch in ("main", "dev"):
+        change(graph, branch, put("Person -> Person", "Person -> Person @card(0..2)"))
+    change(graph, wider, put("since: I32?", 'since: I64?\n    note: String @default("-")'))
+    write(graph, wider, 'insert Knows { from: "Cy", to: "Ann" }')
+    write(graph, plain, 'insert Knows { from: "Cy", to: "Ben" }')
+    assert graph.branches.merge("dev", "main", dry_run=True).conflicts == ()
+    write(graph, plain, 'insert Knows { from: "Cy", to: "Cy" }')
+    assert [one.kind for one in conflicts_of(graph)] == ["cardinality_violation"]
 
 
 # -- orphans ---------------------------------------------------------------------------------

@@ -151,6 +151,7 @@ def two_sides(draw: st.DrawFn) -> Sides:
     return Sides(base, source, target, wrote)
 
 
+@pytest.mark.slow
 @costly
 @given(two_sides())
 def test_both_sides_are_in_a_merge_whatever_its_direction(sides: Sides) -> None:
@@ -170,6 +171,7 @@ def test_both_sides_are_in_a_merge_whatever_its_direction(sides: Sides) -> None:
         assert not told & before & merged
 
 
+@pytest.mark.slow
 @costly
 @given(two_sides())
 def test_what_one_side_alone_changed_is_that_side(sides: Sides) -> None:

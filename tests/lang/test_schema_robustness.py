@@ -77,6 +77,7 @@ def assert_sane(text: str) -> None:
 # -- any text ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.text(max_size=200))
 def test_any_text(text: str) -> None:
     assert_sane(text)

@@ -17,6 +17,8 @@ import lance
 
 import omnigraph as og
 from omnigraph.manifest.entries import Commit, StoredVersion
+from omnigraph.storage.logs.head_log import QUEUE
+from omnigraph.write.publish.turns import LOCK
 
 LAST = 2**64 - 1
 
@@ -139,10 +141,13 @@ def reachable(root: Path, keep: int = 1) -> set[str]:
         place = manifest_of(root, stored.branch_id)
         for path, pin in pins(place, stored.version):
             tables.setdefault(root / path, set()).add(pin)
-    for stored in needed_versions(root, keep) | log_versions(root):
+    kept = needed_versions(root, keep) | log_versions(root)
+    gone = {stored.branch_id for stored in kept} - {*names(root).values()}
+    # They say that those branches have ended, as long as anything of them is there.
+    for stored in kept | {newest_version(root, branch_id) for branch_id in gone}:
         place = manifest_of(root, stored.branch_id)
         found |= set(version_files(place, stored.version))
-        found.add(place / "_versions" / "latest_version_hint.json")
+        found |= {place / "_versions" / "latest_version_hint.json", place / "_collected.json"}
     for table, versions in tables.items():
         found.add(table / "_versions" / "latest_version_hint.json")
         for version in {1, *versions}:
@@ -199,12 +204,22 @@ def head_rows(place: Path, version: int | None = None) -> list[dict[str, Any]]:
 
 
 def stored(root: Path) -> set[str]:
-    """Every file that is there."""
-    return {path.relative_to(root).as_posix() for path in root.rglob("*") if path.is_file()}
+    """Every file that is there but the locks of writers, which a branch has while it lives."""
+    return {
+        path.relative_to(root).as_posix()
+        for path in root.rglob("*")
+        if path.is_file() and not _is_lock(path)
+    }
+
+
+def _is_lock(path: Path) -> bool:
+    directory = path.parent
+    is_live = (directory.parent / "_versions").is_dir()
+    return directory.name == QUEUE and path.name == LOCK and is_live
 
 
 # Writers make no secret of needing them again.
-SPARED = {"data", "_indices", "_deletions", "_turns", "__recovery"}
+SPARED = {"data", "_indices", "_deletions", QUEUE, "__recovery"}
 
 
 def hollow(root: Path) -> list[str]:

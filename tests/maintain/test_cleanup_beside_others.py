@@ -20,9 +20,9 @@ from omnigraph.manifest.branches import Oldest, begin_epoch
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.logs.head_log import CompareAndSwapLost
 from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.tables.head_log import CompareAndSwapLost
 from omnigraph.storage.tables.write_rows import write_rows
 from omnigraph.write.recovery.intents import Intent, IntentTable, LiveIntent
 from omnigraph.write.recovery.sweep import sweep
@@ -305,8 +305,10 @@ def test_a_branch_that_goes_with_its_history_while_it_is_looked_at(
     else:
         rivals = [rival]
 
-        def begun(manifest: Manifest, id_: str, oldest: Oldest | None = None) -> BranchState:
-            state = begin_epoch(manifest, id_, oldest)
+        def begun(
+            manifest: Manifest, id_: str, oldest: Oldest | None, on: BranchState | None
+        ) -> BranchState:
+            state = begin_epoch(manifest, id_, oldest, on)
             if id_ == branch_id and rivals:
                 rivals.pop()()
             return state

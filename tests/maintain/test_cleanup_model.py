@@ -24,6 +24,7 @@ from omnigraph.write.recovery import intent_scope
 from tests import faults, profile
 from tests.maintain.cleaning import NO_GRACE, SCHEMA, clean, forget_all, shown
 from tests.maintain.reachable import Lineage, hollow, manifest_file, reachable, stored
+from tests.sound import check_sound
 from tests.write.writing import compact_all, index_all, mutate
 
 seen: Counter[str] = Counter()
@@ -260,6 +261,7 @@ class Histories(RuleBasedStateMachine):
         again = self.graphs[1].cleanup(1, grace=NO_GRACE)
         assert (again.files_removed, again.commits_reclaimed) == (0, 0)
         self.check({commits[0].id for commits in lineage.lists.values()})
+        check_sound(self.root, with_crashes=True)
         seen["graphs compared file by file"] += 1
 
 
@@ -273,7 +275,7 @@ def test_cleanup_keeps_what_is_needed_and_nothing_else(capsys: pytest.CaptureFix
         print(f"\n{counted}")  # noqa: T201 - says what was looked at
     # What Hypothesis draws depends on more than the seed, so this asks for variety, not for counts.
     for what in ("commits reclaimed", "commits compared", "files removed"):
-        assert seen[what] >= 50, what
+        assert seen[what] >= 40, what
     for what in ("cleanups", "forks", "deleted branches", "live intents", "dead writes"):
         assert seen[what], what
     assert seen["graphs compared file by file"] == seen["examples"]

@@ -27,9 +27,9 @@ from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.state import ManifestState, fold
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import HeadLog
 from omnigraph.storage.tables.table import TablePin
 from omnigraph.version import INTERNAL_SCHEMA
 

@@ -52,6 +52,7 @@ def test_branch_starts_as_its_source_and_goes_its_own_way(
     assert snapshot_of(on_dev, root).table("node", "Person").branch == "dev"
 
 
+@pytest.mark.slow
 def test_publishes_to_branches_do_not_disturb_each_other(manifest: Manifest) -> None:
     names = ["main", "a", "b/c", "b/d"]
     for name in names[1:]:

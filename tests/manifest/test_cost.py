@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from functools import partial
-from pathlib import Path
 
 import pytest
 
@@ -46,18 +45,28 @@ def cold_open(
     return requests(view)
 
 
+@pytest.fixture(scope="module")
+def grown(tmp_path_factory: pytest.TempPathFactory) -> dict[int, Location]:
+    """Manifests to copy, by their number of commits."""
+    place = Location.parse(str(tmp_path_factory.mktemp("grown")))
+    shallow, deep = place.join("shallow"), place.join("deep")
+    growing = make_manifest(deep)
+    while growing.view().state.version < 10:
+        advance(growing)
+    copy_manifest(deep, shallow)
+    while growing.view().state.version < 1000:
+        advance(growing)
+    return {10: shallow, 1000: deep}
+
+
 @pytest.mark.slow
 def test_cost_is_flat_in_history(
-    any_root: Location, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    any_root: Location, grown: dict[int, Location], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    grown = Location.parse(str(tmp_path / "grown"))
-    growing = make_manifest(grown)
     measured: list[dict[str, RequestMeter]] = []
-    for depth in (10, 1000):
-        while growing.view().state.version < depth:
-            advance(growing)
+    for depth, source in grown.items():
         root = any_root.join(f"depth{depth}")
-        copy_manifest(grown, root)
+        copy_manifest(source, root)
         manifest = Manifest(root)
         commit = manifest.commits()[depth // 2]
         measured.append(

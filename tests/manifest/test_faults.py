@@ -10,8 +10,8 @@ from omnigraph.errors import StorageError
 from omnigraph.manifest.publish_request import AdvanceTable, PublishRequest
 from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.logs.head_log import CompareAndSwapLost, HeadLog
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import CompareAndSwapLost, HeadLog
 from tests.faults import armed
 from tests.manifest.graphs import PERSON, advance, fork, pin, request
 

@@ -12,12 +12,13 @@ from omnigraph.errors import Conflict, VersionMismatch
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.publish_request import AdvanceTable
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.logs.head_log import CompareAndSwapLost
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import CompareAndSwapLost
+from tests import profile
 from tests.manifest.graphs import KNOWS, PERSON, advance, fork, make_manifest, pin, request
 
 PROCESSES = 4
-PUBLISHES = 50
+PUBLISHES = profile.CHOSEN.publishes
 NEW_BRANCHES = 10
 
 starting_line: list[Barrier] = []
@@ -89,6 +90,7 @@ def check_chain(root: Location, branch: str, publishes: dict[str, int]) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 @pytest.mark.parametrize("work", [publish_many, publish_disjoint])
 def test_processes_make_one_unbroken_chain(any_root: Location, work: object) -> None:
     make_manifest(any_root)
@@ -107,6 +109,7 @@ def test_processes_make_one_unbroken_chain(any_root: Location, work: object) -> 
 
 
 @pytest.mark.slow
+@pytest.mark.soak
 def test_processes_on_different_branches_do_not_disturb_each_other(root: Location) -> None:
     manifest = make_manifest(root)
     names = ["main", "a", "b"]
@@ -114,11 +117,11 @@ def test_processes_on_different_branches_do_not_disturb_each_other(root: Locatio
         fork(manifest, name)
     with multiprocessing.get_context("spawn").Pool(3) as pool:
         lost = pool.starmap(
-            publish_many, [(root.uri, name, name, 30) for name in names], chunksize=1
+            publish_many, [(root.uri, name, name, PUBLISHES) for name in names], chunksize=1
         )
     assert lost == [0, 0, 0]
     for name in names:
-        check_chain(root, name, {name: 30})
+        check_chain(root, name, {name: PUBLISHES})
 
 
 @pytest.mark.slow

@@ -69,6 +69,7 @@ ENTRIES: st.SearchStrategy[Entry] = st.one_of(
 )
 
 
+@pytest.mark.slow
 @given(st.lists(ENTRIES, max_size=6))
 def test_entries_come_back_as_they_went(entries: list[Entry]) -> None:
     table = to_table(entries)

@@ -15,9 +15,10 @@ from omnigraph.manifest.entries import Commit, StoredVersion
 from omnigraph.manifest.publish_request import PendingCommit, PublishRequest
 from omnigraph.manifest.snapshot import ancestors_of
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.logs.head_log import CompareAndSwapLost
+from omnigraph.storage.logs.newest_version import begin_collection
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import CompareAndSwapLost
 from omnigraph.storage.tables.reachable_files import manifest_name, version_of
 from tests.manifest.graphs import advance, make_manifest, request
 
@@ -31,6 +32,8 @@ def versions(root: Location) -> list[int]:
 
 def remove(root: Location, gone: list[int]) -> None:
     objects = ControlObjects(root.join("__manifest", "main"))
+    names = objects.list("_versions")
+    begin_collection(objects, max(v for name in names if (v := version_of(name)) is not None))
     objects.delete_all([manifest_name(version) for version in gone])
 
 

@@ -25,6 +25,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.pipeline.load import entry
 from omnigraph.pipeline.spark import tasks
 from omnigraph.pipeline.spark.engine import SparkEngine
+from omnigraph.write.load import input as load_input
 from tests.pipeline.batches import Batch
 
 if TYPE_CHECKING:
@@ -92,12 +93,20 @@ def run(
     spark: SparkSession | None = None,
     **options: Any,
 ) -> Outcome:
-    """Load with one engine; ``listed`` is the directory for the rejects."""
+    """Load with one engine; ``listed`` is the directory for the rejects.
+
+    "bulk" is the bulk load of this process, also of what a request could carry.
+    """
+    named = "inline" if engine == "bulk" else engine
     try:
-        result = graph.load(given, engine=engine, rejects=str(listed), spark=spark, **options)
+        with pytest.MonkeyPatch.context() as patch:
+            if engine == "bulk":
+                patch.setattr(load_input, "is_request_sized", lambda *_: False)
+            result = graph.load(given, engine=named, rejects=str(listed), spark=spark, **options)
     except OmniGraphError as error:
         return Outcome(error, rejects=rejects_in(listed))
-    assert result.engine == engine
+    assert result.engine == named
+    assert (result.work is None) == (engine == "inline")
     assert result.rejected == len(rejects_in(listed))
     return Outcome(
         None,
@@ -124,19 +133,22 @@ def rejects_in(directory: Path) -> tuple[Mapping[str, Any], ...]:
 
 @dataclass
 class Twins:
-    """Two graphs that are given the same, one inline and one on Spark."""
+    """Two graphs that are given the same, one inline and one on Spark or in bulk."""
 
     directory: Path
     inline: og.Graph
     on_spark: og.Graph
     spark: SparkSession | None = None
+    way: str = "spark"
     loads: int = 0
 
     @classmethod
-    def make(cls, directory: Path, schema: str, spark: SparkSession | None = None) -> Twins:
+    def make(
+        cls, directory: Path, schema: str, spark: SparkSession | None = None, way: str = "spark"
+    ) -> Twins:
         """Two empty graphs."""
         inline, on_spark = (og.init(directory / name, schema) for name in ("inline", "spark"))
-        return cls(directory, inline, on_spark, spark)
+        return cls(directory, inline, on_spark, spark, way)
 
     def both(self) -> tuple[og.Graph, og.Graph]:
         """The graphs."""
@@ -167,7 +179,7 @@ class Twins:
         options["branch"] = branch
         before = [_heads(graph) for graph in self.both()]
         expected = run(self.inline, inline, "inline", place / "inline", **options)
-        found = run(self.on_spark, on_spark, "spark", place / "spark", self.spark, **options)
+        found = run(self.on_spark, on_spark, self.way, place / "spark", self.spark, **options)
         assert_same("rejects", found.rejects, expected.rejects)
         assert_same("results", list(found.verdict().items()), list(expected.verdict().items()))
         if expected.is_published:

@@ -17,6 +17,7 @@ import omnigraph as og
 from omnigraph.pipeline.spark import tasks
 from tests import faults
 from tests.pipeline.engines import run_tasks_here
+from tests.pipeline.load_worker import name_of
 from tests.write.crash.crash_child import Passing, target_name
 from tests.write.processes import context, die
 
@@ -47,7 +48,7 @@ class Passings:
         results = []
         for item in items:
             results.append(function(item))
-            self._pass("task", function.__name__)
+            self._pass("task", name_of(function))
         return results
 
     def _pass(self, point: str, target: str) -> None:

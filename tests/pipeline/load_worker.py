@@ -57,6 +57,11 @@ def await_sign(path: Path) -> None:
         time.sleep(0.02)
 
 
+def name_of(function: Callable[..., Any]) -> str:
+    """What a task does, whether it is timed or not."""
+    return str(getattr(function, "function", function).__name__)
+
+
 @dataclass(frozen=True)
 class Troubled:
     """A function for tasks: it does its work, leaves a sign of that, and gets into trouble."""
@@ -73,7 +78,7 @@ class Troubled:
         assert task is not None
         number, attempt = task.partitionId(), task.attemptNumber()
         signs = Path(self.signs)
-        (signs / f"{self.function.__name__}-{number}-{attempt}").touch()
+        (signs / f"{name_of(self.function)}-{number}-{attempt}").touch()
         match self.trouble.get(str(number), self.trouble.get("*")):
             case "wait":
                 await_sign(signs / "go")
@@ -85,14 +90,14 @@ class Troubled:
                 os._exit(1)
             case "race" if attempt == 0:
                 # Whatever the other attempt does now, both have written their rows.
-                await_sign(signs / f"{self.function.__name__}-{number}-1")
+                await_sign(signs / f"{name_of(self.function)}-{number}-1")
         return result
 
 
 @contextmanager
 def _trouble(order: Order) -> Iterator[None]:
     def run(engine: SparkEngine, function: Callable[[Any], Any], items: Sequence[Any]) -> list[Any]:
-        found = order.trouble.get(function.__name__)
+        found = order.trouble.get(name_of(function))
         given = function if found is None else Troubled(function, found, order.signs)
         return run_tasks(engine, given, items)
 

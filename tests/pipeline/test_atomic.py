@@ -51,7 +51,7 @@ def order(story: Story, place: Path, number: int = 0, **given: Any) -> Order:
     ("held", "is_published"),
     [
         ("stage", False),
-        ("ask", False),
+        ("decide", False),
         (("table_staged", 3), False),
         (("publish_ready", 1), False),
         (("published", 1), True),
@@ -97,8 +97,8 @@ def test_tasks_that_fail_are_tried_again(story: Story, tmp_path: Path) -> None:
         1,
         trouble={
             "stage": {"0": "raise", "1": "exit"},
-            "make_part": {"0": "exit"},
-            "ask": {"1": "raise"},
+            "cut": {"0": "exit"},
+            "decide": {"1": "raise"},
         },
     )
     with driver(tmp_path, failing, shaky) as loading:
@@ -110,7 +110,7 @@ def test_tasks_that_fail_are_tried_again(story: Story, tmp_path: Path) -> None:
         story.before
     )
     again = {path.name for path in (tmp_path / "signs-1").glob("*-1")}
-    assert again >= {"stage-0-1", "stage-1-1", "make_part-0-1", "ask-1-1"}
+    assert again >= {"stage-0-1", "stage-1-1", "cut-0-1", "decide-1-1"}
     check_whole(root, story.after)
 
 
@@ -152,7 +152,9 @@ def test_a_load_is_killed_wherever_it_can_be(mode: str, tmp_path: Path) -> None:
     before = content(og.open(seed, read_only=True))
     after = content(og.open(tmp_path / "rehearsal", read_only=True))
     assert {point for point, *_ in passings} >= {"task", "table_staged", "publish_ready"}
-    assert {"stage", "make_part", "ask", "rewrite"} <= {passing.target for passing in passings}
+    assert {"stage", "cut", "decide", "search", "rewrite"} <= {
+        passing.target for passing in passings
+    }
     published = passings.index(Passing("after_commit", "manifest", 1))
     for number, fatal in enumerate(passings):
         if 1 < fatal.nth < len([one for one in passings if one[:2] == fatal[:2]]):

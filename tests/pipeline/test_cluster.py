@@ -14,9 +14,13 @@ from tests.pipeline.scripts import output_of
 pytestmark = pytest.mark.slow
 
 
-def test_executors_run_the_package_that_the_driver_runs(cluster: Cluster) -> None:
+# One driver for both: it and its executors take seconds to start.
+def test_executors_run_the_drivers_package_and_work_goes_on_when_one_is_killed(
+    cluster: Cluster, tmp_path: Path
+) -> None:
     text = """
-        import sys
+        import sys, time
+        from pathlib import Path
         import pyarrow as pa
         from omnigraph.pipeline.spark.session import SparkSettings, spark_session
         from omnigraph.pipeline.spark.session import require_shared_storage
@@ -30,26 +34,6 @@ def test_executors_run_the_package_that_the_driver_runs(cluster: Cluster) -> Non
                 there = [omnigraph.__file__.rpartition("/omnigraph/")[0]] * batch.num_rows
                 yield pa.RecordBatch.from_pydict({"uri": uris, "there": there})
 
-        settings = SparkSettings(sys.argv[1], conf={"spark.executor.memory": "512m"})
-        path = list(sys.path)
-        with spark_session(settings) as engine:
-            require_shared_storage(engine, "/tmp/graph")
-            frame = engine.session.range(0, 40, numPartitions=4)
-            found = frame.mapInArrow(parse, "uri string, there string").collect()
-            print(engine.is_local, len({row.uri for row in found}))
-            print(*{row.there.rpartition(".")[2] for row in found})
-            print([entry for entry in sys.path if entry.endswith(".zip") and entry not in path])
-    """
-    assert output_of(text, cluster.url) == ["False 40", "zip", "[]"]
-    assert cluster.executors() == []
-
-
-def test_work_goes_on_when_an_executor_is_killed(cluster: Cluster, tmp_path: Path) -> None:
-    text = """
-        import sys, time
-        from pathlib import Path
-        from omnigraph.pipeline.spark.session import SparkSettings, spark_session
-
         directory = Path(sys.argv[2])
 
         def wait(batches):
@@ -62,7 +46,14 @@ def test_work_goes_on_when_an_executor_is_killed(cluster: Cluster, tmp_path: Pat
             yield from batches
 
         settings = SparkSettings(sys.argv[1], conf={"spark.executor.memory": "512m"})
+        path = list(sys.path)
         with spark_session(settings) as engine:
+            require_shared_storage(engine, "/tmp/graph")
+            frame = engine.session.range(0, 40, numPartitions=4)
+            found = frame.mapInArrow(parse, "uri string, there string").collect()
+            print(engine.is_local, len({row.uri for row in found}))
+            print(*{row.there.rpartition(".")[2] for row in found})
+            print([entry for entry in sys.path if entry.endswith(".zip") and entry not in path])
             frame = engine.session.range(0, 400, numPartitions=4)
             rows = frame.mapInArrow(wait, "id long").collect()
             print(sorted(row.id for row in rows) == list(range(400)))
@@ -77,5 +68,6 @@ def test_work_goes_on_when_an_executor_is_killed(cluster: Cluster, tmp_path: Pat
         while victim in cluster.executors():
             time.sleep(0.05)
         (tmp_path / "go").touch()
-        assert work.result() == ["True"]
+        assert work.result() == ["False 40", "zip", "[]", "True"]
+    assert cluster.executors() == []
     assert [path for path in tmp_path.iterdir() if path.name.endswith("-1")]

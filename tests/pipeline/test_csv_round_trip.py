@@ -120,6 +120,7 @@ ROWS = st.lists(
 )
 
 
+@pytest.mark.slow
 @dear
 @given(rows=ROWS)
 def test_rows_with_all_types(
@@ -128,6 +129,7 @@ def test_rows_with_all_types(
     same_again(graphs, "All", rows)
 
 
+@pytest.mark.slow
 @costly
 @given(name=st.sampled_from(list(VALUES)), data=st.data())
 def test_one_column(

@@ -14,10 +14,18 @@ import pytest
 from obstore.store import S3Store
 
 import omnigraph as og
-from omnigraph.errors import BadRequest, Conflict, ValidationError
+from omnigraph.errors import BadRequest, CheckFailed, Conflict, ValidationError
+from omnigraph.pipeline.declared.checks import require_sound
 from omnigraph.pipeline.declared.document import Expression, KeyExpressions, read_document
 from omnigraph.pipeline.declared.types import typed_rows
+from omnigraph.pipeline.load.entry import load_given
+from omnigraph.pipeline.load.stage.frames import given
+from omnigraph.pipeline.load.staged_checks import StagedCheck
+from omnigraph.pipeline.task_runner import InProcessRunner
 from omnigraph.storage.objects.location import s3_options
+from omnigraph.write.load.operation import LoadOptions
+from omnigraph.write.publish.driver import Target
+from tests import faults
 from tests.docs.examples import blocks_of
 
 if TYPE_CHECKING:
@@ -96,7 +104,9 @@ def problems(path: Path, graph: og.Graph | None = None) -> list[str]:
     """What is wrong with a document, without its file."""
     document, found = read_document(path)
     if graph is not None:
-        typed_rows(document, graph.catalog, found)
+        for part in document.parts:
+            require_sound(part.checks.values(), graph.catalog, found)
+            typed_rows(part, graph.catalog, found)
     with pytest.raises(BadRequest) as refused:
         found.raise_if_any()
     assert str(refused.value).startswith(f"{path}:")
@@ -109,6 +119,11 @@ def problems(path: Path, graph: og.Graph | None = None) -> list[str]:
 def content(graph: og.Graph, *types: str, branch: str = "main") -> list[dict[str, Any]]:
     found = map(json.loads, graph.export(branch=branch, types=list(types) or None))
     return [{name: value for name, value in one["data"].items() if name != "id"} for one in found]
+
+
+def data_files(graph: og.Graph) -> list[str]:
+    root = Path(str(graph.location))
+    return sorted(str(path) for path in root.rglob("*.lance") if path.parent.name == "data")
 
 
 # -- the document ------------------------------------------------------------------
@@ -210,7 +225,7 @@ edges:
     assert problems(path) == [
         "1 grph: there is no such key; did you mean `graph`?",
         "2 branch: 'a b' is not a branch name: use letters and digits of any script, and . _ - /",
-        "3 mode: there is no load mode 'appnd': choose append, merge, overwrite",
+        "3 mode: there is no load mode 'appnd': choose append, merge, patch, overwrite",
         "4 max_rejects: this must be a number of rows, found '-1'",
         "6 run_id: the environment variable NOT_SET_ANYWHERE is not set",
         "9 sources.people: this is written twice, first in line 8",
@@ -276,6 +291,107 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / "odd.yaml").write_bytes(b"a: \xff")
     with pytest.raises(BadRequest, match=r"odd.yaml is not UTF-8 text \(byte 3\)"):
         read_document(tmp_path / "odd.yaml")
+
+
+STEPS = """\
+branch: night
+from: main
+mode: merge
+run_id: r1
+sources:
+  people: { format: csv, path: raw/people.csv, options: { header: true } }
+checks:
+  young: "query q($most: I32) { match { $p: Person  $p.born > 2020 } return { $p.name, $p.born } }"
+steps:
+  - name: people
+    nodes:
+      Person:
+        from: people
+        where: name > ''
+        set: { name: trim(name), born: try_cast(born as int) }
+  - name: reviews
+    mode: append
+    sources:
+      stored: { format: omnigraph, path: film.omni, options: { type: Person, branch: night } }
+    nodes:
+      Review: { from: stored, id: name, set: { text: "concat(name, ' was here')" } }
+    checks:
+      empty: { file: checks.gq, query: without, params: { text: "2" } }
+"""
+QUERIES = """\
+query without($text: String) { match { $r: Review { text: $text } } return { $r } }
+query lost() { match { $p: Person  not { $p actedIn $f } } return { $p.name } order { $p.name } }
+"""
+
+
+def test_steps_say_what_the_document_does_not(write: Write, tmp_path: Path) -> None:
+    (tmp_path / "checks.gq").write_text(QUERIES, encoding="utf-8")
+    document, found = read_document(write(STEPS))
+    assert found.found == []
+    assert document.mapped == ()
+    first, second = document.parts
+    assert [one.options.mode for one in document.parts] == ["merge", "append"]
+    assert [one.options.run_id for one in document.parts] == ["r1/people", "r1/reviews"]
+    assert [one.branch for one in document.parts] == ["night", "night"]
+    assert list(first.sources) == ["people"]
+    assert list(second.sources) == ["people", "stored"]
+    assert list(first.checks) == ["young"]
+    assert list(second.checks) == ["young", "empty"]
+    empty = second.checks["empty"].check
+    assert (empty.query, dict(empty.params)) == ("without", {"text": "2"})
+
+
+def test_what_is_wrong_with_steps_and_checks(write: Write, graph: og.Graph, tmp_path: Path) -> None:
+    (tmp_path / "checks.gq").write_text(QUERIES, encoding="utf-8")
+    path = write("""\
+sources: {}
+nodes: {}
+checks: { gone: none.gq, which: checks.gq, bad: { query: q } }
+steps:
+  - { name: a, mode: merge, branch: x, nodes: {} }
+  - { name: a, nodes: {}, checks: { typo: "query q() { match { $p: Persn } return { $p } }" } }
+  - { mode: append, edges: {}, checks: { del: 'query q() { delete Person where born = 1 }' } }
+""")
+    assert problems(path, graph) == [
+        "2 nodes: in a document with `steps`, this belongs into one of them",
+        f"3 checks.gone: cannot read {tmp_path}/none.gq: No such file or directory",
+        "3 checks.bad: `file` is missing: the path of a file of queries",
+        "3 checks.which: the text holds 2 queries (without, lost): say which one to run",
+        "5 steps[0].branch: there is no such key",
+        "6 steps[1].mode: this key is missing",
+        "6 steps[1]: there is a step 'a' before it",
+        "6 steps[1].checks.typo: type error: T1: unknown node type Persn",
+        "7 steps[2]: `name` is missing: what the step is called",
+        "7 steps[2].checks.del: query `q` is a mutation: run it with mutate, not query",
+    ]
+
+
+def test_a_check_is_made_again_when_others_were_faster(graph: og.Graph) -> None:
+    """A rival commits between the check and the publish: both together break what each keeps."""
+    twins = StagedCheck(
+        "twins",
+        "query q() { match { $a: Person  $b: Person  $a.born = $b.born  $a.name < $b.name }"
+        " return { $a.name, $b.name } }",
+    )
+    rivals = [{"type": "Person", "data": {"name": "Cid", "born": 1}}]
+
+    def overtake(point: str, _: str) -> None:
+        if point == "publish_ready" and rivals:
+            row = rivals.pop()
+            og.open(graph.location.uri).load([row], mode="append")
+
+    born = pa.table({"name": ["Ben"], "born": pa.array([1], pa.int32())})
+    target = Target(graph.location, graph.manifest, "main")
+    with faults.watched(overtake), pytest.raises(CheckFailed) as refused:
+        load_given(
+            given({"Person": born}, graph.catalog),
+            LoadOptions.of("append"),
+            target,
+            InProcessRunner(),
+            checks=[twins],
+        )
+    assert refused.value.details["checks"][0]["rows"] == [{"a.name": "Ben", "b.name": "Cid"}]
+    assert [one["name"] for one in content(graph, "Person")] == ["Cid"]
 
 
 # -- against a schema --------------------------------------------------------------
@@ -379,10 +495,11 @@ def test_several_mappings_of_one_type_and_queries(
         "  reviews: { query: select film from casting where role is not null }\n"
         "nodes:",
     )
+    before = spark.catalog.listTables()
     done = graph.run_pipeline(write(text))
     assert done.nodes == {"Person": 4, "Film": 2, "Review": 1}
     assert content(graph, "Review") == [{"text": "Rain"}]
-    assert [one.name for one in spark.catalog.listTables()] == []
+    assert spark.catalog.listTables() == before
 
 
 @pytest.mark.slow
@@ -490,6 +607,64 @@ def test_a_branch_and_a_run_of_its_own(write: Write, graph: og.Graph) -> None:
     assert (again.repeats_run, again) == (True, done)
     with pytest.raises(Conflict, match=done.commit.id):
         graph.run_pipeline(write("branch: night\nrun_id: one\n" + FILM))
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("raw", "spark")
+def test_steps_are_commits_and_checks_refuse_them(
+    write: Write, graph: og.Graph, tmp_path: Path
+) -> None:
+    (tmp_path / "checks.gq").write_text(QUERIES, encoding="utf-8")
+    text = STEPS.replace('{ text: "2" }', "{ text: Ben was here }")
+    with pytest.raises(CheckFailed) as refused:
+        graph.run_pipeline(write(text))
+    told = refused.value.details
+    assert str(refused.value).splitlines() == [
+        "step 'reviews': check 'empty' finds 1 rows that must not be there:",
+        '  {"r":{"@id":"Ben","text":"Ben was here"}}',
+        "1 of the checks failed; nothing was written",
+        "published before: people",
+    ]
+    assert [one["name"] for one in told["checks"]] == ["empty"]
+    first = graph.snapshot("night").commit_id
+    assert told["published"] == [{"step": "people", "commit": first}]
+    assert content(graph, "Review", branch="night") == []
+
+    done = graph.run_pipeline(write(STEPS))
+    people, reviews = done.steps
+    assert (people.load.repeats_run, people.load.commit.id) == (True, first)
+    assert reviews.checks == ("young", "empty")
+    assert reviews.load.commit.parent_id == first
+    assert reviews.load.commit.metadata["step"] == "reviews"
+    assert [one["text"] for one in content(graph, "Review", branch="night")] == [
+        "Ann was here",
+        "Ben was here",
+    ]
+    assert content(graph, "Person") == []
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("raw", "spark")
+def test_a_refused_load_leaves_nothing(write: Write, graph: og.Graph, tmp_path: Path) -> None:
+    (tmp_path / "checks.gq").write_text(QUERIES, encoding="utf-8")
+    graph.load([{"type": "Person", "data": {"name": "Old"}}], mode="append")
+    head = graph.snapshot().commit_id
+    check = "checks: { lost: { file: checks.gq, query: lost } }\n"
+    path = write(FILM.replace("mode: append", "mode: merge") + check)
+    files = data_files(graph)
+    for dry_run in (True, False):
+        with pytest.raises(CheckFailed) as refused:
+            graph.run_pipeline(path, dry_run=dry_run)
+        assert refused.value.details["checks"] == [
+            {"name": "lost", "total": 1, "rows": [{"p.name": "Old"}]}
+        ]
+        assert graph.snapshot().commit_id == head
+        assert data_files(graph) == files
+    graph.mutate('query q() { delete Person where name = "Old" }')
+    graph.run_pipeline(path, dry_run=True)
+    assert content(graph, "Person") == []
+    done = graph.run_pipeline(path)
+    assert (done.total, done.steps[0].checks) == (6, ("lost",))
 
 
 @pytest.mark.slow

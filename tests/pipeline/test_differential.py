@@ -13,15 +13,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pyarrow as pa
 import pytest
 
 import omnigraph as og
 from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.input.splits import Split, pack
-from omnigraph.pipeline.load.check import set_rules
+from omnigraph.pipeline.load.check import cuts, key_source, round_rows
 from omnigraph.pipeline.load.stage import stage_input
 from omnigraph.pipeline.load.stage.stage_input import RunTasks, cut_inputs
+from omnigraph.pipeline.spark import tasks as spark_tasks
+from omnigraph.rows.hashing import Hashes, hash_texts
+from tests import profile
 from tests.pipeline.batches import SCHEMA, Batch, batch, several, sound, tables, written
 from tests.pipeline.engines import Outcome, Twins, content, files_of, run_tasks_here
 from tests.pipeline.wrong_lines import edge, node
@@ -40,6 +44,8 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
     Of every load on Spark, how many splits and tasks it had.
     """
+    monkeypatch.setattr(key_source, "GROUP_ROWS", 300)
+    cut_into(monkeypatch, 3)
     seen: list[tuple[int, int]] = []
 
     def cut(files: Sequence[InputFile], run: RunTasks, _: int) -> list[Split]:
@@ -52,8 +58,26 @@ def in_parts(monkeypatch: pytest.MonkeyPatch) -> list[tuple[int, int]]:
 
     monkeypatch.setattr(stage_input, "cut_inputs", cut)
     monkeypatch.setattr(stage_input, "pack", packed)
-    monkeypatch.setattr(set_rules, "parts_for", lambda count: 1 + (count > 150))
     return seen
+
+
+def cut_into(
+    monkeypatch: pytest.MonkeyPatch,
+    ranges: int,
+    hashes: str = "own",
+    stored: str = "by size",
+) -> None:
+    """So many ranges, with few hashes or as many as there are, and one way for stored keys."""
+    monkeypatch.setattr(round_rows, "ranges_for", lambda _: ranges)
+    if hashes == "few":
+        monkeypatch.setattr(cuts, "hash_keys", few_hashes)
+    if stored != "by size":
+        monkeypatch.setattr(round_rows, "MANY_STORED", {"asked about": 0, "all": 1 << 40}[stored])
+
+
+def few_hashes(keys: pa.Array) -> Hashes:
+    """The same for keys that have nothing in common."""
+    return (hash_texts(keys, whole=True) % np.uint64(3)) << np.uint64(62)
 
 
 @pytest.fixture
@@ -69,36 +93,78 @@ def generated(seed: int, mode: str, stories: int) -> Batch:
 # -- on Spark ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    ("mode", "branch"), [("append", "main"), ("merge", "side"), ("overwrite", "side")]
-)
 def test_tasks_of_spark(
-    tmp_path: Path, spark: SparkSession, mode: str, branch: str, in_parts: list[tuple[int, int]]
+    tmp_path: Path,
+    spark: SparkSession,
+    in_parts: list[tuple[int, int]],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """On an empty graph, and then on a filled one."""
+    """On an empty graph, into a new branch of a filled one, and in place of what is there.
+
+    Every mode meets every kind of branch below: here it matters that tasks are those of Spark,
+    each of which takes Spark its time.
+    """
+    ranges = {2: 17, 3: 40, 4: 1} if profile.CHOSEN.every_case else {2: 3, 3: 5, 4: 1}
     twins = Twins.make(tmp_path, SCHEMA, spark)
     told: Counter[str] = Counter()
-    for seed in (2, 3):
+    loads = (("append", "main"), ("merge", "side"), ("overwrite", "side"))
+    for seed, (mode, branch) in enumerate(loads, start=2):
+        # The second sends all items as rows.
+        monkeypatch.setattr(spark_tasks, "_CARRIED_BYTES", 0 if seed == 3 else 1 << 20)
+        cut_into(monkeypatch, ranges[seed])
         found = twins.load(
             generated(seed, mode, 8), mode=mode, branch=branch, from_branch="main", on_error="skip"
         )
+        assert found.is_published
         told.update(found.codes)
     assert told.keys() > CODES
-    assert [(splits > 4, tasks > 1) for splits, tasks in in_parts] == [(True, True)] * 2
+    assert [(splits > 4, tasks > 1) for splits, tasks in in_parts] == [(True, True)] * 3
 
 
 # -- whatever is in the input --------------------------------------------------------------
 
 
 @pytest.mark.usefixtures("without_spark")
+@pytest.mark.pairwise
+@pytest.mark.parametrize("branch", ["main", "side"])
+@pytest.mark.parametrize("stored", ["asked about", "all"])
+@pytest.mark.parametrize("hashes", ["own", "few"])
+@pytest.mark.parametrize("ranges", [1, 3, 17, 40])
+@pytest.mark.parametrize("way", ["spark", "bulk"])
 @pytest.mark.parametrize("mode", MODES)
+def test_ranges(
+    tmp_path: Path,
+    mode: str,
+    way: str,
+    ranges: int,
+    branch: str,
+    *,
+    hashes: str,
+    stored: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """On an empty branch and on a filled one, however keys are cut."""
+    cut_into(monkeypatch, ranges, hashes, stored)
+    twins = Twins.make(tmp_path, SCHEMA, way=way)
+    told: Counter[str] = Counter()
+    for seed in (20, 21):
+        found = twins.load(
+            generated(seed, mode, 5), mode=mode, branch=branch, from_branch="main", on_error="skip"
+        )
+        assert found.is_published
+        told.update(found.codes)
+    assert told.keys() >= CODES - {"cardinality"}
+
+
+@pytest.mark.usefixtures("without_spark")
+@pytest.mark.parametrize("mode", [*MODES, "patch"])
 def test_generated_batches(tmp_path: Path, mode: str, in_parts: list[tuple[int, int]]) -> None:
     twins = Twins.make(tmp_path, SCHEMA)
     told: Counter[str] = Counter()
     # An empty branch, main while it is empty, main, and the branch.
     for at, branch in enumerate(("side", "main", "main", "side")):
         found = twins.load(
-            generated(10 + at, mode, 25),
+            generated(10 + at, mode, 12),
             mode=mode,
             branch=branch,
             from_branch="main",
@@ -133,7 +199,7 @@ def test_what_skipping_leaves_is_right(tmp_path: Path, mode: str) -> None:
     """A dry run tells the rejects and leaves nothing; without them, nothing is wrong."""
     twins = Twins.make(tmp_path, SCHEMA)
     twins.load(generated(30, mode, 15), mode=mode, on_error="skip")
-    dirty = generated(31, mode, 25)
+    dirty = generated(31, mode, 12)
     before = [files_of(graph) for graph in twins.both()]
     told = twins.load(dirty, mode=mode, on_error="skip", dry_run=True)
     assert not told.is_published

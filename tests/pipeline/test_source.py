@@ -15,6 +15,7 @@ from pyspark.sql import datasource as asked
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, NotFound, OmniGraphError
+from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.structural import ID
 from omnigraph.pipeline.source.datasource import GraphSource
 from omnigraph.pipeline.source.reading import (
@@ -24,6 +25,7 @@ from omnigraph.pipeline.source.reading import (
     parts_of,
     select,
 )
+from omnigraph.pipeline.source.views import view_names
 from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.spark import register
 from omnigraph.storage.objects.location import Location
@@ -149,7 +151,7 @@ def test_importing_it_imports_no_spark() -> None:
 )
 def test_wrong_options_are_explained(people: og.Graph, options: dict[str, str], said: str) -> None:
     with pytest.raises(OmniGraphError) as raised:
-        GraphSource({"path": str(people.location), **options})
+        GraphSource({"path": str(people.location), **options}).schema()
     assert said in str(raised.value)
 
 
@@ -337,6 +339,72 @@ def test_filters_reach_the_scan_only_where_they_are_switched_on(
     assert ids(again) == ["Ann"]
 
 
+def test_names_of_views() -> None:
+    catalog = compile_schema(
+        "node Likes { name: String @key }\nnode Person { name: String @key }\n"
+        "edge Likes: Person -> Likes\nedge Knows: Person -> Person\n"
+    ).catalog
+    assert view_names(catalog, "old_", None) == {
+        "node:Likes": "old_Likes",
+        "node:Person": "old_Person",
+        "edge:Likes": "old_Likes_edge",
+        "edge:Knows": "old_Knows",
+    }
+    assert view_names(catalog, "", ["edge:Likes"]) == {"edge:Likes": "Likes_edge"}
+    with pytest.raises(BadRequest, match="'a b' cannot begin the name of a view"):
+        view_names(catalog, "a b", None)
+    with pytest.raises(NotFound, match=r"there is no type Persn: did you mean `Person`\?"):
+        view_names(catalog, "", ["Persn"])
+    same = compile_schema("node AB { name: String @key }\nnode Ab { name: String @key }\n").catalog
+    with pytest.raises(BadRequest, match="node:AB and node:Ab would have one name, Ab"):
+        view_names(same, "", None)
+
+
+@pytest.mark.slow
+def test_views_of_branches_and_commits(spark: SparkSession, people: og.Graph) -> None:
+    before = people.snapshot().commit_id
+    people.branches.create("draft")
+    add(people, "Dan", 50, branch="draft")
+    people.mutate('query q() { update Person set { age: 31 } where name = "Ann" }')
+    assert people.create_views(spark, commit=before, prefix="old_") == ["old_Person"]
+    people.create_views(spark, prefix="new_", columns={"Person": ["age", "id"]})
+    people.create_views(branch="draft", prefix="draft_", types=["Person"])
+    changed = "select n.id, o.age, n.age from new_Person n join old_Person o using (id)"
+    assert [*map(tuple, spark.sql(f"{changed} where n.age <> o.age").collect())] == [
+        ("Ann", 30, 31)
+    ]
+    added = "select id from draft_Person except select id from old_Person"
+    assert ids(spark.sql(added)) == ["Dan"]
+    assert spark.table("new_Person").columns == ["age", "id"]
+    add(people, "Eve")
+    assert spark.table("new_Person").count() == 3
+    people.create_views(spark, prefix="new_")
+    assert ids(spark.table("new_Person")) == ["Ann", "Ben", "Cid", "Eve"]
+    with pytest.raises(BadRequest, match="columns of node:Person are named, but no view of it"):
+        people.create_views(spark, types=[], columns={"Person": ["id"]})
+    for name in ("old_Person", "new_Person", "draft_Person"):
+        assert spark.catalog.dropTempView(name)
+
+
+@pytest.mark.slow
+def test_a_limit_reads_no_more_parts_than_it_needs(spark: SparkSession, people: og.Graph) -> None:
+    register(spark)
+    read = spark.read.format("omnigraph").options(type="Person", partition_rows="1")
+    frame = read.load(str(people.location))
+    spark.sparkContext.setJobGroup("limited", "limited")
+    assert len(frame.limit(1).collect()) == 1
+    tracker = spark.sparkContext.statusTracker()
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup("limited")]
+    tasks = [
+        stage.numTasks
+        for job in jobs
+        if job is not None
+        for number in job.stageIds
+        if (stage := tracker.getStageInfo(number)) is not None
+    ]
+    assert tasks == [1]
+
+
 @pytest.mark.slow
 def test_what_is_wrong_is_said_by_spark(spark: SparkSession, people: og.Graph) -> None:
     from pyspark.errors import AnalysisException
@@ -372,7 +440,9 @@ def test_the_page_about_spark_works(
     shown = capsys.readouterr().out
     table = shown.replace(" ", "").splitlines()
     assert ["Ann", "Ben", "2020-05-01"] in [line.strip("|").split("|") for line in table]
-    assert "{'Person': 2} {'Knows': 1}" in shown
+    assert "{'Person': 4} {'Knows': 1}" in shown
+    ages = {(row.op, row.id, row.age) for row in spark.read.parquet(f"{tmp_path}/ages").collect()}
+    assert ages >= {("insert", "Ann", "30"), ("insert", "Cid", "12")}
     copy = og.init(tmp_path / "copy", schema)
     copy.load(tmp_path / "backup", mode="append")
     assert list(copy.export()) == list(graph.export())

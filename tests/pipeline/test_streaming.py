@@ -13,7 +13,9 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import BadRequest, ValidationError
-from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
+from omnigraph.pipeline.load.entry import catalog_for, load_given, on_spark
+from omnigraph.pipeline.load.stage.frames import given
+from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.streaming import STREAM, MicroBatch
 from omnigraph.write.load.operation import Load, LoadOptions
 from omnigraph.write.publish.driver import Target, run
@@ -215,15 +217,16 @@ def test_another_driver_with_the_same_batch(graph: og.Graph, spark: SparkSession
     rows = spark.createDataFrame([("a",)], "name string")
     # Prepared when the other one publishes: too late to look, and in time to claim.
     with faults.observed("changes_checked", lambda: loaded_inline(rival, "a", batch)) as seen:
-        done = load_on_spark(
-            {"Person": rows},
-            LoadOptions("append"),
-            Target(graph.location, graph.manifest, "main"),
-            None,
-            SparkTarget(),
-            notes={STREAM: batch.note},
-            once=batch,
-        )
+        target = Target(graph.location, graph.manifest, "main")
+        with spark_session(existing=spark) as engine, on_spark(engine, target) as runner:
+            done = load_given(
+                given({"Person": rows}, catalog_for(target)),
+                LoadOptions("append"),
+                target,
+                runner,
+                notes={STREAM: batch.note},
+                once=batch,
+            )
     assert seen.fired == 1
     assert done.repeats_run
     assert names(graph) == ["a"]

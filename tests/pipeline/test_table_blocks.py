@@ -363,6 +363,7 @@ def test_tables_of_an_object_store(s3_bucket: str, tmp_path: Path) -> None:
     assert texts == [(str(at), f"t\n{at}") for at in range(1000)]
 
 
+@pytest.mark.slow
 @given(
     data=fuzzing.broken(b'id,name,age\n1,"a ""b""",3\r\n2,,4\n"3\n","c,d",\n'),
     target=st.integers(1, 60),

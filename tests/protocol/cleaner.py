@@ -221,7 +221,18 @@ class Cleaner(Actor):
             claim = world.claims[slot]
             if claim.author not in seen and claim.is_there:
                 world = world.with_claim(slot, claim._replace(status=GONE))
-        return [(world._replace(files=world.files & ~data), ("delete_datasets", garbage))]
+        world = world._replace(files=world.files & ~data)
+        if Mistake.END_MARK_COLLECTED in self.mistakes:
+            return [(world, ("delete_end_marks", garbage))]
+        return [(world, ("delete_datasets", garbage))]
+
+    def delete_end_marks(self, world: World, garbage: int) -> list[Step]:
+        """Delete the newest version of branches that are gone, before what it has ended."""
+        for branch, state in enumerate(world.branches):
+            if garbage >> branch & 1 and state is not None and state.ended:
+                before = state._replace(ended=False, version=state.version - 1)
+                world = world.with_branch(branch, before)
+        return [(world, ("delete_datasets", garbage))]
 
     def delete_datasets(self, world: World, garbage: int) -> list[Step]:
         """Delete the datasets of branches without a name, and old versions of the others."""

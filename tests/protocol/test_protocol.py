@@ -52,7 +52,6 @@ def of(*actors: Actor, existing: tuple[int, ...] = (MAIN,), prologue: str = "") 
 SCENARIOS = {
     "writers and a cleaner": of(append, replace, clean),
     "three writers and a cleaner": of(append, replace, append, clean),
-    "writers and two cleaners": of(append, replace, clean, clean),
     "a long writer and a cleaner": of(load, clean),
     "a long writer and two cleaners": of(load, clean, clean),
     "a long writer, a merge and a cleaner": of(
@@ -66,7 +65,6 @@ SCENARIOS = {
     ),
     "a branch, a writer and a cleaner": of(branch, replace, clean),
     "a branch of an old commit, a writer and a cleaner": of(branch_old, replace, clean),
-    "a branch, a writer and two cleaners": of(branch, replace, clean, clean),
     "a forking load, a writer and a cleaner": of(fork, replace, clean),
     "a forking load and two cleaners": of(fork, clean, clean),
     "a forking load, its deletion, a writer and a cleaner": of(fork, delete, replace, clean),
@@ -121,6 +119,8 @@ SCENARIOS = {
 }
 
 LARGER = {
+    "writers and two cleaners": of(append, replace, clean, clean),
+    "a branch, a writer and two cleaners": of(branch, replace, clean, clean),
     "a long writer, a writer and two cleaners": of(load, replace, clean, clean),
     "a merge, a writer and two cleaners": of(merge, replace_feature, clean, clean, existing=BOTH),
     "a long merge, a deletion and two cleaners": of(
@@ -154,6 +154,7 @@ MISTAKES = {
     Mistake.REBASED_BY_NAME: of(delete, append_feature, branch, existing=BOTH),
     Mistake.FORK_UNCOMPARED: of(fork, clean),
     Mistake.NO_END_MARK: of(merge, delete, clean, existing=BOTH),
+    Mistake.END_MARK_COLLECTED: of(delete, append_feature, clean, existing=BOTH),
     Mistake.END_UNPROVEN: of(delete, rename, append_feature, clean, existing=BOTH),
     Mistake.NAME_REMOVED_BLINDLY: of(delete, branch, clean, existing=BOTH),
     Mistake.ACKNOWLEDGED_UNPROVEN: of(append, replace, clean),

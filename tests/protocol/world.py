@@ -45,6 +45,7 @@ class Mistake(Enum):
     REBASED_BY_NAME = "a writer that lost a race goes on with whatever the name means"
     FORK_UNCOMPARED = "a load that makes its branch does not compare epochs"
     NO_END_MARK = "a deletion only removes the name"
+    END_MARK_COLLECTED = "an end mark is deleted while an older version of its branch stays"
     END_UNPROVEN = "an end mark is believed without a look at the newest state"
     NAME_REMOVED_BLINDLY = "a deletion removes the name whatever it means by then"
     ACKNOWLEDGED_UNPROVEN = "a writer acknowledges without a look at the newest state"

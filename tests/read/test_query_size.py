@@ -126,6 +126,7 @@ def too_many_terms() -> str:
     return "query q() { delete P where " + terms + " }"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("text", "said"),
     [

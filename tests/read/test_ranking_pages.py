@@ -141,6 +141,7 @@ def _read(graph: og.Graph, match: str, ranked: str, limit: int, offset: int = 0)
     return list(graph.query(text, params={"v": query}).rows)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("ranked", RANKINGS)
 @pytest.mark.parametrize("match", MATCHES)
 def test_pages_are_pages_of_one_order(graph: og.Graph, match: str, ranked: str) -> None:

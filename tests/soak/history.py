@@ -85,6 +85,8 @@ class History:
         self._pending[process].remove(entry)
         self.crew.note(entry.operation.shape, entry.ended - entry.started)
         self.crew.seen[f"{entry.operation.shape}: {answer.get('error') or 'done'}"] += 1
+        if wrong := [*answer.get("damage", ()), *answer.get("failed", ())]:
+            raise Violation(f"{entry.operation.id} ({entry.operation.shape}) found {wrong}")
         if entry.commit is not None and "parent" in answer["commit"]:
             self.lineage.acknowledge(answer["commit"], str(entry.operation.branch))
         return entry
@@ -279,5 +281,8 @@ class History:
         self._compare(process)
         for name in NAMES:
             self._settle(process, name)
+        self._do(process, self.draw.special("verify", deep=True))
+        self._do(process, self.draw.special("maintain", keep=None))
         self._do(process, self.draw.special("cleanup", None, keep=1, grace=0.0, older_than=None))
         self._compare(process)
+        self._do(process, self.draw.special("verify", deep=True))

@@ -54,6 +54,12 @@ class Entry:
         found = self.answer.get("commit") if self.outcome == "done" else None
         return None if found is None else str(found["id"])
 
+    @property
+    def commits(self) -> list[str]:
+        """All commits that were acknowledged: of maintenance there may be several."""
+        several = self.answer.get("commits", []) if self.operation.makes_several else []
+        return several if self.commit is None else [self.commit]
+
     def line(self) -> dict[str, Any]:
         """As the history of a failure shows it."""
         answer = {key: value for key, value in self.answer.items() if key != "trace"}
@@ -90,7 +96,7 @@ class Ledger:
             self._made[str(operation.branch)].append(entry)
         if operation.deletes is not None:
             self._deletions[operation.deletes].append(entry)
-        if operation.do == "cleanup":
+        if operation.arguments.get("keep") is not None:
             self._cleanups.append(entry)
         return entry
 

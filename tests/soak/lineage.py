@@ -69,9 +69,9 @@ class Lineage:
                 f"{branch}: {commit.id} is of {entry.operation.id}, which was told "
                 f"{entry.answer['error']}: {entry.answer['message']}"
             )
-        if entry.outcome == "done" and entry.commit != commit.id:
-            raise Violation(f"{commit.id} is of {entry.operation.id}: {entry.commit} was its own")
-        if entry.operation.id in self._made:
+        if entry.outcome == "done" and commit.id not in entry.commits:
+            raise Violation(f"{commit.id} is of {entry.operation.id}: {entry.commits} was its own")
+        if entry.operation.id in self._made and not entry.operation.makes_several:
             raise Violation(
                 f"{entry.operation.id} has happened twice: {self._made[entry.operation.id]} "
                 f"and {commit.id}"

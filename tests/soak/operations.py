@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Any
 
+from tests import profile
 from tests.soak.rows import (
     COUNTER,
     Effect,
@@ -29,9 +30,10 @@ from tests.soak.rows import (
 MAIN = "main"
 NAMES = ("b0", "b1", "side/b2", "side/b3")
 KEYS = tuple(f"p{number}" for number in range(8))
-LARGE = 17 * 2**20
+LARGE = profile.CHOSEN.request * 17 // 32
 """Two such rows are more than one request may carry, so that the load is announced."""
 GRACES = (0.0, 0.0, 0.001, 0.1, 2.0, None)
+WRITES = {"init", "mutate", "load", "count", "merge", "index", "optimize", "maintain", "evolve"}
 KEPT = 60
 """Of the people that are made once, about so many stay."""
 
@@ -74,7 +76,12 @@ class Operation:
     @property
     def is_write(self) -> bool:
         """Whether it makes a commit."""
-        return self.do in ("init", "mutate", "load", "count", "merge", "index")
+        return self.do in WRITES
+
+    @property
+    def makes_several(self) -> bool:
+        """Whether it may make more commits than one."""
+        return self.do == "maintain"
 
 
 class Draw:
@@ -101,7 +108,11 @@ class Draw:
             (self._delete_branch, 8),
             (self._merge, 10),
             (self._cleanup, 9),
-            (self._index, 4),
+            (self._index, 3),
+            (self._optimize, 4),
+            (self._maintain, 5),
+            (self._evolve, 5),
+            (self._verify, 1),
             (self._open, 3),
             (self._read, 3),
         ]
@@ -310,6 +321,26 @@ class Draw:
     def _index(self) -> Operation:
         """Always announced, and changes no row."""
         return Operation(self._id(), "index", self._branch(), shape="index")
+
+    def _optimize(self) -> Operation:
+        arguments = {"cluster": self._random.random() < 0.3}
+        return Operation(self._id(), "optimize", self._branch(), arguments, shape="optimize")
+
+    def _maintain(self) -> Operation:
+        """One branch, or all of them and a cleanup at the end."""
+        arguments: dict[str, Any] = {"keep": None}
+        branch = self._random.choice((None, None, MAIN, *NAMES))
+        if branch is None and self._random.random() < 0.5:
+            arguments = {"keep": self._random.randint(1, 6)}
+        return Operation(self._id(), "maintain", branch, arguments, shape="maintain")
+
+    def _evolve(self) -> Operation:
+        """A property comes or goes, which no row says anything of."""
+        arguments = {"type": self._random.choice(("Person", "Board", "Knows"))}
+        return Operation(self._id(), "evolve", self._branch(), arguments, shape="schema")
+
+    def _verify(self) -> Operation:
+        return Operation(self._id(), "verify", None, {"deep": False}, shape="verify")
 
     def _open(self) -> Operation:
         return Operation(self._id(), "open", None, shape="open")

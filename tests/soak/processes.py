@@ -21,6 +21,8 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
+from tests import profile
+
 ROOT = Path(__file__).resolve().parents[2]
 PATIENCE = 900
 """Seconds after which a process that says nothing is taken for stuck."""
@@ -114,7 +116,7 @@ class Nursery:
         self._socket, far = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         with far, log.open("ab") as errors:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", "tests.soak.worker", str(skew)],
+                [sys.executable, "-m", "tests.soak.worker", str(skew), str(profile.CHOSEN.request)],
                 cwd=ROOT,
                 env={**os.environ, **environment},
                 stdin=far.fileno(),

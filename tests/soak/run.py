@@ -16,10 +16,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
 
+from tests import profile
 from tests.soak.history import Crew, History
 from tests.soak.processes import Nurseries
 
-KILLS_OF_A_GRAPH = 40
 SHOWN = 60
 
 
@@ -52,7 +52,7 @@ def run(
             history = History(root, crew, random, store.linger)
             try:
                 history.begin()
-                for _ in range(min(KILLS_OF_A_GRAPH, kills - done)):
+                for _ in range(min(profile.CHOSEN.rounds, kills - done)):
                     history.play()
                     done += 1
                     if tell is not None:
@@ -77,11 +77,12 @@ def _report(store: Store, seed: int, done: int, history: History, directory: Pat
     written.write_text("\n".join(lines), encoding="utf-8")
     if store.location is not None:
         _fetch(store, history.root, directory / "graph")
+    again = f"python -m tests.soak --store {store.name} --seed {seed} --kills {done + 1}"
     return "\n".join(
         [
             f"seed {seed} on {store.name}, round {done}, after {len(lines)} operations",
             f"the graph and all of its history are kept in {directory}",
-            f"again: python -m tests.soak --store {store.name} --seed {seed} --kills {done + 1}",
+            f"again: {profile.VARIABLE}={profile.NAME} {again}",
             f"the last operations (all of them: {written}):",
             *(line[:600] for line in lines[-SHOWN:]),
         ]

@@ -113,6 +113,17 @@ def test_a_branch_that_is_being_deleted_may_be_missing(told: Told) -> None:
     told.answer(told.ask("mutate", "b0"), error="BranchNotFound", kind=None)
 
 
+def test_maintenance_may_make_several_commits_and_they_are_its_own(told: Told) -> None:
+    round_ = told.ask("maintain", None)
+    told.lineage.learn("main", line(("c0", None), ("c1", round_.operation.id)))
+    told.answer(round_, commits=["c1", "c2"])
+    told.lineage.learn(
+        "main", line(("c0", None), ("c1", round_.operation.id), ("c2", round_.operation.id))
+    )
+    with pytest.raises(Violation, match="was its own"):
+        told.lineage.learn("b0", line(("c0", None), ("c3", round_.operation.id)))
+
+
 # -- names ---------------------------------------------------------------------------------
 
 

@@ -1,7 +1,8 @@
 """A process of the soak: it does what it is told through a pipe, and answers each time.
 
-`python -m tests.soak.worker SECONDS` forks such processes, for the driver at the other end of its
-standard input; the seconds are how wrong their clocks are. Owns the calls of the public API.
+`python -m tests.soak.worker SECONDS BYTES` forks such processes, for the driver at the other end
+of its standard input; the seconds are how wrong their clocks are, the bytes what a write may carry
+without being announced. Owns the calls of the public API.
 Decides nothing: what an answer means, the driver knows.
 """
 
@@ -9,11 +10,13 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import sys
 import time
 import warnings
+from contextlib import suppress
 from datetime import timedelta
 from traceback import format_exc
 from typing import TYPE_CHECKING, Any
@@ -29,6 +32,8 @@ if TYPE_CHECKING:
     from omnigraph.manifest.entries import Commit
 
 COUNT = "query q($v: I32, $n: String) { update Counter set { mark: $v } where name = $n }"
+EXTRA = "extra"
+"""The property that comes and goes."""
 _PR_SET_PDEATHSIG = 1
 PEOPLE = "query q() { match { $p: Person } return { $p.name as name, $p.mark as mark } }"
 
@@ -138,6 +143,33 @@ class Handle:
         report = self.graph.ensure_indices(command["branch"], actor=command["id"])
         return {"commit": None if report.commit_id is None else {"id": report.commit_id}}
 
+    def do_optimize(self, command: dict[str, Any]) -> dict[str, Any]:
+        report = self.graph.optimize(
+            command["branch"], cluster=command["cluster"], actor=command["id"]
+        )
+        return {"commit": None if report.commit_id is None else {"id": report.commit_id}}
+
+    def do_maintain(self, command: dict[str, Any]) -> dict[str, Any]:
+        """A round, of which what others have made impossible is left out."""
+        branch, keep = command["branch"], command["keep"]
+        report = self.graph.maintain(branch, keep=keep, grace=timedelta(0), actor=command["id"])
+        made = [step.commit_id for step in report.steps if step.commit_id is not None]
+        return {"commits": made, "failed": [step.reason for step in report.failed]}
+
+    def do_evolve(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Add a property to a type, or drop it where it is there."""
+        branch = command["branch"]
+        source = evolved(self.graph.schema_at(branch), command["type"])
+        result = self.graph.apply_schema(source, branch=branch, actor=command["id"])
+        return _commit(result.commit)
+
+    def do_verify(self, command: dict[str, Any]) -> dict[str, Any]:
+        """Whatever others do meanwhile, nothing is damaged."""
+        import omnigraph as og
+
+        report = og.verify(str(self.graph.location), deep=command["deep"])
+        return {"damage": [str(one) for one in report.damage], "rows": report.looked.rows}
+
     # -- reading -------------------------------------------------------------------------
 
     def do_names(self, _: dict[str, Any]) -> dict[str, Any]:
@@ -220,6 +252,18 @@ class Reading:
         return key
 
 
+def evolved(source: str, type_: str) -> str:
+    """A schema in which a type has one property more, or one less if it had that."""
+    found = re.search(rf"(?:node|edge) {type_}\b[^{{]*\{{(.*?)\n\}}", source, re.DOTALL)
+    if found is None:
+        raise AssertionError(f"there is no {type_} in {source}")
+    lines = found[1].split("\n")
+    others = [line for line in lines if not line.strip().startswith(f"{EXTRA}:")]
+    if others == lines:
+        others.append(f"    {EXTRA}: I64?")
+    return source[: found.start(1)] + "\n".join(others) + source[found.end(1) :]
+
+
 def _edge(row: dict[str, Any]) -> tuple[str, str]:
     return edge_key(row[SRC], row[DST], row["mark"]), str(row["mark"])
 
@@ -274,6 +318,13 @@ def _end_with_the_parent() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
+def _reap(_: int, __: object) -> None:
+    """Whoever is killed is gone: nobody asks how it ended, but what it took is booked."""
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
+
+
 def main() -> None:
     """Import everything, use nothing, and fork a worker for each pair of pipes that is sent.
 
@@ -285,11 +336,13 @@ def main() -> None:
 
     shift_clock(float(sys.argv[1]))
     import omnigraph.graph  # noqa: F401
+    from omnigraph.write.recovery import intent_scope
 
+    intent_scope.REQUEST_BYTES = int(sys.argv[2])
+    _maintain_eagerly()
     # It cannot know that this process has never used it.
     warnings.filterwarnings("ignore", "lance is not fork-safe", UserWarning)
-    # Whoever is killed is gone: nobody asks how it ended.
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    signal.signal(signal.SIGCHLD, _reap)
     with socket.socket(fileno=0) as driver:
         while (given := socket.recv_fds(driver, 1, 2))[0]:
             _, (commands, answers), _, _ = given
@@ -303,6 +356,16 @@ def main() -> None:
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     _end_with_the_parent()
     _serve(commands, answers)
+
+
+def _maintain_eagerly() -> None:
+    """Fold, and find work for maintenance, in a graph of a few rows."""
+    from omnigraph.maintain import reconcile, wanted
+    from omnigraph.write.publish import folding
+
+    folding.TIER, folding.FOLDED_ROWS = 3, 3**4
+    wanted.FEW_FRAGMENTS = wanted.FEW_DELETED = wanted.LEFTOVER_BYTES = wanted.MANY_COMMITS = 1
+    reconcile.CLAIMED = timedelta(0)
 
 
 def _serve(commands: int, answers: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import weakref
 from concurrent.futures import ThreadPoolExecutor
 from random import Random
@@ -11,7 +10,16 @@ import pytest
 
 from omnigraph.errors import StorageError
 from omnigraph.storage import cache_budget
-from omnigraph.storage.cache_budget import Cache, CacheBudget, Part, configured_bytes
+from omnigraph.storage.cache_budget import (
+    METADATA_MOST,
+    METADATA_SHARE,
+    VERSIONS_BEHIND,
+    Cache,
+    CacheBudget,
+    Part,
+    configured_bytes,
+)
+from omnigraph.storage.tables import row_lookup
 from omnigraph.storage.tables.handles import cache_uses
 
 
@@ -205,8 +213,78 @@ def test_a_size_that_is_none_is_refused_with_what_to_write(monkeypatch: pytest.M
 
 
 def test_all_caches_of_the_process_together_may_hold_what_is_configured() -> None:
+    assert row_lookup.fragment_maps.use().max_bytes
     uses = cache_uses()
     assert {"handles", "ids", "written_ids", "storage_indexes", "storage_metadata"} <= uses.keys()
-    assert uses["ids"].max_bytes + uses["storage_indexes"].max_bytes + uses[
-        "storage_metadata"
-    ].max_bytes == pytest.approx(configured_bytes(), abs=8), os.environ.get("OMNIGRAPH_CACHE_BYTES")
+    share = int(configured_bytes() * METADATA_SHARE)
+    assert uses["storage_metadata"].max_bytes == min(share, METADATA_MOST)
+    rest = uses["ids"].max_bytes + uses["storage_indexes"].max_bytes
+    assert rest + share == pytest.approx(configured_bytes(), abs=8)
+
+
+# -- versions that were left behind ---------------------------------------------------------------
+
+
+def versioned(
+    line: bool = False,
+) -> tuple[CacheBudget, Cache[tuple[str, int], Thing]]:
+    budget = CacheBudget(1_000_000)
+    of_table = (lambda key: key[0]) if line else (lambda _: None)
+    return budget, Cache("some", Thing.parts, budget, version=lambda key: key, line=of_table)
+
+
+def advance(budget: CacheBudget, cache: Cache[tuple[str, int], Thing], last: int) -> None:
+    """A branch moves on from version to version of a table, and something is kept of each."""
+    for version in range(last + 1):
+        cache.keep(("t", version), Thing(10))
+        if version:
+            budget.supersede([("t", version - 1)])
+
+
+def test_versions_that_were_left_behind_go_but_for_the_last_few() -> None:
+    budget, cache = versioned()
+    cache.keep(("other", 0), Thing(10))
+    advance(budget, cache, 100)
+    assert len(cache) == 1 + 1 + VERSIONS_BEHIND
+    assert cache.look(("t", 100)) is not None
+    assert cache.look(("t", 99 - VERSIONS_BEHIND)) is None
+    assert cache.look(("other", 0)) is not None
+    assert cache.bytes == 10 * len(cache)
+
+
+def test_a_version_that_another_branch_shows_is_loaded_once_more_and_stays() -> None:
+    budget, cache = versioned()
+    advance(budget, cache, 50)
+    assert cache.look(("t", 3)) is None
+    cache.keep(("t", 3), Thing(10))
+    for version in range(50, 80):
+        budget.supersede([("t", version)])
+    assert cache.look(("t", 3)) is not None
+
+
+def test_the_last_of_a_line_stays() -> None:
+    budget, cache = versioned(line=True)
+    cache.keep(("t", 0), Thing(10))
+    for version in range(30):
+        budget.supersede([("t", version)])
+    assert cache.look(("t", 0)) is not None
+    cache.keep(("t", 30), Thing(10))
+    assert len(cache) == 2
+    advance(budget, cache, 60)
+    assert len(cache) <= VERSIONS_BEHIND + 2
+
+
+def test_no_trace_is_left_of_entries_that_went() -> None:
+    budget, cache = versioned(line=True)
+    advance(budget, cache, 40)
+    cache.forget(("t", 40))
+    cache.clear()
+    assert (len(cache), cache.bytes, cache._versions, cache._lines) == (0, 0, {}, {})
+
+
+def test_caches_of_one_name_are_told_together() -> None:
+    budget = CacheBudget(100)
+    kept: list[Cache[str, Thing]] = [Cache("same", Thing.parts, budget) for _ in range(2)]
+    for number, cache in enumerate(kept):
+        cache.keep(str(number), Thing(10))
+    assert (budget.uses()["same"].entries, budget.uses()["same"].bytes) == (2, 20)

@@ -17,9 +17,10 @@ import pyarrow.compute as pc
 import pytest
 
 from omnigraph.errors import StorageError
+from omnigraph.storage.logs.head_log import QUEUE, CompareAndSwapLost, HeadLog
+from omnigraph.storage.logs.newest_version import begin_collection
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import QUEUE, CompareAndSwapLost, HeadLog
 from omnigraph.storage.tables.reachable_files import manifest_name, version_of
 from tests.faults import observed
 
@@ -42,7 +43,9 @@ def versions(location: Location) -> list[int]:
 
 def remove(location: Location, gone: list[int]) -> None:
     """Remove versions as a collector does; what they were made of may stay."""
-    ControlObjects(location).delete_all([manifest_name(version) for version in gone])
+    objects = ControlObjects(location)
+    begin_collection(objects, versions(location)[-1])
+    objects.delete_all([manifest_name(version) for version in gone])
 
 
 def grown(log: HeadLog, *heads: int) -> HeadLog:

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pytest
 
 from omnigraph.errors import StorageError
+from omnigraph.storage.logs.journal import Journal
 from omnigraph.storage.objects import meter
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.journal import Journal
 from tests.faults import armed
 
 COLUMNS = pa.schema(

@@ -21,7 +21,8 @@ from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.meter import measure
 from omnigraph.storage.tables import row_lookup
-from omnigraph.storage.tables.row_lookup import FragmentMap, FragmentMaps, find_rows
+from omnigraph.storage.tables.fragment_map import FragmentMap
+from omnigraph.storage.tables.row_lookup import FragmentMaps, find_rows
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, create_table
 from omnigraph.storage.tables.write_rows import (
     Addresses,

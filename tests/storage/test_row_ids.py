@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnigraph as og
-from omnigraph.storage.tables.fragments import RowIds, row_ids_of
+from omnigraph.storage.tables.row_ids import RowIds, row_ids_of
 from tests.write.writing import compact_all, mutate, table_of
 
 numbers = st.sets(st.integers(0, 40), max_size=20)

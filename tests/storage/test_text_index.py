@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-from collections.abc import Callable
 from random import Random
 
 import numpy as np
@@ -11,9 +10,7 @@ from hypothesis import strategies as st
 
 import omnigraph.rows.text_positions as text_index_module
 from omnigraph.rows.hashing import Hashes, hash_texts
-from omnigraph.rows.text_positions import TextIndex, index_texts, positions_by_text
-
-Hasher = Callable[..., Hashes]
+from omnigraph.rows.text_positions import positions_by_text
 
 
 @given(st.lists(st.text(max_size=200), unique=True, max_size=60), st.randoms(use_true_random=False))
@@ -85,30 +82,6 @@ def test_a_hash_does_not_depend_on_the_neighbours() -> None:
 
 def _all_alike(texts: pa.Array, **_: object) -> Hashes:
     return np.zeros(len(texts), dtype=np.uint64)
-
-
-def _index(texts: list[str], hashed: Hasher = hash_texts) -> TextIndex:
-    column = pa.array(texts, pa.string())
-    index = index_texts(column, hashed(column, salt=3, whole=True), salt=3)
-    assert index is not None
-    return index
-
-
-@given(st.lists(st.text(max_size=200), unique=True, max_size=60), st.lists(st.text(max_size=200)))
-def test_an_index_finds_its_own_texts_and_no_other(texts: list[str], others: list[str]) -> None:
-    found = _index(texts).find(pa.array([*texts, *others], pa.string()))
-
-    known = {text: at for at, text in enumerate(texts)}
-    assert found.tolist() == [known.get(text, -1) for text in [*texts, *others]]
-
-
-def test_an_index_tells_texts_with_one_hash_apart(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(text_index_module, "hash_texts", _all_alike)
-    texts = [f"text {number}" for number in range(20)]
-
-    found = _index(texts, _all_alike).find(pa.array(["text 7", "none", "text 19", "text 0"]))
-
-    assert found.tolist() == [7, -1, 19, 0]
 
 
 def test_a_whole_hash_sees_the_middle_of_a_long_text() -> None:

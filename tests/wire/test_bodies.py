@@ -25,6 +25,7 @@ from omnigraph.history.diff import TypeStats
 from omnigraph.history.feed import CommitChanges, FeedPage
 from omnigraph.history.merge.conflicts import MergedRowCounts, MergeResult
 from omnigraph.lang.diagnostics import Diagnostic, Phase
+from omnigraph.lang.lint_report import ResultField
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.compile import compile_schema, lint_schema
 from omnigraph.lang.schema.migration.plan import MigrationPlan
@@ -37,15 +38,21 @@ from omnigraph.lang.schema.migration.steps import (
     Violations,
 )
 from omnigraph.lang.source import Source, Span
+from omnigraph.maintain.health import GraphStatus, HealthFinding, TypeStatus
+from omnigraph.maintain.repair_report import DatasetRepair, RepairReport, Rescue
 from omnigraph.maintain.reports import (
     CleanupReport,
+    DatasetOptimize,
     DirectoryCleanup,
     IndexChange,
     IndexReport,
     IndexState,
     IndexStatus,
+    OptimizeReport,
     PendingIndex,
 )
+from omnigraph.maintain.steps import MaintenanceReport, MaintenanceStep
+from omnigraph.maintain.verify.report import BranchVerdict, Finding, Looked, VerifyReport
 from omnigraph.manifest.entries import Commit, Registration, SchemaContract, TableIdentity
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 from omnigraph.read.execute.trace import Operator
@@ -54,7 +61,19 @@ from omnigraph.read.plan.explain import Explanation, Total
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.version import INTERNAL_SCHEMA, __version__
-from omnigraph.wire import changes, graphs, reports, results, schemas
+from omnigraph.wire import (
+    blobs,
+    changes,
+    graphs,
+    health,
+    operator,
+    pipelines,
+    policies,
+    reports,
+    results,
+    schemas,
+    serving,
+)
 from omnigraph.wire import errors as wire_errors
 from omnigraph.wire.body import Body, encode
 from omnigraph.write.backfill import EmbedResult
@@ -63,8 +82,11 @@ from omnigraph.write.change.results import (
     EmptiedProperties,
     LoadResult,
     MutationResult,
+    PipelineResult,
     Recovery,
+    StepResult,
     TableOutcome,
+    TypeChanges,
 )
 
 URI = "film.omni"
@@ -187,7 +209,82 @@ def refused_plan() -> MigrationPlan:
     return MigrationPlan((gone, UNIQUE), broken_queries=(BROKEN,), text=text)
 
 
+STATUS = GraphStatus(
+    "/film.omni",
+    9,
+    "main",
+    PLAIN,
+    "h",
+    (TypeStatus("node:A", 3, 2, 1, 4, 5, 6, 7, 8, 9, 10, ("why",), "gone"),),
+    2,
+    ("dev",),
+    {"old": "no"},
+    12,
+    PLAIN,
+    9,
+    10,
+    1,
+    is_estimate=True,
+    writes_at_work=1,
+    writes_dead=0,
+    findings=(HealthFinding("damaged", "node:A", "gone", "restore"),),
+)
+
 GOLDEN: list[tuple[Body, str]] = [
+    # -- the person at the keyboard
+    (
+        operator.ProfilesBody(
+            [
+                operator.ProfileBody(
+                    "away", "server: prod", "server", "prod", True, None, "film", False
+                )
+            ]
+        ),
+        (
+            '{"profiles":[{"name":"away","binding":"server: prod","scope_kind":"server",'
+            '"target":"prod","valid":true,"error":null,"default_graph":"film","active":false}]}'
+        ),
+    ),
+    (
+        operator.ProfileShownBody("(defaults)", "none", None, None, None, "table"),
+        (
+            '{"name":"(defaults)","scope_kind":"none","target":null,"endpoint":null,'
+            '"default_graph":null,"output_format":"table"}'
+        ),
+    ),
+    (operator.LoginBody("prod", "/c"), '{"name":"prod","path":"/c"}'),
+    (operator.LogoutBody("prod", False), '{"name":"prod","removed":false}'),
+    # -- blobs
+    (
+        blobs.BlobStatBody(
+            selector=blobs.BlobSelectorBody("node", "Person", "Ann", "photo"),
+            kind="managed",
+            size=0,
+            etag='"00ff"',
+            target=blobs.BlobTargetBody(branch="main", resolved_snapshot="01A"),
+        ),
+        (
+            '{"selector":{"entity":"node","type":"Person","id":"Ann","property":"photo"},'
+            '"kind":"managed","size":0,"etag":"\\"00ff\\"",'
+            '"target":{"branch":"main","resolved_snapshot":"01A"}}'
+        ),
+    ),
+    # -- policies
+    (
+        policies.PolicyBody("team", "graph", 2, 3),
+        '{"bundle":"team","kind":"graph","actors":2,"rules":3}',
+    ),
+    (
+        policies.PolicyTestsBody(False, 1, ("a: expected Allow but got deny",)),
+        '{"ok":false,"cases":1,"failures":["a: expected Allow but got deny"]}',
+    ),
+    (
+        policies.DecisionBody("deny", "ann", "change", "main", None, None, "denied"),
+        (
+            '{"decision":"deny","actor":"ann","action":"change","branch":"main",'
+            '"target_branch":null,"matched_rule":null,"message":"denied"}'
+        ),
+    ),
     # -- graphs
     (
         graphs.VersionBody.current(),
@@ -459,6 +556,7 @@ GOLDEN: list[tuple[Body, str]] = [
                 is_dry_run=True,
                 repeats_run=True,
                 work=BulkWork(3, 40, {"stage": 0.12345}),
+                changes={"node:B": TypeChanges(inserted=1, patched=2)},
             ),
             uri=URI,
             pipeline="p.yaml",
@@ -466,7 +564,30 @@ GOLDEN: list[tuple[Body, str]] = [
         (
             f'{{"uri":"film.omni","pipeline":"p.yaml",{LOADED}null,"dry_run":true,'
             '"repeats_run":true,"rejected":2,"rejects":{"type":2},"rejects_file":null,'
+            '"changes":[{"type":"node:B","inserted":1,"replaced":0,"patched":2,"emptied":0}],'
             '"engine":"spark","fragments":3,"bytes":40,"seconds":{"stage":0.123},"log_file":null}'
+        ),
+    ),
+    (
+        pipelines.PipelineBody.of_steps(
+            PipelineResult(
+                "main",
+                "append",
+                {"B": 2, "A": 1},
+                {},
+                PLAIN,
+                steps=(
+                    StepResult(
+                        "first", LoadResult("main", "append", {"B": 2, "A": 1}, {}, PLAIN), ("one",)
+                    ),
+                ),
+            ),
+            URI,
+            "p.yaml",
+        ),
+        (
+            f'{{"uri":"film.omni","pipeline":"p.yaml",{LOADED}{PLAIN_JSON},"steps":['
+            f'{{"name":"first","checks":["one"],"load":{{{LOADED}{PLAIN_JSON}}}}}]}}'
         ),
     ),
     (
@@ -518,6 +639,38 @@ GOLDEN: list[tuple[Body, str]] = [
         ),
     ),
     (
+        reports.OptimizeBody.of(
+            OptimizeReport(
+                "main",
+                "01B",
+                (
+                    DatasetOptimize(
+                        "node:A",
+                        9,
+                        1,
+                        20,
+                        committed=True,
+                        published_dataset_version=3,
+                        lance_version=7,
+                        indexes=(IndexChange("node:A", "name", "btree", "extended", 3),),
+                        indexes_dropped=("old",),
+                        pending=(PendingIndex("node:A", "vec", "too few rows"),),
+                    ),
+                ),
+            ),
+            URI,
+        ),
+        (
+            '{"uri":"film.omni","branch":"main","graph_commit_id":"01B","engine":"inline",'
+            '"dry_run":false,"datasets":[{"type_key":"node:A","fragments_removed":9,'
+            '"fragments_added":1,"rows_rewritten":20,"committed":true,"skipped":null,'
+            '"published_dataset_version":3,"lance_head_version":7,"indexes":[{"type_key":"node:A",'
+            '"property":"name","kind":"btree","action":"extended","rows":3}],'
+            '"indexes_dropped":["old"],"pending_indexes":'
+            '[{"property":"vec","reason":"too few rows"}]}]}'
+        ),
+    ),
+    (
         reports.CleanupBody.of(
             CleanupReport((DirectoryCleanup("node:A", "nodes/1-1", 9, 2, 1),), 4, dry_run=True),
             URI,
@@ -528,6 +681,132 @@ GOLDEN: list[tuple[Body, str]] = [
             '{"uri":"film.omni","keep_versions":null,"older_than_secs":86400,"dry_run":true,'
             '"commits_reclaimed":4,"datasets":[{"type_key":"node:A","path":"nodes/1-1",'
             '"bytes_removed":9,"files_removed":2,"old_versions_removed":1,"error":null}]}'
+        ),
+    ),
+    (
+        reports.VerifyBody.of(
+            VerifyReport(
+                deep=True,
+                findings=(
+                    Finding("copy_lags", "it lags", "_schema.pg"),
+                    Finding(
+                        "rule_broken",
+                        "too old",
+                        "nodes/1-1",
+                        "node:A",
+                        "age",
+                        "range",
+                        ("main",),
+                        ("01A",),
+                        1,
+                        ("a",),
+                        2,
+                    ),
+                ),
+                branches=(BranchVerdict("main", is_whole=False, head_commit_id="01A", commits=3),),
+                looked=Looked(1, 3, 4, 5, 6, 7, 8, 9),
+            ),
+            URI,
+        ),
+        (
+            '{"uri":"film.omni","deep":true,"sound":false,"findings":[{"kind":"copy_lags",'
+            '"severity":"note","message":"it lags","path":"_schema.pg"},{"kind":"rule_broken",'
+            '"severity":"damage","message":"too old","path":"nodes/1-1","type_key":"node:A",'
+            '"property":"age","rule":"range","branches":["main"],"commits":["01A"],'
+            '"commit_count":1,"entities":["a"],"entity_count":2}],"branches":[{"branch":"main",'
+            '"is_whole":false,"head_commit_id":"01A","newest_whole_commit_id":null,"commits":3}],'
+            '"looked":{"branches":1,"commits":3,"table_versions":4,"files":5,"rows":6,'
+            '"index_values":7,"checksums":8,"unverified":9}}'
+        ),
+    ),
+    (
+        health.MaintenanceBody.of(
+            MaintenanceReport(
+                (MaintenanceStep("optimize", "done", "why", "main", ("node:A",), 9, "01B"),), 1.5
+            ),
+            URI,
+        ),
+        (
+            '{"uri":"film.omni","dry_run":false,"seconds":1.5,"steps":[{"work":"optimize",'
+            '"outcome":"done","reason":"why","branch":"main","types":["node:A"],"bytes":9,'
+            '"commit_id":"01B"}]}'
+        ),
+    ),
+    (
+        health.StatusBody.of(STATUS, URI),
+        (
+            '{"uri":"film.omni","level":"damaged","findings":[{"level":"damaged",'
+            '"subject":"node:A","message":"gone","advice":"restore"}],"format":9,"branch":"main",'
+            f'"head":{PLAIN_JSON},"schema_hash":"h","rows":3,"types":[{{"type_key":"node:A",'
+            '"rows":3,"fragments":2,"small_fragments":1,"deleted_rows":4,"indexes_complete":5,'
+            '"indexes_partial":6,"indexes_pending":7,"indexes_unasked":8,"live_bytes":9,'
+            '"stored_bytes":10,"due":["why"],"error":"gone"}],"branches":2,'
+            '"stale_branches":["dev"],"unreadable_branches":{"old":"no"},"commits_kept":12,'
+            f'"oldest_commit":{PLAIN_JSON},"live_bytes":9,"stored_bytes":10,'
+            '"reclaimable_bytes":1,"reclaimable_is_estimate":true,"writes_at_work":1,'
+            '"writes_dead":0}'
+        ),
+    ),
+    (
+        serving.HealthBody("ok", "1.0", 9),
+        '{"status":"ok","version":"1.0","internal_schema_version":9}',
+    ),
+    (serving.ReadyBody("ready"), '{"status":"ready"}'),
+    (
+        serving.GraphsBody(
+            [serving.GraphBody("film", URI)], (serving.QuarantinedBody("old", "gone"),)
+        ),
+        (
+            '{"graphs":[{"graph_id":"film","uri":"film.omni"}],'
+            '"quarantined":[{"graph_id":"old","reason":"gone"}]}'
+        ),
+    ),
+    (
+        serving.StoredQueriesBody(
+            [
+                serving.StoredQueryBody.of(
+                    "q",
+                    [ResultField("v", "vector", nullable=False, vector_dim=3)],
+                    description="d",
+                    instruction=None,
+                    mutation=False,
+                )
+            ]
+        ),
+        (
+            '{"queries":[{"name":"q","tool_name":"q","description":"d","mutation":false,'
+            '"params":[{"name":"v","kind":"vector","vector_dim":3,"nullable":false}]}]}'
+        ),
+    ),
+    (
+        serving.ServedStatusBody.of_served(
+            STATUS,
+            IndexStatus("main", "01B", (IndexState("node:A", "id", None, "pending", 0, 3),)),
+            URI,
+        ),
+        encode(health.StatusBody.of(STATUS, URI)).decode()[:-1]
+        + ',"ready":false,"indexes":[{"type_key":"node:A","property":"id","kind":null,'
+        '"state":"pending","rows_covered":0,"rows_total":3,"uncovered_fragments":0,"segments":0,'
+        '"size_bytes":0,"why":null,"reason":null}]}',
+    ),
+    (
+        reports.RepairBody.of(
+            RepairReport(
+                confirm=True,
+                graph_manifest_version=4,
+                datasets=(DatasetRepair("node:A", 2, 1, "no_drift", "rebuild_indexes"),),
+                repaired=("rewrite _schema.pg from the manifest",),
+                rescues=(Rescue("main", "01A", "saved"),),
+            ),
+            URI,
+            force=False,
+        ),
+        (
+            '{"uri":"film.omni","confirm":true,"force":false,"graph_manifest_version":4,'
+            '"datasets":[{"type_key":"node:A","published_dataset_version":2,'
+            '"lance_head_version":1,"classification":"no_drift","action":"rebuild_indexes",'
+            '"operations":[],"error":null}],"repaired":["rewrite _schema.pg from the manifest"],'
+            '"rescues":[{"branch":"main","commit_id":"01A","kept_as":"saved"}],"findings":[]}'
         ),
     ),
     (
@@ -600,7 +879,20 @@ def test_a_graph_is_named_where_the_schema_is_its_own() -> None:
 
 
 def bodies() -> Iterator[type[Body]]:
-    for module in (graphs, schemas, changes, results, reports, wire_errors):
+    for module in (
+        blobs,
+        graphs,
+        schemas,
+        changes,
+        results,
+        reports,
+        health,
+        operator,
+        pipelines,
+        serving,
+        policies,
+        wire_errors,
+    ):
         for _, found in inspect.getmembers(module, inspect.isclass):
             if issubclass(found, Body) and found.__module__ == module.__name__:
                 yield found
@@ -632,6 +924,8 @@ def test_every_body_has_a_schema() -> None:
 def test_bodies_cost_no_engine() -> None:
     script = (
         "import sys, omnigraph.wire.changes, omnigraph.wire.errors, omnigraph.wire.reports, "
+        "omnigraph.wire.health, omnigraph.wire.blobs, omnigraph.wire.serving, "
+        "omnigraph.wire.requests, omnigraph.wire.policies, "
         "omnigraph.wire.results, omnigraph.wire.schemas; print(*sys.modules, sep='\\n')"
     )
     ran = subprocess.run(

@@ -47,6 +47,13 @@ PLACE = {"member": "graph_head:main", "expected": "01A", "actual": "01B"}
             ),
         ),
         (
+            errors.BlobRangeNotSatisfiable(start=4, end=9, length=3),
+            (
+                '{"error":"Blob range is not satisfiable: 4 to 9 of 3 bytes",'
+                '"code":"bad_request","blob_range":{"start":4,"end":9,"length":3}}'
+            ),
+        ),
+        (
             errors.ReadSetChanged("moved", details=PLACE),
             (
                 '{"error":"moved","code":"conflict","read_set_conflict":'
@@ -132,7 +139,9 @@ PLACE = {"member": "graph_head:main", "expected": "01A", "actual": "01B"}
             (
                 '{"error":"no","code":"bad_request","schema_change_refusal":{"refusals":'
                 '[{"entity":"node:A.x","reason":"no","code":"OG-MF-103"}],'
-                '"steps":[{"kind":"unsupported_change"}]}}'
+                '"steps":[{"kind":"unsupported_change"}]},'
+                '"reason":{"type":"SchemaChangeRefused","code":"OG-MF-103",'
+                '"report":"error[OG-MF-103]: no"}}'
             ),
         ),
         (
@@ -141,10 +150,19 @@ PLACE = {"member": "graph_head:main", "expected": "01A", "actual": "01B"}
         ),
         (
             errors.ParseError("wrong", report="error: wrong"),
-            '{"error":"error: wrong","code":"bad_request"}',
+            (
+                '{"error":"error: wrong","code":"bad_request",'
+                '"reason":{"type":"ParseError","code":"parse_error","message":"wrong"}}'
+            ),
         ),
         (errors.PolicyDenied("no"), '{"error":"no","code":"forbidden"}'),
-        (errors.StorageError("broken"), '{"error":"broken","code":"internal"}'),
+        (
+            errors.StorageError("broken"),
+            (
+                '{"error":"broken","code":"internal",'
+                '"reason":{"type":"StorageError","code":"storage_error"}}'
+            ),
+        ),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )

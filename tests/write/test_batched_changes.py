@@ -253,6 +253,7 @@ MANY: dict[str, Callable[[int], str]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", MANY)
 def test_work_grows_as_the_statements_do_and_requests_do_not(tmp_path: Path, kind: str) -> None:
     graph = og.init(tmp_path / "graph", SCHEMA)

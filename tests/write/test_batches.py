@@ -133,6 +133,7 @@ def calls(action: Callable[[], object]) -> int:
     return counted
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("verb", ["insert", "create", "upsert"])
 def test_work_grows_as_the_statements_do(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, verb: str
@@ -167,6 +168,7 @@ def test_work_grows_as_the_statements_do(
     assert graph.table("Film").count_rows() == 911
 
 
+@pytest.mark.slow
 def test_the_same_key_over_and_over(tmp_path: Path) -> None:
     graph = og.init(tmp_path / "graph", SCHEMA)
     body = "\n".join(f'upsert Film {{ title: "one" year: {n} }}' for n in range(2_000))

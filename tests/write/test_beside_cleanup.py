@@ -18,7 +18,7 @@ from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.recovery import intent_scope
 from omnigraph.write.recovery.sweep import stored_intents
-from tests import faults
+from tests import faults, profile
 from tests.table_writes import overwrite
 from tests.write.beside import (
     DAY,
@@ -134,8 +134,11 @@ def test_no_clock_decides_whether_a_write_may_be_published(
     check_there(graph, written, results[write, False])
 
 
-@pytest.mark.parametrize("point", [*STAGING, *PUBLISHING])
-@pytest.mark.parametrize("write", ["insert", "append", "update"])
+# The local disk has met every point with every write.
+@pytest.mark.parametrize(
+    ("write", "point"),
+    profile.each_once(["insert", "append", "update"], [*STAGING, *PUBLISHING]),
+)
 def test_a_write_beside_a_cleanup_is_there_on_s3(
     s3_bucket: str,
     results: Mapping[tuple[str, bool], dict[str, Rows]],
@@ -294,6 +297,7 @@ def test_an_announced_load_beside_a_cleanup_is_there_on_s3(
     check_there(graph, written, results["append", False])
 
 
+@pytest.mark.pairwise
 @pytest.mark.usefixtures("announced")
 @pytest.mark.parametrize("ahead", [2 * HOUR, DAY], ids=["two hours", "a day"])
 @pytest.mark.parametrize("point", INTENT)
@@ -345,6 +349,7 @@ def either_size(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(intent_scope, "REQUEST_BYTES", request.param)
 
 
+@pytest.mark.pairwise
 @pytest.mark.usefixtures("either_size")
 @pytest.mark.parametrize("is_moved", [False, True], ids=["cleanup", "commits-and-cleanup"])
 @pytest.mark.parametrize("point", [*POINTS, *FORKING])

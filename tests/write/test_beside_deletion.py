@@ -12,6 +12,7 @@ from omnigraph.errors import BranchNotFound
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.write.recovery import intent_scope
 from omnigraph.write.recovery.sweep import stored_intents, sweep
+from tests import profile
 from tests.write.beside import (
     POINTS,
     add_person,
@@ -163,8 +164,9 @@ def test_a_load_with_an_intent_to_a_branch_that_is_deleted_meanwhile(
     check_sound(graph)
 
 
-@pytest.mark.parametrize("deletion", DELETIONS)
-@pytest.mark.parametrize("point", ["publish_ready", "before_commit"])
+@pytest.mark.parametrize(
+    ("point", "deletion"), profile.each_once(["publish_ready", "before_commit"], [*DELETIONS])
+)
 def test_a_write_to_a_branch_on_s3_that_is_deleted_meanwhile(
     s3_bucket: str, point: str, deletion: str
 ) -> None:

@@ -537,6 +537,7 @@ PAIRS: dict[str, tuple[Action, Action]] = {
 LOST = (errors.ValidationError, errors.ReadSetChanged)
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("point", [point for point in POINTS if point != "publish_ready"])
 @pytest.mark.parametrize("turned", [False, True])
 @pytest.mark.parametrize("pair", PAIRS)
@@ -571,6 +572,7 @@ def recreate(other: og.Graph) -> None:
     other.branches.create("dev")
 
 
+@pytest.mark.pairwise
 @pytest.mark.parametrize("is_conditional", [False, True])
 @pytest.mark.parametrize("is_ahead", [False, True])
 @pytest.mark.parametrize("point", POINTS)

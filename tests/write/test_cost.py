@@ -91,13 +91,13 @@ def test_a_write_costs_so_much(graph: og.Graph, kind: str) -> None:
 
 @pytest.mark.slow
 def test_a_keyed_insert_keeps_the_contract_for_a_while(graph: og.Graph) -> None:
-    """Sealing the manifest's history is part of some of them."""
+    """Sealing the manifest's history is part of some of them, folding of every eighth."""
     meters = [requests(one_row(graph, f'insert Person {{ name: "n{n}" }}')) for n in range(70)]
     costs = Counter(meter.total for meter in meters)
     assert max(costs) <= CONTRACT, costs
     usual, often = costs.most_common(1)[0]
     assert usual <= FIGURES["insert"][1], costs
-    assert often >= 65, costs
+    assert often >= 56, costs
 
 
 def test_a_load_of_many_rows_costs_no_more_than_of_one(graph: og.Graph) -> None:

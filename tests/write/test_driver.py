@@ -21,7 +21,7 @@ from omnigraph.manifest.publish_request import (
 from omnigraph.manifest.publisher import FAILURES
 from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
-from omnigraph.storage.tables.head_log import CompareAndSwapLost, HeadLog
+from omnigraph.storage.logs.head_log import CompareAndSwapLost, HeadLog
 from omnigraph.storage.tables.table import TablePin
 from omnigraph.write.publish import door
 from omnigraph.write.recovery.sweep import stored_intents

@@ -18,12 +18,14 @@ from omnigraph import errors
 from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.keys import keyed_edge_id
+from omnigraph.storage.objects.meter import measure
 from omnigraph.write.change.change_set import key_ids, row_columns
 from omnigraph.write.load import sifting
 from omnigraph.write.load.ndjson.envelopes import LineErrors
 from omnigraph.write.load.ndjson.exact import read_exact
 from omnigraph.write.load.ndjson.lines import Lines, NdjsonSource
 from omnigraph.write.load.ndjson.typed_lines import read_bulk
+from omnigraph.write.publish.read_set import KeyLookup
 from tests.write.test_identity import VALUES
 from tests.write.writing import mutate, overtaken, unchanged
 
@@ -185,7 +187,7 @@ def test_every_scalar_may_be_a_member(
     quick: bool,
 ) -> None:
     if not quick:
-        monkeypatch.setattr(sifting, "read_bulk", lambda *_: None)
+        monkeypatch.setattr(sifting, "read_bulk", lambda *_, **__: None)
     body = " ".join(f"{name}: {kind}" for name, kind in zip(MEMBERS, SCALARS, strict=True))
     key = f"@key(src, dst, {', '.join(MEMBERS)})"
     graph = og.init(
@@ -507,3 +509,62 @@ def test_an_edge_keeps_its_id_through_changes(graph: og.Graph) -> None:
         ("update", "Knows", ANN_BEN),
         ("update", "Met", RAIN),
     ]
+
+
+@pytest.mark.parametrize(
+    ("type_", "where", "id_"),
+    [
+        ("Knows", 'from = "Ann" and to = "Cat"', '["Ann","Cat"]'),
+        ("Knows", 'weight >= 0 and to = "Cat" and from = "Ann"', '["Ann","Cat"]'),
+        (
+            "Met",
+            'from = "Cat" and to = "Ben" and place = "a \\"b\\"" and year = 7',
+            '["Cat","Ben","a \\"b\\"","7"]',
+        ),
+        ("Slot", 'hour = 9 and room = "A"', '["9","A"]'),
+    ],
+)
+def test_a_key_whose_members_are_all_given_is_looked_up_by_the_id(
+    graph: og.Graph, monkeypatch: pytest.MonkeyPatch, type_: str, where: str, id_: str
+) -> None:
+    """As by `@id`: the same rows with the same requests, and not all edges of one end."""
+    graph.load(
+        [
+            *(edge("Knows", "Ann", name) for name in PEOPLE),
+            edge("Met", "Cat", "Ben", year=7, place='a "b"', why="x"),
+            edge("Met", "Cat", "Ben", year=8, place='a "b"', why="x"),
+            {"type": "Slot", "data": {"room": "A", "hour": 9}},
+            {"type": "Slot", "data": {"room": "A", "hour": 10}},
+        ],
+        mode="merge",
+    )
+    asked: list[tuple[str, list[str]]] = []
+
+    def noted(column: str, texts: pa.Array, wanted: tuple[str, ...]) -> KeyLookup:
+        asked.append((column, texts.to_pylist()))
+        return KeyLookup(column, texts, wanted)
+
+    monkeypatch.setattr("omnigraph.write.mutation.execute.KeyLookup", noted)
+    graph.branches.create("other")
+    graph.snapshot("other")
+    spelled = id_.replace("\\", "\\\\").replace('"', '\\"')
+    with measure() as by_id:
+        mutate(graph, f'delete {type_} where @id = "{spelled}"', branch="other")
+    with measure() as by_key:
+        done = mutate(graph, f"delete {type_} where {where}")
+    assert (done.affected_nodes, done.affected_edges) in ((1, 0), (0, 1))
+    assert asked == [("@id", [id_]), ("@id", [id_])]
+    assert by_key.total <= by_id.total
+
+
+def test_a_part_of_a_key_is_looked_up_by_an_end(graph: og.Graph) -> None:
+    graph.load(
+        [
+            edge("Met", "Cat", "Ben", year=year, why=why)
+            for year, why in ((7, "x"), (8, "x"), (9, "y"))
+        ],
+        mode="merge",
+    )
+    later = mutate(graph, 'delete Met where from = "Cat" and to = "Ben" and year > 7')
+    assert later.affected_edges == 2
+    assert mutate(graph, 'delete Met where from = "Cat" and to = "Nobody"').affected_edges == 0

@@ -95,6 +95,7 @@ def test_the_only_edge_is_exchanged(graph: og.Graph) -> None:
     assert leads(graph) == [("a", "s")]
 
 
+@pytest.mark.slow
 def test_ends_that_come_later_and_ends_that_come_back(graph: og.Graph) -> None:
     mutate(
         graph,

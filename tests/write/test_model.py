@@ -27,6 +27,8 @@ from omnigraph.storage.indexes.table_indexes import compact
 from omnigraph.storage.tables.table import Table, TablePin
 from omnigraph.write.publish.staging import stamp
 from tests import profile
+from tests.folding import fold_often
+from tests.sound import EVERY, check_sound
 from tests.table_indexing import create_index
 from tests.write.model import (
     Condition,
@@ -195,7 +197,11 @@ class Writes(RuleBasedStateMachine):
         self.touched = "main"
 
     def teardown(self) -> None:
-        shutil.rmtree(self.place)
+        try:
+            if seen["examples"] % EVERY == 0:
+                check_sound(self.place / "graph")
+        finally:
+            shutil.rmtree(self.place)
 
     @initialize(schema=schemas())
     def begin(self, schema: Schema) -> None:
@@ -482,7 +488,10 @@ def text(row: Row) -> str:
 
 @pytest.mark.slow
 @pytest.mark.soak
-def test_writes_do_what_the_model_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_writes_do_what_the_model_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fold_often(monkeypatch)
     seen.clear()
     run_state_machine_as_test(Writes, settings=profile.histories(20, 30))
     with capsys.disabled():

@@ -343,7 +343,7 @@ def test_no_reject_may_be(graph: og.Graph) -> None:
         ({"on_error": "skip", "max_rejects": -1}, "less than none"),
         ({"max_rejects": 1}, 'on_error="skip"'),
         ({"run_id": " "}, "empty"),
-        ({"mode": "upsert"}, "append, merge, overwrite"),
+        ({"mode": "upsert"}, "append, merge, patch, overwrite"),
         ({"engine": "flink"}, "auto or inline or spark"),
     ],
 )

@@ -3,7 +3,7 @@
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from datetime import timedelta
 from pathlib import Path
-from typing import Any, Self, TypeVar, overload
+from typing import Any, Literal, Self, TypeVar, overload
 
 import lance
 from pyspark.sql import DataFrame, SparkSession
@@ -21,11 +21,22 @@ from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.source import Source
-from omnigraph.maintain.reports import CleanupReport, IndexReport, IndexStatus
+from omnigraph.maintain.health import GraphStatus
+from omnigraph.maintain.repair_report import RepairReport
+from omnigraph.maintain.reports import (
+    CleanupProgress,
+    CleanupReport,
+    IndexReport,
+    IndexStatus,
+    OptimizeReport,
+)
+from omnigraph.maintain.steps import MaintenanceReport
+from omnigraph.maintain.verify.report import VerifyReport
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.declared.run import Pipeline
 from omnigraph.pipeline.spark.settings import SparkSettings
+from omnigraph.read.output.blobs import BlobSelector
 from omnigraph.read.output.export import Chunk, ExportReport
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation
@@ -34,7 +45,9 @@ from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.cancellation import Cancellation
 from omnigraph.storage.objects.location import Location
 from omnigraph.write.backfill import EmbedResult
-from omnigraph.write.change.results import LoadResult, MutationResult, Recovery
+from omnigraph.write.change.results import LoadResult, MutationResult, PipelineResult, Recovery
+from omnigraph.write.load.csv_options import CsvOptions
+from omnigraph.write.load.row_order import OrderBy
 
 __all__ = ["Graph", "Session", "Stream", "init", "open"]
 _T = TypeVar("_T")
@@ -59,6 +72,22 @@ class Diff(Stream[Change]):
     @property
     def stats(self) -> Awaitable[tuple[TypeStats, ...]]: ...
     async def version_of(self, change: Change) -> int: ...
+
+class Blob(Stream[bytes]):
+    selector: BlobSelector
+    commit_id: str
+    @property
+    def kind(self) -> Awaitable[Literal["managed", "external"]]: ...
+    @property
+    def uri(self) -> Awaitable[str | None]: ...
+    @property
+    def offset(self) -> Awaitable[int]: ...
+    @property
+    def size(self) -> Awaitable[int | None]: ...
+    @property
+    def etag(self) -> Awaitable[str | None]: ...
+    async def read(self, start: int = 0, end: int | None = None) -> bytes: ...
+    def chunks(self, start: int = 0, end: int | None = None) -> Stream[bytes]: ...
 
 class Branches:
     async def list(self) -> list[str]: ...
@@ -190,6 +219,16 @@ class Session:
         cancellation: Cancellation | None = None,
         expansion: Expansion = "auto",
     ) -> Explanation: ...
+    async def blob(
+        self,
+        entity: Literal["node", "edge"],
+        type: str,
+        id: str,
+        property: str,
+        *,
+        branch: str = ...,
+        snapshot: str | None = None,
+    ) -> Blob: ...
     async def table(
         self, type_name: str, *, branch: str = ..., snapshot: str | None = None
     ) -> lance.LanceDataset: ...
@@ -202,6 +241,16 @@ class Session:
         columns: Sequence[str] | None = None,
         spark: SparkSession | SparkSettings | str | None = None,
     ) -> DataFrame: ...
+    async def create_views(
+        self,
+        spark: SparkSession | SparkSettings | str | None = None,
+        *,
+        branch: str = ...,
+        commit: str | None = None,
+        prefix: str = "",
+        types: Sequence[str] | None = None,
+        columns: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[str]: ...
     @overload
     async def export(
         self,
@@ -235,6 +284,47 @@ class Session:
         types: Names = None,
         ops: Names = None,
     ) -> Diff: ...
+    async def status(self, branch: str = ...) -> GraphStatus: ...
+    async def verify(self, *, deep: bool = False, branch: str | None = None) -> VerifyReport: ...
+    async def maintain(
+        self,
+        branch: str | None = None,
+        *,
+        max_seconds: float | None = None,
+        max_bytes: int | None = None,
+        keep: int | None = None,
+        older_than: timedelta | None = None,
+        grace: timedelta = ...,
+        dry_run: bool = False,
+        actor: str | None = None,
+    ) -> MaintenanceReport: ...
+    async def cleanup(
+        self,
+        keep: int | None = None,
+        older_than: timedelta | None = None,
+        *,
+        grace: timedelta = ...,
+        dry_run: bool = False,
+        progress: Callable[[CleanupProgress], None] | None = None,
+    ) -> CleanupReport: ...
+    async def repair(
+        self, *, confirm: bool = False, force: bool = False, keep_as: str | None = None
+    ) -> RepairReport: ...
+    async def ensure_indices(
+        self, branch: str = ..., *, actor: str | None = None
+    ) -> IndexReport: ...
+    async def optimize(
+        self,
+        branch: str = ...,
+        types: Sequence[str] | None = None,
+        engine: str = "auto",
+        cluster: bool = False,
+        dry_run: bool = False,
+        *,
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
+        actor: str | None = None,
+    ) -> OptimizeReport: ...
     async def mutate(
         self,
         source: str | Source,
@@ -260,6 +350,9 @@ class Session:
         max_rejects: int | None = None,
         run_id: str | None = None,
         dry_run: bool = False,
+        csv: CsvOptions | None = None,
+        report: str | Path | None = None,
+        order_by: OrderBy | None = None,
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
         actor: str | None = None,
@@ -289,7 +382,7 @@ class Session:
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
         actor: str | None = None,
-    ) -> LoadResult: ...
+    ) -> PipelineResult: ...
     async def validate_pipeline(
         self,
         pipeline: str | Path | Pipeline,
@@ -321,17 +414,6 @@ class Session:
         only_missing: bool = True,
         actor: str | None = None,
     ) -> EmbedResult: ...
-    async def cleanup(
-        self,
-        keep: int | None = None,
-        older_than: timedelta | None = None,
-        *,
-        grace: timedelta = ...,
-        dry_run: bool = False,
-    ) -> CleanupReport: ...
-    async def ensure_indices(
-        self, branch: str = ..., *, actor: str | None = None
-    ) -> IndexReport: ...
     async def close(self) -> None: ...
     async def __aenter__(self) -> Self: ...
     async def __aexit__(self, *_: object) -> None: ...

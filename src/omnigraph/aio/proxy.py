@@ -110,9 +110,10 @@ class Proxy:
 
     async def _run(self, work: Callable[[], Any]) -> Any:
         from omnigraph.history.diff import Diff
+        from omnigraph.read.output.blobs import Blob
 
         found = await self._threads.run(work)
-        return Stream(found, self._threads) if isinstance(found, (Iterator, Diff)) else found
+        return Stream(found, self._threads) if isinstance(found, (Iterator, Diff, Blob)) else found
 
     def __dir__(self) -> list[str]:
         public = (name for name in dir(self._target) if not name.startswith("_"))
@@ -123,7 +124,7 @@ class Proxy:
 
 
 class Stream(AsyncIterator[_T]):
-    """A result that goes on reading while it is looked at: lines, changes."""
+    """A result that goes on reading while it is looked at: lines, changes, bytes."""
 
     def __init__(self, target: Any, threads: Threads) -> None:
         self._target = target
@@ -224,9 +225,9 @@ def init(
     """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text."""
 
     def work() -> graph.Graph:
-        import omnigraph
+        from omnigraph import graph
 
-        return omnigraph.init(location, schema, force=force, actor=actor)
+        return graph.init(location, schema, force=force, actor=actor)
 
     return Opening(work, threads)
 
@@ -241,8 +242,8 @@ def open(  # noqa: A001 - the word everybody expects: `aio.open`
     """Open a graph; its calls run on so many ``threads`` at the most."""
 
     def work() -> graph.Graph:
-        import omnigraph
+        from omnigraph import graph
 
-        return omnigraph.open(location, read_only=read_only, actor=actor)
+        return graph.open(location, read_only=read_only, actor=actor)
 
     return Opening(work, threads)

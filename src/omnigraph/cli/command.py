@@ -11,7 +11,14 @@ from typing import Any
 
 import click
 
-from omnigraph.cli.options.scope import GlobalOption, capability, global_options, refusals, scope_of
+from omnigraph.cli.options.scope import (
+    GlobalOption,
+    capability,
+    global_options,
+    refusals,
+    scope_of,
+    words_of,
+)
 from omnigraph.cli.verbs import Verb
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -33,7 +40,7 @@ class VerbCommand(click.Command):
     def invoke(self, ctx: click.Context) -> Any:
         """Refuse the flags this command does not take, then run it."""
         scope = scope_of(ctx)
-        refused = refusals(_words(ctx), scope.given)
+        refused = refusals(words_of(ctx), scope.given)
         if refused:
             raise click.UsageError("\n".join(map(str, refused)), ctx)
         ctx.obj = scope
@@ -41,7 +48,7 @@ class VerbCommand(click.Command):
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the command's own options, then the global ones it has a use for."""
-        takes = capability(_words(ctx)).takes
+        takes = capability(words_of(ctx)).takes
         own: list[click.Parameter] = []
         shared: list[click.Parameter] = []
         for param in self.get_params(ctx):
@@ -120,16 +127,6 @@ class LazyGroup(VerbGroup):
         """List the verbs without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, verb.help) for name, verb in self.verbs.items()])
-
-
-def _words(ctx: click.Context) -> str:
-    """The command as typed below the root, such as `schema plan`."""
-    names: list[str] = []
-    level: click.Context | None = ctx
-    while level is not None and level.parent is not None:
-        names.append(level.info_name or "")
-        level = level.parent
-    return " ".join(reversed(names))
 
 
 def _write_options(

@@ -1,6 +1,6 @@
 """An endpoint of a remote provider: asked with patience, and its refusals told to a person.
 
-Owns the HTTP client of this process, the retries, and which failure is which, wrong settings
+Owns the retries, and which failure is which, wrong settings
 included. Must never let the key out, neither in a message nor in the cause of an error: nothing
 of the client's library leaves this module, for its errors hold the request.
 """
@@ -8,14 +8,9 @@ of the client's library leaves this module, for its errors hold the request.
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
-from email.utils import parsedate_to_datetime
-from functools import cache
-from threading import Lock
 from time import monotonic, sleep
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import urlsplit
@@ -26,7 +21,7 @@ from omnigraph.embed.configuration import EmbedderConfig, Patience
 from omnigraph.embed.protocol import Role
 from omnigraph.embed.request_formats import RequestFormat
 from omnigraph.errors import EmbeddingError, EmbeddingKind
-from omnigraph.version import __version__
+from omnigraph.http_client import BAD_PROXY, BadProxyError, http_client, retry_after
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -35,7 +30,6 @@ if TYPE_CHECKING:
 
 # A hundred vectors of a few thousand numbers, spelled out, are a tenth of this.
 MAX_BYTES = 128 << 20
-_connecting = Lock()
 
 _SHOWN = 240
 _KEY = re.compile(r"[\x21-\x7e]+")
@@ -88,7 +82,7 @@ def post(url: str, headers: Mapping[str, str], body: bytes, timeout: float) -> R
                 # The library's own limit is for each part of an answer.
                 if monotonic() > until:
                     return NoReply(_slow(timeout))
-            after = _retry_after(response.headers.get("retry-after"))
+            after = retry_after(response.headers.get("retry-after"))
             return Reply(response.status_code, b"".join(parts), after)
     except httpx2.TimeoutException:
         return NoReply(_slow(timeout))
@@ -100,39 +94,12 @@ def _slow(timeout: float) -> str:
     return f"no answer within {timeout:.3g} s"
 
 
-def _retry_after(text: str | None) -> float | None:
-    """Seconds, however they are spelled: as a number or as a moment."""
-    if text is None:
-        return None
-    if text.strip().isdecimal():
-        return float(text)
-    try:
-        moment = parsedate_to_datetime(text)
-    except ValueError:
-        return None
-    moment = moment.replace(tzinfo=UTC) if moment.tzinfo is None else moment
-    return max(0.0, (moment - datetime.now(UTC)).total_seconds())
-
-
 def _client() -> httpx2.Client:
-    # The lock, because a cache alone would let two threads connect at once.
-    with _connecting:
-        return _client_of(os.getpid())
-
-
-@cache
-def _client_of(process: int) -> httpx2.Client:  # noqa: ARG001 - a fork must not share connections
-    import httpx2
-
     try:
-        return httpx2.Client(headers={"user-agent": f"omnigraph/{__version__}"})
-    except (ValueError, ImportError, httpx2.InvalidURL):
+        return http_client()
+    except BadProxyError:
         # Not told as it is: the address of a proxy may hold a password.
-        raise EmbeddingError(
-            "the embedding provider cannot be reached through the proxy that HTTPS_PROXY, "
-            "HTTP_PROXY or ALL_PROXY names: it has to be an http:// or https:// address",
-            kind="configuration",
-        ) from None
+        raise EmbeddingError(f"the embedding provider {BAD_PROXY}", kind="configuration") from None
 
 
 @dataclass(frozen=True, slots=True)

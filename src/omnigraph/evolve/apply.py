@@ -12,7 +12,6 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from omnigraph.evolve.contract import refresh_copies
 from omnigraph.evolve.genesis import CONCURRENCY, create_tables, registrations
 from omnigraph.evolve.planning import PlannedSchema, Reserve, plan_schema
 from omnigraph.evolve.stored_queries import StoredQueries
@@ -33,6 +32,7 @@ from omnigraph.manifest.publish_request import (
     RegisterTable,
     TableChange,
 )
+from omnigraph.manifest.root_copies import refresh_copies
 from omnigraph.manifest.schema_contract import HARD_DROP
 from omnigraph.manifest.snapshot import stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED

@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 import msgspec
 
 from omnigraph.errors import AlreadyInitialized, Conflict, StorageError
-from omnigraph.evolve.contract import COPY_NAMES, copies_of, first_schema
+from omnigraph.evolve.contract import first_schema
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.schema.columns import columns_of_new
 from omnigraph.lang.schema.ir.identity import table_path
@@ -30,6 +30,7 @@ from omnigraph.manifest.entries import (
     TableVersion,
 )
 from omnigraph.manifest.publish_request import PendingCommit
+from omnigraph.manifest.root_copies import COPY_NAMES, copies_of
 from omnigraph.manifest.rows import Entry
 from omnigraph.manifest.schema_contract import contract_of
 from omnigraph.manifest.snapshot import MANIFEST_NAME, stored_columns_of

@@ -11,15 +11,18 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, Literal, NoReturn, Protocol, TypeVar, cast
+from typing import Any, Literal, NoReturn, Protocol, TypeVar, cast, runtime_checkable
 
 from omnigraph.errors import BadRequest, PolicyDenied, StorageError
 from omnigraph.graph.guard import guarded
+from omnigraph.history.diff import named_state
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing, normalise_branch
-from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.entries import MAIN, SchemaContract
+from omnigraph.manifest.limits import ReadLimits
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.manifest.store import GraphHandle
+from omnigraph.read.limited.view import limited_view
 from omnigraph.write.publish.driver import Target
 
 ATTEMPTS = 8
@@ -50,6 +53,14 @@ class Policy(Protocol):
         """
 
 
+@runtime_checkable
+class Limiting(Protocol):
+    """A policy that also says what of a branch an actor sees."""
+
+    def limits(self, actor: str, branch: str | None) -> ReadLimits | None:
+        """What an actor may see of a branch, None for everything; without one, of any."""
+
+
 @dataclass(frozen=True, slots=True)
 class Access:
     """A handle, who uses it, and what that actor is bound by; without a policy by nothing."""
@@ -66,6 +77,38 @@ class Access:
             raise PolicyDenied(f"policy denied action '{action}': nobody is named as its actor")
         self.policy.authorize(self.actor, action, branch, target)
 
+    # -- what is hidden --------------------------------------------------------------
+
+    def limits(self, branch: str | None) -> ReadLimits | None:
+        """What the actor may see of a branch, None for everything; without one, of any."""
+        if self.policy is None or self.actor is None or not isinstance(self.policy, Limiting):
+            return None
+        return self.policy.limits(self.actor, branch)
+
+    def limited(self, shown: Snapshot, branch: str) -> Snapshot:
+        """What the actor sees of a snapshot, by the rules for a branch."""
+        return shown if self.policy is None else limited_view(shown, self.limits(branch))
+
+    def require_unlimited(self, action: Action, branch: str | None, target: str | None) -> None:
+        """Refuse what shows or changes more than an actor sees."""
+        if self.policy is None:
+            return
+        named = [one for one in (branch, target) if one is not None]
+        branches: list[str | None] = [*named] or [None]
+        if any(self.limits(one) is not None for one in branches):
+            raise PolicyDenied(
+                f"policy denied action '{action}' for actor '{self.actor}': types, properties or "
+                "rows are hidden from this actor, and this cannot be done without them"
+            )
+
+    def require_same_limits(self, action: Action, branch: str, target: str) -> None:
+        """Refuse what would show on one branch what is hidden on another."""
+        if self.policy is not None and self.limits(branch) != self.limits(target):
+            raise PolicyDenied(
+                f"policy denied action '{action}' for actor '{self.actor}': branch '{target}' "
+                f"shows this actor other things than branch '{branch}'"
+            )
+
     # -- what is shown ---------------------------------------------------------------
 
     def view(self, branch: str = MAIN, commit: str | None = None) -> tuple[Snapshot, Catalog]:
@@ -77,13 +120,17 @@ class Access:
         """The same without the types."""
         manifest = self.handle.manifest
         if commit is not None:
-            return manifest.view_at(manifest.find_commit(commit)).snapshot
-        return manifest.view(normalise_branch(branch)).snapshot
+            found = manifest.find_commit(commit)
+            return self.limited(manifest.view_at(found).snapshot, found.branch or MAIN)
+        name = normalise_branch(branch)
+        return self.limited(manifest.view(name).snapshot, name)
 
     @property
-    def catalog(self) -> Catalog:
-        """The types of main, as they are now."""
-        return catalog_of(self.handle.manifest.view().state.schema)
+    def schema(self) -> SchemaContract:
+        """The schema of main, as it is now."""
+        if self.policy is None:
+            return self.handle.manifest.view().state.schema
+        return self.snapshot().schema
 
     def read(
         self,
@@ -133,6 +180,8 @@ Where = str | Callable[[Access, Arguments], str | None] | None
 What a function has to read for that, it puts in place of the argument: the method must not
 read it again and find something else than what was allowed.
 """
+Check = Callable[["Access", str | None, str | None], None]
+"""Denies a call by what is hidden on its branch and its target."""
 LOOKING: frozenset[Action] = frozenset({"read", "export"})
 
 Method = TypeVar("Method", bound=Callable[..., Any])
@@ -159,15 +208,20 @@ class Need:
     target: Where
     when: Callable[[Access, Arguments], bool] | None
     dry_run_looks: bool
+    hides: bool | Check
 
     def ask(self, access: Access, given: Arguments) -> None:
         """Whether a call may go on."""
         if access.policy is not None and (self.when is None or self.when(access, given)):
             _require_own_name(access, self.name, given)
-            access.authorize(
-                self.name, _branch(self.branch, access, given), _branch(self.target, access, given)
-            )
-        if self.name not in LOOKING and not (self.dry_run_looks and given["dry_run"]):
+            branch = _branch(self.branch, access, given)
+            target = _branch(self.target, access, given)
+            access.authorize(self.name, branch, target)
+            if self.hides is False:
+                access.require_unlimited(self.name, branch, target)
+            elif self.hides is not True:
+                self.hides(access, branch, target)
+        if self.name not in LOOKING and not (self.dry_run_looks and _is_dry(given)):
             access.handle.require_writable()
 
 
@@ -178,14 +232,18 @@ def action(
     target: Where = None,
     when: Callable[[Access, Arguments], bool] | None = None,
     dry_run_looks: bool = False,
+    hides: bool | Check = False,
 ) -> Callable[[Method], Method]:
     """What a method of a `Surface` needs; several of these are asked from top to bottom.
 
     ``when`` says which calls need it, if not all. What does more than look is refused by a graph
     that is open read-only; with ``dry_run_looks`` its dry run is not. The method is guarded:
     what it is given is what it declares, and what it raises is an error of the product.
+
+    A method is denied to actors from whom anything is hidden, unless it ``hides`` that by itself:
+    it reads through `Access.view` alone. Or ``hides`` is a function that denies some calls.
     """
-    need = Need(name, branch, target, when, dry_run_looks)
+    need = Need(name, branch, target, when, dry_run_looks, hides)
 
     def declare(method: Method) -> Method:
         declared: list[Need] | None = getattr(method, "needs", None)
@@ -210,6 +268,11 @@ def action(
         return cast("Method", found)
 
     return declare
+
+
+def _is_dry(given: Arguments) -> bool:
+    """Whether a call only says what it would do."""
+    return bool(given["dry_run"]) if "dry_run" in given else not given["confirm"]
 
 
 def _branch(where: Where, access: Access, given: Arguments) -> str | None:
@@ -243,6 +306,16 @@ def shown_at(commit: str = "snapshot") -> Where:
     return find
 
 
+def state_at(argument: str) -> Where:
+    """The branch of what an argument names: a branch, a commit or a snapshot."""
+
+    def find(access: Access, given: Arguments) -> str:
+        state = given[argument] = named_state(access.handle, given[argument])
+        return state.branch
+
+    return find
+
+
 def made_on(commit: str) -> Where:
     """The branch of the commit that an argument names."""
     return lambda access, given: _branch_of(access, given[commit])
@@ -257,3 +330,9 @@ def is_forking(access: Access, given: Arguments) -> bool:
     if given["from_branch"] is None:
         return False
     return is_missing(access.handle.manifest, normalise_branch(given["branch"]))
+
+
+def shows_the_same(access: Access, branch: str | None, target: str | None) -> None:
+    """Deny what would show on one branch what is hidden on the other."""
+    if branch is not None and target is not None:
+        access.require_same_limits("branch_create", branch, target)

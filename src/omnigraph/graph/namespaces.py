@@ -5,12 +5,12 @@ Owns their public methods, each written once. The rules are those of the manifes
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import overload
 
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError
-from omnigraph.evolve.contract import refresh_copies
-from omnigraph.graph.access import Access, Surface, action, made_on
+from omnigraph.graph.access import Access, Surface, action, made_on, shows_the_same
 from omnigraph.history.baseline import Baseline, BaselineLines
 from omnigraph.history.changes import Filters, Names
 from omnigraph.history.feed import CommitChanges, Feed, FeedPage, commit_changes
@@ -19,22 +19,26 @@ from omnigraph.history.merge.operation import merge_branch
 from omnigraph.history.stream import PausedStreams
 from omnigraph.manifest.branches import BranchRefs, normalise_branch
 from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.root_copies import refresh_copies
+
+MESSAGE = "message"
+"""What a commit notes for people."""
 
 
 class Branches(Surface):
     """The branches of a graph."""
 
-    @action("read")
+    @action("read", hides=True)
     def list(self) -> list[str]:
         """Every branch by name, main included."""
         return self._refs().list()
 
-    @action("branch_create", branch="from_branch", target="name")
+    @action("branch_create", branch="from_branch", target="name", hides=shows_the_same)
     def create(self, name: str, from_branch: str = MAIN, actor: str | None = None) -> str:
         """Fork a branch from the head of another; returns its normal name."""
         return self._refs().create(name, from_branch, actor or self._access.actor)
 
-    @action("branch_delete", target="name")
+    @action("branch_delete", target="name", hides=True)
     def delete(self, name: str, actor: str | None = None) -> str:  # noqa: ARG002 - see below
         """Remove a branch; commits that only it had are gone. Returns its normal name.
 
@@ -113,7 +117,7 @@ class Commits(Surface):
         super().__init__(access)
         self._paused = PausedStreams()
 
-    @action("read", branch="branch")
+    @action("read", branch="branch", hides=True)
     def list(
         self, branch: str = MAIN, *, actor: str | None = None, merged: bool = False
     ) -> list[Commit]:
@@ -124,14 +128,22 @@ class Commits(Surface):
         """
         manifest, branch = self._access.handle.manifest, normalise_branch(branch)
         found = manifest.ancestors(branch) if merged else manifest.commits(branch)
+        found = [self._shown(commit) for commit in found]
         return found if actor is None else [commit for commit in found if commit.actor == actor]
 
-    @action("read")
+    @action("read", hides=True)
     def get(self, commit_id: str) -> Commit:
         """One commit, on whatever branch it is."""
-        return self._access.handle.manifest.find_commit(commit_id)
+        return self._shown(self._access.handle.manifest.find_commit(commit_id))
 
-    @action("read", branch=made_on("commit_id"))
+    def _shown(self, commit: Commit) -> Commit:
+        """Without what it notes of types and properties, for an actor who may not see them all."""
+        if self._access.limits(commit.branch or MAIN) is None:
+            return commit
+        noted = {name: value for name, value in commit.metadata.items() if name == MESSAGE}
+        return replace(commit, metadata=noted)
+
+    @action("read", branch=made_on("commit_id"), hides=True)
     def changes(
         self,
         commit_id: str,
@@ -151,6 +163,7 @@ class Commits(Surface):
             commit_id,
             Filters(kinds, types, ops),
             self._paused,
+            self._access.limited,
             limit=limit,
             page_token=page_token,
         )
@@ -161,9 +174,9 @@ class Changes(Surface):
 
     def __init__(self, access: Access) -> None:
         super().__init__(access)
-        self._feed = Feed(access.handle)
+        self._feed = Feed(access.handle, access.limited)
 
-    @action("read", branch="branch")
+    @action("read", branch="branch", hides=True)
     def poll(
         self,
         *,
@@ -212,7 +225,7 @@ class Changes(Surface):
         ops: Names = None,
     ) -> Baseline: ...
 
-    @action("export", branch="branch")
+    @action("export", branch="branch", hides=True)
     def baseline(
         self,
         path: str | Path | None = None,

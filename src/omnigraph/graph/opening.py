@@ -8,12 +8,12 @@ from __future__ import annotations
 from pathlib import Path
 
 from omnigraph.errors import NotFound, StorageError
-from omnigraph.evolve.contract import lagging_copies, write_copies
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.graph.guard import guarded
-from omnigraph.graph.reading import schema_source
+from omnigraph.graph.schema_sources import schema_source
 from omnigraph.graph.session import Graph
 from omnigraph.manifest.entries import SchemaContract
+from omnigraph.manifest.root_copies import lagging_copies, write_copies
 from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.manifest.store import GraphHandle, Manifest
 from omnigraph.storage.objects.control_objects import ControlObjects

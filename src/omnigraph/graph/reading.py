@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, overload
 
-from omnigraph.errors import BadRequest, NotFound
 from omnigraph.evolve.log import SchemaCommit, schema_log
 from omnigraph.evolve.planning import plan_schema
-from omnigraph.graph.access import Access, Arguments, Surface, Where, action, shown_at
+from omnigraph.graph.access import Surface, action, shown_at, state_at
+from omnigraph.graph.schema_sources import desired_source, query_source
 from omnigraph.history.changes import Filters, Names
 from omnigraph.history.diff import Diff, diff, named_state
 from omnigraph.lang.lint_report import LintReport
@@ -26,7 +26,9 @@ from omnigraph.maintain.reports import IndexStatus
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.schema_contract import accepted_schema
-from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
+from omnigraph.manifest.snapshot import Snapshot, catalog_of
+from omnigraph.read.limited.view import is_whole, whole_of
+from omnigraph.read.output.blobs import Blob, BlobSelector, find_value
 from omnigraph.read.output.export import Export, ExportReport, open_export, write_export
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation, explain
@@ -37,6 +39,7 @@ from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.cancellation import Cancellation
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import cache_uses
+from omnigraph.storage.tables.limited_table import deny
 from omnigraph.write.change.results import Recovery
 from omnigraph.write.recovery.sweep import recoveries
 
@@ -45,16 +48,6 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from omnigraph.pipeline.spark.settings import SparkSettings
-
-
-def _state_at(argument: str) -> Where:
-    """The branch of what an argument names: a branch, a commit or a snapshot."""
-
-    def find(access: Access, given: Arguments) -> str:
-        state = given[argument] = named_state(access.handle, given[argument])
-        return state.branch
-
-    return find
 
 
 class Reading(Surface):
@@ -83,23 +76,23 @@ class Reading(Surface):
     # -- the graph -------------------------------------------------------------------
 
     @property
-    @action("read")
+    @action("read", hides=True)
     def schema(self) -> str:
         """The source of the schema that main has."""
-        return self._access.handle.manifest.view().state.schema.source
+        return self._access.schema.source
 
     @property
-    @action("read")
+    @action("read", hides=True)
     def catalog(self) -> Catalog:
         """The schema that main has, typed."""
-        return self._access.catalog
+        return catalog_of(self._access.schema)
 
-    @action("read", branch=_state_at("ref"))
+    @action("read", branch=state_at("ref"), hides=True)
     def schema_at(self, ref: str | Snapshot) -> str:
         """The source of the schema that a branch has, or that a commit was made with."""
-        return named_state(self._access.handle, ref).schema.source
+        return self._shown(ref).schema.source
 
-    @action("read", branch="branch")
+    @action("read", branch="branch", hides=True)
     def plan_schema(
         self,
         source: str | Path | Source,
@@ -133,15 +126,14 @@ class Reading(Surface):
         """
         return schema_log(self._access.handle.manifest.ancestors(normalise_branch(branch)))
 
-    @action("read", branch=_state_at("a"))
-    @action("read", branch=_state_at("b"))
+    @action("read", branch=state_at("a"), hides=True)
+    @action("read", branch=state_at("b"), hides=True)
     def schema_diff(self, a: str | Snapshot, b: str | Snapshot) -> MigrationPlan:
         """What leads from the schema of ``a`` to that of ``b``: branches, commits or snapshots."""
-        states = [named_state(self._access.handle, one) for one in (a, b)]
-        old, new = (accepted_schema(state.schema).ir for state in states)
+        old, new = (accepted_schema(self._shown(one).schema).ir for one in (a, b))
         return plan_migration(old, new)
 
-    @action("read", branch=shown_at("commit"))
+    @action("read", branch=shown_at("commit"), hides=True)
     def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> Snapshot:
         """What a branch shows now, or what a commit showed."""
         return self._access.snapshot(branch, commit)
@@ -156,17 +148,22 @@ class Reading(Surface):
         """What became of writes that did not finish, newest first."""
         return recoveries(self.location)
 
-    @action("read", branch=shown_at())
+    @action("read", branch=shown_at(), hides=True)
     def lint(
         self, source: str | Source, *, branch: str = MAIN, snapshot: str | None = None
     ) -> LintReport:
         """Everything that can be said of queries against the schema of a branch, or of a commit."""
         _, catalog = self._access.view(branch, snapshot)
-        return lint_queries(_source(source), catalog)
+        return lint_queries(query_source(source), catalog)
+
+    def _shown(self, named: str | Snapshot) -> Snapshot:
+        """What a branch, a commit or a snapshot shows to the one who acts."""
+        state = named_state(self._access.handle, named)
+        return self._access.limited(whole_of(state), state.branch)
 
     # -- asking ----------------------------------------------------------------------
 
-    @action("read", branch=shown_at())
+    @action("read", branch=shown_at(), hides=True)
     def query(
         self,
         source: str | Source,
@@ -186,7 +183,7 @@ class Reading(Surface):
         memory unless `OMNIGRAPH_QUERY_BYTES` says otherwise), and ``cancellation`` lets another
         thread stop it.
         """
-        text, is_old = _source(source), snapshot is not None
+        text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
         query = Query(text.text, name, params, text.name, budget, expansion)
 
@@ -195,7 +192,7 @@ class Reading(Surface):
 
         return self._access.read(run, branch, snapshot)
 
-    @action("read", branch=shown_at())
+    @action("read", branch=shown_at(), hides=True)
     def explain(
         self,
         source: str | Source,
@@ -214,7 +211,7 @@ class Reading(Surface):
 
         Without ``analyze`` no data is read, and parameters may be left out.
         """
-        text, is_old = _source(source), snapshot is not None
+        text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
         query = Query(text.text, name, params, text.name, budget, expansion)
 
@@ -223,9 +220,35 @@ class Reading(Surface):
 
         return self._access.read(run, branch, snapshot)
 
+    @action("read", branch=shown_at(), hides=True)
+    def blob(
+        self,
+        entity: Literal["node", "edge"],
+        type: str,  # noqa: A002 - the word of the API
+        id: str,  # noqa: A002 - the word of the API
+        property: str,  # noqa: A002 - the word of the API
+        *,
+        branch: str = MAIN,
+        snapshot: str | None = None,
+    ) -> Blob:
+        """A Blob property of one entity, to be read piece by piece.
+
+        It stays what it is now: the value of the newest commit of a branch, or of the one named.
+        """
+        selector = BlobSelector(entity, type, id, property)
+        manifest = self._access.handle.manifest
+
+        def run(shown: Snapshot, catalog: Catalog) -> Blob:
+            def require_kept() -> None:
+                manifest.require_retained(manifest.find_commit(shown.commit_id))
+
+            return find_value(shown, catalog, selector, require_kept)
+
+        return self._access.read(run, branch, snapshot)
+
     # -- whole tables ----------------------------------------------------------------
 
-    @action("read", branch=shown_at())
+    @action("read", branch=shown_at(), hides=True)
     def table(
         self, type_name: str, *, branch: str = MAIN, snapshot: str | None = None
     ) -> lance.LanceDataset:
@@ -237,8 +260,7 @@ class Reading(Surface):
         """
 
         def run(shown: Snapshot, _: Catalog) -> lance.LanceDataset:
-            found = _find_table(shown, type_name)
-            return found.pinned.dataset()
+            return shown.named(type_name).pinned.dataset()
 
         return self._access.read(run, branch, snapshot)
 
@@ -260,6 +282,27 @@ class Reading(Surface):
 
         shown = self._access.snapshot(branch, snapshot)
         return read_frame(self.location, shown, type_name, columns, spark)
+
+    @action("read", branch=shown_at("commit"))
+    def create_views(
+        self,
+        spark: SparkSession | SparkSettings | str | None = None,
+        *,
+        branch: str = MAIN,
+        commit: str | None = None,
+        prefix: str = "",
+        types: Sequence[str] | None = None,
+        columns: Mapping[str, Sequence[str]] | None = None,
+    ) -> list[str]:
+        """Make a temporary view of each type in a session of Spark; what the views are called.
+
+        They show one commit. A ``prefix`` lets those of several stand side by side. ``types`` are
+        those that get a view, ``columns`` those of types that shall not have all but blobs.
+        """
+        from omnigraph.pipeline.source.views import ViewChoice, create_views
+
+        shown = self._access.snapshot(branch, commit)
+        return create_views(self.location, shown, spark, ViewChoice(prefix, types, columns or {}))
 
     @overload
     def export(
@@ -287,7 +330,7 @@ class Reading(Surface):
         progress: bool = False,
     ) -> ExportReport: ...
 
-    @action("export", branch=shown_at())
+    @action("export", branch=shown_at(), hides=True)
     def export(
         self,
         path: str | Path | None = None,
@@ -309,7 +352,10 @@ class Reading(Surface):
         from omnigraph.pipeline.export.operation import choose_export_engine, export_on_spark
 
         shown, catalog = self._access.view(branch, snapshot)
-        if choose_export_engine(path, format, engine) == "inline" or path is None:
+        chosen = choose_export_engine(path, format, engine)
+        if chosen == "spark" and not is_whole(shown):
+            deny()
+        if chosen == "inline" or path is None:
             export = open_export(shown, catalog, types, format)
             return export if path is None else write_export(export, path)
         from omnigraph.pipeline.load.entry import SparkTarget
@@ -324,8 +370,8 @@ class Reading(Surface):
             spark=SparkTarget.of(spark, progress=progress),
         )
 
-    @action("read", branch=_state_at("a"))
-    @action("read", branch=_state_at("b"))
+    @action("read", branch=state_at("a"), hides=True)
+    @action("read", branch=state_at("b"), hides=True)
     def diff(
         self,
         a: str | Snapshot,
@@ -340,40 +386,5 @@ class Reading(Surface):
         ``kinds`` are `node` and `edge`, ``ops`` are `insert`, `update` and `delete`; without
         any, everything counts. Rows are read when the differences are looked at.
         """
-        handle = self._access.handle
-        before, after = named_state(handle, a), named_state(handle, b)
+        before, after = self._shown(a), self._shown(b)
         return diff(before, after, Filters(kinds, types, ops))
-
-
-def schema_source(schema: str | Path | Source) -> Source:
-    """A schema that is given as it is, as its text, or by the path of its file."""
-    if isinstance(schema, Source):
-        return schema
-    text = str(schema)
-    if isinstance(schema, str) and ("{" in text or "\n" in text or not text.strip()):
-        return Source(text, "<schema>")
-    try:
-        return Source(Path(text).read_text(encoding="utf-8-sig"), text)
-    except OSError as error:
-        raise BadRequest(f"cannot read {text}: {error.strerror}") from error
-    except UnicodeDecodeError as error:
-        raise BadRequest(f"{text} is not UTF-8 text (byte {error.start})") from error
-
-
-def desired_source(schema: str | Path | Source) -> Source:
-    """The schema that a branch is to get; a text that got lost on the way is none."""
-    found = schema_source(schema)
-    if not found.text.strip():
-        raise BadRequest(f"{found.name} is empty: that would drop every type")
-    return found
-
-
-def _source(text: str | Source) -> Source:
-    return text if isinstance(text, Source) else Source(text, "<query>")
-
-
-def _find_table(snapshot: Snapshot, name: str) -> SnapshotTable:
-    for key in (name, f"node:{name}", f"edge:{name}"):
-        if key in snapshot.tables:
-            return snapshot.tables[key]
-    raise NotFound(f"there is no type {name} at commit {snapshot.commit_id}")

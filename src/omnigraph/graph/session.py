@@ -7,7 +7,6 @@ know how. Spark is imported by the calls that run on it.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -16,16 +15,14 @@ from omnigraph.evolve.apply import SchemaChange, SchemaResult, apply_schema
 from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
 from omnigraph.graph.guard import guarded
 from omnigraph.graph.namespaces import Branches, Changes, Commits
-from omnigraph.graph.reading import Reading, desired_source
+from omnigraph.graph.schema_sources import desired_source
+from omnigraph.graph.upkeep import Upkeep
 from omnigraph.lang.source import Source
-from omnigraph.maintain.cleanup import GRACE, cleanup
-from omnigraph.maintain.indexes import ensure_indices
-from omnigraph.maintain.reports import CleanupReport, IndexReport
-from omnigraph.manifest.branches import is_missing, normalise_branch
+from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.store import GraphHandle
 from omnigraph.write.backfill import Backfill, EmbedResult
-from omnigraph.write.change.results import LoadResult, MutationResult
+from omnigraph.write.change.results import LoadResult, MutationResult, PipelineResult
 from omnigraph.write.load.operation import Load, LoadOptions
 from omnigraph.write.mutation.operation import Mutation
 from omnigraph.write.publish.driver import run
@@ -38,6 +35,8 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.declared.document import Document
     from omnigraph.pipeline.declared.run import Pipeline
     from omnigraph.pipeline.spark.settings import SparkSettings
+    from omnigraph.write.load.csv_options import CsvOptions
+    from omnigraph.write.load.row_order import OrderBy
 
 
 def _document(given: Arguments) -> Document:
@@ -60,7 +59,12 @@ def _document_forks(access: Access, given: Arguments) -> bool:
     return document.from_branch is not None and is_missing(access.handle.manifest, document.branch)
 
 
-class Session(Reading):
+def _document_checks(_: Access, given: Arguments) -> bool:
+    """Whether rows of the branch are looked at, which a refusal shows."""
+    return any(part.checks for part in _document(given).parts)
+
+
+class Session(Upkeep):
     """A graph as one actor uses it: every call is authorised as that actor.
 
     Calls that take an ``actor`` record that one instead, where no policy forbids it.
@@ -74,7 +78,7 @@ class Session(Reading):
         self.commits = Commits(self._access)
         self.changes = Changes(self._access)
 
-    @action("change", branch="branch")
+    @action("change", branch="branch", hides=True)
     def mutate(
         self,
         source: str | Source,
@@ -99,11 +103,15 @@ class Session(Reading):
             (source.text, source.name) if isinstance(source, Source) else (source, "<query>")
         )
         target = self._access.target(branch, if_commit=if_commit)
-        run_ = None
+        run_, limits = None, self._access.limits(target.branch)
         if run_id is not None:
             asked = {"source": text, "name": name, "params": params or {}, "branch": target.branch}
+            if limits is not None:
+                asked["limits"] = limits.digest
             run_ = RunId.of(run_id, "mutate", asked)
-        mutation = Mutation(text, name, params, path, actor or self.actor, run_, max_bytes)
+        # A bound of choice would tell how much was read to find what is shown.
+        most = max_bytes if limits is None else None
+        mutation = Mutation(text, name, params, path, actor or self.actor, run_, most, limits)
         return run(mutation, target)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
@@ -121,6 +129,9 @@ class Session(Reading):
         max_rejects: int | None = None,
         run_id: str | None = None,
         dry_run: bool = False,
+        csv: CsvOptions | None = None,
+        report: str | Path | None = None,
+        order_by: OrderBy | None = None,
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
         actor: str | None = None,
@@ -129,12 +140,17 @@ class Session(Reading):
 
         ``data`` is a path, glob or directory or a list of those, NDJSON text or a stream of it, an
         iterable of envelopes, or frames or paths by type name. A missing branch is forked from
-        ``from_branch`` if that is given. The ``engine`` is chosen by size: large input runs on
-        Spark, on a session of yours, a master's URL or what ``spark`` says. Under a ``run_id`` it
-        happens once in all branches of the graph: the same load again gives the first result.
+        ``from_branch`` if that is given. The ``engine`` is chosen by size: up to 512 MiB of input
+        are loaded in this process (``OMNIGRAPH_INLINE_BYTES``), more on Spark, on a session of
+        yours, a master's URL or what ``spark`` says. ``csv`` says how CSV files are written. A
+        page of what was done, or why it was not, is written to ``report``. With ``order_by`` rows
+        are written in an order: True for that of their keys, or properties by type. Under
+        a ``run_id`` it happens once in all branches of the graph: the same load again gives the
+        first result.
         """
-        from omnigraph.write.load.input import choose_engine
+        from omnigraph.write.load.input import is_request_sized, require_engine
         from omnigraph.write.load.load_digest import digest_of_input
+        from omnigraph.write.load.report import reported
 
         options = LoadOptions.of(
             mode,
@@ -143,15 +159,25 @@ class Session(Reading):
             max_rejects=max_rejects,
             run_id=run_id,
             dry_run=dry_run,
+            csv=csv,
+            report=None if report is None else str(report),
+            order_by=order_by,
         )
         target = self._access.target(branch, fork_from=from_branch)
         run_ = options.run(target, lambda: digest_of_input(data))
-        if choose_engine(data, engine) == "inline":
-            return run(Load(data, options, actor or self.actor, run_), target, dry_run=dry_run)
-        from omnigraph.pipeline.load.entry import SparkTarget, load_on_spark
+        is_small = is_request_sized(data, require_engine(engine))
 
-        choice = SparkTarget.of(spark, progress=progress)
-        return load_on_spark(data, options, target, actor or self.actor, choice, run_id=run_)
+        def load() -> LoadResult:
+            if is_small:
+                return run(Load(data, options, actor or self.actor, run_), target, dry_run=dry_run)
+            from omnigraph.pipeline.load.entry import SparkTarget, load_in_bulk
+
+            choice = SparkTarget.of(spark, progress=progress)
+            return load_in_bulk(
+                data, options, target, actor or self.actor, choice, engine=engine, run_id=run_
+            )
+
+        return load() if options.report is None else reported(load, options.report, target.branch)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
     @action("change", branch="branch")
@@ -187,6 +213,7 @@ class Session(Reading):
 
     @action("branch_create", branch=_document_base, target=_document_branch, when=_document_forks)
     @action("change", branch=_document_branch)
+    @action("read", branch=_document_branch, when=_document_checks)
     def run_pipeline(
         self,
         pipeline: str | Path | Pipeline,
@@ -195,10 +222,11 @@ class Session(Reading):
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
         actor: str | None = None,
-    ) -> LoadResult:
+    ) -> PipelineResult:
         """Load what a declared pipeline maps onto types, as one commit of this graph.
 
-        ``pipeline`` is the path of its document, which says the branch and the mode.
+        ``pipeline`` is the path of its document, which says the branch and the mode, and may have
+        steps, each of which is a commit. A load whose checks find rows is not published.
         """
         from omnigraph.pipeline.declared.run import Pipeline
         from omnigraph.pipeline.load.entry import SparkTarget
@@ -290,41 +318,6 @@ class Session(Reading):
         return run(backfill, self._access.target(branch))
 
     # -- keeping it in order ---------------------------------------------------------
-
-    @action("admin", dry_run_looks=True)
-    def cleanup(
-        self,
-        keep: int | None = None,
-        older_than: timedelta | None = None,
-        *,
-        grace: timedelta = GRACE,
-        dry_run: bool = False,
-    ) -> CleanupReport:
-        """Reclaim what no commit needs but those that are to be kept.
-
-        A commit goes if it is beyond the newest ``keep`` of its branch and older than
-        ``older_than``. What was the newest state less than ``grace`` ago stays,
-        for whoever still reads it.
-        """
-        return cleanup(
-            self.location,
-            self._access.handle.manifest,
-            keep=keep,
-            older_than=older_than,
-            grace=grace,
-            dry_run=dry_run,
-        )
-
-    @action("change", branch="branch")
-    def ensure_indices(self, branch: str = MAIN, *, actor: str | None = None) -> IndexReport:
-        """Build the indexes that the schema asks for, and extend those that lag, as one commit.
-
-        Changes no row, and keeps no writer waiting. Without anything to do there is no commit.
-        """
-        manifest = self._access.handle.manifest
-        return ensure_indices(
-            self.location, manifest, normalise_branch(branch), actor=actor or self.actor
-        )
 
     # -- the end ---------------------------------------------------------------------
 

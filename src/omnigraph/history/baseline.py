@@ -64,12 +64,12 @@ class BaselineLines(Iterator[str]):
 
 def write_baseline(export: Export, path: str | Path, commit_id: str, cursor: str) -> Baseline:
     """Write the entity lines to a local file, which is replaced as a whole when they are safe."""
-    with _locked(path):
+    with locked(path):
         return Baseline(commit_id, cursor, write_export(export, path))
 
 
 @contextmanager
-def _locked(path: str | Path) -> Iterator[None]:
+def locked(path: str | Path) -> Iterator[None]:
     """Hold `PATH.lock`, which another program cannot hold at the same time."""
     if "://" in str(path):
         raise BadRequest(f"cannot write a baseline to {path}: give the path of a local file")

@@ -125,7 +125,9 @@ def _pairs_of(
     before: Table, after: Table, columns: Sequence[Column] | None
 ) -> tuple[ColumnPair, ...]:
     """What is to be compared, as it is stored; nothing at all if nothing can differ."""
-    is_same = (before.location, before.pin.version) == (after.location, after.pin.version)
+    is_same = _is_whole(before, after) and (
+        (before.location, before.pin.version) == (after.location, after.pin.version)
+    )
     if columns is None and is_same and before.columns == after.columns:
         return ()
     pairs = paired(compared_columns(before, after) if columns is None else columns)
@@ -144,6 +146,8 @@ def _pairs_of(
 def _changed_in_place(before: Table, after: Table, pairs: Sequence[ColumnPair]) -> Addresses:
     """The addresses of rows that are where they were and say something else, ascending."""
     found = [NOWHERE]
+    if not _is_whole(before, after):
+        return NOWHERE  # all rows are compared
     for rows in rows_in_place(before, after, pairs):
         mask = any_differs(rows.before, rows.after, rows.pairs)
         found.append(rows.addresses[mask])
@@ -197,6 +201,9 @@ def only_in(
     with_blobs = any(is_blob(one.schema.field(name)) for name in columns)
 
     def rows() -> Iterator[pa.RecordBatch]:
+        if not _is_whole(one, other):
+            yield from one.batches(columns, with_blobs=with_blobs)
+            return
         yield from rows_only_in(one, other, names, with_blobs=with_blobs)
         found = in_place
         if found is None:
@@ -213,10 +220,19 @@ def every_row(
     """All rows of a version, in order and piece by piece; blobs are their bytes."""
     schema = plain_blobs(pa.schema([table.schema.field(name) for name in columns]))
     with_blobs = any(is_blob(table.schema.field(name)) for name in columns)
-    parts = layout_of(table).parts
-    rows = stream_parts(table, columns, parts, with_blobs=with_blobs) if parts else iter(())
+    rows: Iterator[pa.RecordBatch]
+    if not table.is_whole:
+        rows = table.batches(columns, with_blobs=with_blobs)
+    else:
+        parts = layout_of(table).parts
+        rows = stream_parts(table, columns, parts, with_blobs=with_blobs) if parts else iter(())
     for batch in in_order((_conform(batch, schema) for batch in rows), limits):
         yield pa.Table.from_batches([batch])
+
+
+def _is_whole(*tables: Table) -> bool:
+    """Whether what is shown of them follows from their versions alone."""
+    return all(table.is_whole for table in tables)
 
 
 def compare(

@@ -98,7 +98,13 @@ def _compared(before: _State, after: _State) -> ComparedType | None:
     if before.shown is None or after.shown is None:
         if not shown.pin.row_count:
             return None
-    elif before.snapshot.schema == after.snapshot.schema and before.shown.pin == after.shown.pin:
+    elif (
+        before.snapshot.schema == after.snapshot.schema
+        and before.shown.pin == after.shown.pin
+        # An edge comes and goes with the nodes that are shown.
+        and before.shown.pinned.is_whole
+        and after.shown.pinned.is_whole
+    ):
         return None
     was, now = before.properties, after.properties
     pairs = [
@@ -124,7 +130,7 @@ def _compared(before: _State, after: _State) -> ComparedType | None:
 
 
 def _says_the_same(old: Table, new: Table, pairs: list[ColumnPair]) -> bool:
-    is_one_version = old.pin.version == new.pin.version
+    is_one_version = old.pin.version == new.pin.version and old.is_whole and new.is_whole
     return is_one_version and all(is_stored_once(old, new, pair) for pair in pairs)
 
 

@@ -6,7 +6,7 @@ a reader on. Keeps nothing about readers: all a poll needs is in its token.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from hashlib import sha256
 from itertools import pairwise
@@ -26,7 +26,7 @@ from omnigraph.history.compared_types import compared_types, require_followable
 from omnigraph.history.position import ChangePosition, rejected, seal, type_place, unseal
 from omnigraph.history.stream import ChangeStream, PageRoom, PausedStreams, SizedChange, page_room
 from omnigraph.manifest.branches import normalise_branch
-from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.snapshot import BranchState, Snapshot, catalog_of, commits_of
 from omnigraph.manifest.store import GraphHandle
 from omnigraph.read.output.export import Export, open_export
@@ -46,11 +46,16 @@ class CommitChanges:
     next_page_token: str | None = None
 
 
+Show = Callable[[Snapshot, str], Snapshot]
+"""What a reader sees of a snapshot, by the rules for a branch."""
+
+
 def commit_changes(
     graph: GraphHandle,
     commit_id: str,
     filters: Filters,
     paused: PausedStreams,
+    show: Show,
     *,
     limit: int | None = None,
     page_token: str | None = None,
@@ -58,7 +63,8 @@ def commit_changes(
     """A page of what a commit changed, the first one without a token."""
     room = page_room(limit)
     commit = graph.manifest.find_commit(commit_id)
-    before, after = _parent_state(graph, commit), graph.manifest.view_at(commit).snapshot
+    states = _parent_state(graph, commit), graph.manifest.view_at(commit).snapshot
+    before, after = (show(state, commit.branch or MAIN) for state in states)
     wanted = filters.among(before, after)
     binding = {
         "domain": domain_digest(after),
@@ -131,8 +137,9 @@ class FeedPage:
 class Feed:
     """The change feed of a graph, as one session reads it."""
 
-    def __init__(self, graph: GraphHandle) -> None:
+    def __init__(self, graph: GraphHandle, show: Show) -> None:
         self._graph = graph
+        self._show = show
         self._paused = PausedStreams()
         self._genesis: str | None = None
 
@@ -150,8 +157,9 @@ class Feed:
         room = page_room(limit)
         if sum(given is not None for given in (start, cursor, page_token)) > 1:
             raise BadRequest("give one of start, cursor and page_token, not several")
-        view = self._graph.manifest.view(normalise_branch(branch))
-        head = view.snapshot
+        branch = normalise_branch(branch)
+        view = self._graph.manifest.view(branch)
+        head = self._show(view.snapshot, branch)
         wanted = filters.among(head)
         binding = self._binding(view, head, wanted)
         position: ChangePosition | None = None
@@ -163,7 +171,13 @@ class Feed:
             chain = _chain_of_token(view, unseal(cursor, "feed-cursor", binding))
         else:
             chain = _chain_of_start(view, "now" if start is None else start)
-        poll = _Poll(self._graph, self._paused, wanted, head, room)
+
+        def state(commit: Commit) -> Snapshot:
+            if commit.id == head.commit_id:
+                return head
+            return self._show(self._graph.manifest.view_at(commit).snapshot, branch)
+
+        poll = _Poll(self._paused, wanted, room, state)
         try:
             poll.run(chain, position)
         except ChangeFeedGap as gap:
@@ -190,8 +204,9 @@ class Feed:
         self, path: str | Path | None, branch: str, filters: Filters
     ) -> Baseline | BaselineLines:
         """Everything a branch holds now, in a file or as lines, and the cursor behind it."""
-        view = self._graph.manifest.view(normalise_branch(branch))
-        head = view.snapshot
+        branch = normalise_branch(branch)
+        view = self._graph.manifest.view(branch)
+        head = self._show(view.snapshot, branch)
         wanted = filters.among(head)
         cursor = seal("feed-cursor", self._binding(view, head, wanted), {"commit": head.commit_id})
         every = open_export(head, catalog_of(head.schema), filters.type_names)
@@ -199,6 +214,39 @@ class Feed:
         if path is None:
             return BaselineLines(lines, head.commit_id, cursor)
         return write_baseline(lines, path, head.commit_id, cursor)
+
+    # -- for readers that go through commits by themselves ---------------------------
+
+    def cursor_at(self, branch: str, filters: Filters, start: str = "now") -> str:
+        """The cursor that a poll from a start goes on from; no change is read."""
+        view, binding, _ = self._followed(branch, filters)
+        return seal("feed-cursor", binding, {"commit": _chain_of_start(view, start)[0].id})
+
+    def ahead(self, branch: str, filters: Filters, cursor: str, most: int | None = None) -> str:
+        """The cursor behind the next commits, at most so many; the same where there are none."""
+        view, binding, _ = self._followed(branch, filters)
+        chain = _chain_of_token(view, unseal(cursor, "feed-cursor", binding))
+        last = len(chain) - 1 if most is None else min(most, len(chain) - 1)
+        return seal("feed-cursor", binding, {"commit": chain[last].id})
+
+    def between(
+        self, branch: str, filters: Filters, cursor: str, end: str
+    ) -> tuple[list[tuple[Commit, Commit]], ChangeFilter]:
+        """The commits behind one cursor up to another, each with the one before it."""
+        view, binding, wanted = self._followed(branch, filters)
+        chain = _chain_of_token(view, unseal(cursor, "feed-cursor", binding))
+        last = unseal(end, "feed-cursor", binding).get("commit")
+        ids = [commit.id for commit in chain]
+        if last not in ids:
+            raise rejected("the end of what is to be read comes before its beginning")
+        return list(pairwise(chain[: ids.index(last) + 1])), wanted
+
+    def _followed(
+        self, branch: str, filters: Filters
+    ) -> tuple[BranchState, dict[str, str | None], ChangeFilter]:
+        view = self._graph.manifest.view(normalise_branch(branch))
+        wanted = filters.among(view.snapshot)
+        return view, self._binding(view, view.snapshot, wanted), wanted
 
     def _binding(
         self, view: BranchState, head: Snapshot, wanted: ChangeFilter
@@ -222,17 +270,15 @@ class _Poll:
 
     def __init__(
         self,
-        graph: GraphHandle,
         paused: PausedStreams,
         wanted: ChangeFilter,
-        head: Snapshot,
         room: PageRoom,
+        state: Callable[[Commit], Snapshot],
     ) -> None:
-        self._graph = graph
         self._paused = paused
         self._wanted = wanted
-        self._head = head
         self._room = room
+        self._state = state
         self.blocks: list[ChangeBlock] = []
         self.done: Commit | None = None
         """The last commit that was delivered to its end."""
@@ -285,11 +331,6 @@ class _Poll:
             stream.put_back(taken)
             self._paused.keep((commit.id, digest, start), stream)
         return False
-
-    def _state(self, commit: Commit) -> Snapshot:
-        if commit.id == self._head.commit_id:
-            return self._head
-        return self._graph.manifest.view_at(commit).snapshot
 
 
 def _block(commit: Commit, taken: list[SizedChange]) -> ChangeBlock:

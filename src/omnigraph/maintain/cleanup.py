@@ -31,15 +31,18 @@ tables (garbage.py): the next cleanup finds the rest.
 
 from __future__ import annotations
 
+import sys
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
+from threading import Lock
 
 from omnigraph.errors import BranchNotFound, Conflict, StorageError, StorageKind
+from omnigraph.maintain.directory_garbage import DirectoryGarbage
 from omnigraph.maintain.garbage import GarbageCollector
-from omnigraph.maintain.reports import CleanupReport
+from omnigraph.maintain.reports import CleanupProgress, CleanupReport, CleanupStep
 from omnigraph.maintain.roots import CONCURRENCY, Retention, Roots, find_live_work
 from omnigraph.manifest.branches import BranchRefs, begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.entries import MAIN
@@ -59,6 +62,12 @@ from omnigraph.write.recovery.sweep import sweep
 GRACE = timedelta(hours=1)
 ATTEMPTS = 8
 
+Told = Callable[[CleanupProgress], None]
+
+
+def _untold(progress: CleanupProgress) -> None:
+    """For whoever does not ask how far it is."""
+
 
 def cleanup(
     root: Location,
@@ -68,20 +77,22 @@ def cleanup(
     older_than: timedelta | None = None,
     grace: timedelta = GRACE,
     dry_run: bool = False,
+    progress: Told | None = None,
     now: int | None = None,
 ) -> CleanupReport:
     """Remove what no retained commit needs; ``now`` is in microseconds since the epoch.
 
     A commit goes if it is beyond the newest ``keep`` of every branch and older than
     ``older_than``; at least one of them is needed. A dry run removes nothing and mends
-    nothing.
+    nothing. ``progress`` is told how far it is, from whichever thread.
     """
+    told = progress or _untold
     retention = Retention.of(keep, older_than, grace)
     now = microseconds_now() if now is None else now
     missing: StorageError | None = None
     for _ in range(ATTEMPTS):
         try:
-            return _clean(root, manifest, retention, now, dry_run=dry_run)
+            return _clean(root, manifest, retention, now, told, dry_run=dry_run)
         except _Overtaken:
             missing = None
         except StorageError as error:
@@ -96,22 +107,62 @@ def cleanup(
     )
 
 
+def find_garbage(
+    manifest: Manifest, collector: GarbageCollector, retention: Retention, now: int
+) -> FoundGarbage:
+    """What a cleanup would remove, of files that were listed before; nothing is begun."""
+    run = _Run(manifest, retention, now, Roots(manifest), _untold)
+    run.pretend()
+    collector.follow(run.roots)
+    work = find_live_work(collector.objects, presumed_dead_at=now)
+    found = collector.plan(run.roots, work, run.given_out)
+    return FoundGarbage(found, len(run.readable - run.roots.kept.keys()))
+
+
+EVERY_COMMIT = Retention(sys.maxsize, None)
+"""Keeps all that can be read: what goes by it is nobody's."""
+
+
+@dataclass(frozen=True, slots=True)
+class FoundGarbage:
+    """What would go: by directory, and how many commits."""
+
+    directories: Sequence[DirectoryGarbage]
+    commits: int
+
+    @property
+    def bytes(self) -> int:
+        """How much that is."""
+        return sum(one.report(planned=True).bytes_removed for one in self.directories)
+
+    @property
+    def errors(self) -> list[str]:
+        """Why something cannot be told."""
+        return [one.error for one in self.directories if one.error is not None]
+
+
 class _Overtaken(Exception):
     """Another cleanup has dropped something that this one took for retained."""
 
 
 def _clean(
-    root: Location, manifest: Manifest, retention: Retention, now: int, *, dry_run: bool
+    root: Location,
+    manifest: Manifest,
+    retention: Retention,
+    now: int,
+    told: Told,
+    *,
+    dry_run: bool,
 ) -> CleanupReport:
     notices = () if dry_run else sweep(root, manifest, now=now).notices
     collector = GarbageCollector.of(root)
     reach("cleanup_listed", root.uri)
     work = find_live_work(collector.objects, presumed_dead_at=now if dry_run else None)
-    run = _Run(manifest, retention, now, Roots(manifest))
+    run = _Run(manifest, retention, now, Roots(manifest), told)
     run.pretend()
     collector.follow(run.roots)
     found = collector.plan(run.roots, work, run.given_out)
-    is_needed = any(one.is_any for one in found) or run.readable != run.roots.kept.keys()
+    is_needed = any(one.count for one in found) or run.readable != run.roots.kept.keys()
     if is_needed and not dry_run:
         try:
             run.fence()
@@ -123,7 +174,7 @@ def _clean(
         collector.follow(run.roots)
         reach("cleanup_traced", root.uri)
         found = collector.plan(run.roots, work, run.given_out)
-        collector.remove(found)
+        collector.remove(found, _Counted("files", sum(one.count for one in found), told).add)
         keep_reserve(collector.objects)
     reports = [one.report(planned=dry_run) for one in found]
     known = {*run.roots.pins, MANIFEST_NAME}
@@ -143,20 +194,25 @@ class _Run:
     retention: Retention
     now: int
     roots: Roots
+    told: Told
     readable: set[str] = field(default_factory=set)
     marked: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     """The files that this cleanup has published itself, by the id of the branch."""
     given_out: int = 0
     """Identities of schemas below this are this graph's."""
+    _known: dict[str, BranchState] = field(default_factory=dict)
+    """The newest state seen of every branch, of which there may be more than a handle keeps."""
 
     def pretend(self) -> None:
         """Find what would stay, and begin nothing: without anything to remove, that is all."""
         names = self.manifest.refs.read()
         self.given_out = names.next_identity
-        views = list(self._views(names))
+        views = self._views(names)
+        would: list[BranchState] = []
         for view in views:
             head = replace(view.state.head, oldest_commit_id=self._oldest(view))
-            self.roots.look([replace(view, state=replace(view.state, head=head))])
+            would.append(replace(view, state=replace(view.state, head=head)))
+        self.roots.look(would)
         self.roots.look_at_bases(views)
 
     def fence(self) -> None:
@@ -167,24 +223,36 @@ class _Run:
         named = begin_epoch_of_names(self.manifest)
         if set(names.names) or named.version != names.version + 1:
             again = [MAIN, *(ref.id for ref in named.names.values())]
+            known = {view.branch_id: view.state.head.oldest_commit_id for view in begun}
             for view in self._begin(again, drops=False):
-                _require_undropped(view, begun)
-        views = list(self._views(self.manifest.refs.read()))
+                _require_undropped(view, known)
+        views = self._views(self.manifest.refs.read())
         self.roots.look(views)
         self.roots.look_at_bases(views)
 
     def _begin(self, ids: Sequence[str], *, drops: bool) -> list[BranchState]:
+        counted = _Counted("epochs", len(ids), self.told)
+
+        def begin(branch_id: str) -> tuple[BranchState, set[str]]:
+            view = self._begin_at(branch_id, drops=drops)
+            made_by = view.log.transaction_file()
+            counted.add(1)
+            return view, {*view.log.files(), *([] if made_by is None else [made_by])}
+
         with ThreadPoolExecutor(CONCURRENCY) as pool:
-            views = list(pool.map(lambda id_: self._begin_at(id_, drops=drops), ids))
+            done = list(pool.map(begin, ids))
+        views = [view for view, _ in done]
+        self._known |= {view.branch_id: view for view in views}
         self.roots.look(views, is_newest=False)
-        for view in views:
-            self.marked[view.branch_id] |= view.log.files()
+        for view, files in done:
+            self.marked[view.branch_id] |= files
         return views
 
     def _begin_at(self, branch_id: str, *, drops: bool) -> BranchState:
         reach("cleanup_fencing", branch_id)
+        oldest = self._oldest if drops else None
         try:
-            return begin_epoch(self.manifest, branch_id, self._oldest if drops else None)
+            return begin_epoch(self.manifest, branch_id, oldest, self._known.get(branch_id))
         except BranchNotFound as error:
             # Deleted and collected since its name was read.
             raise _Overtaken from error
@@ -198,24 +266,39 @@ class _Run:
     def _live(self, names: Refs) -> list[str]:
         """The branches that are named; a deletion that was cut short is finished."""
         found = [MAIN]
-        for name, ref in sorted(names.names.items()):
-            view = self._view(name, ref.id)
+        ordered = sorted(names.names.items())
+        unknown = [(name, ref.id) for name, ref in ordered if ref.id not in self._known]
+        self._look_at(unknown)
+        for name, ref in ordered:
+            view = self._known.get(ref.id)
             if view is not None and view.state.head.ended:
                 BranchRefs(self.manifest).end(name, ref.id)
             elif view is not None:
                 found.append(ref.id)
         return found
 
-    def _views(self, names: Refs) -> Iterator[BranchState]:
-        for name, branch_id in [(MAIN, MAIN), *((n, ref.id) for n, ref in names.names.items())]:
-            view = self._view(name, branch_id)
-            if view is not None and not view.state.head.ended:
-                yield view
+    def _views(self, names: Refs) -> list[BranchState]:
+        """The newest states of all branches that live."""
+        named = [(MAIN, MAIN), *((name, ref.id) for name, ref in names.names.items())]
+        return [view for view in self._look_at(named) if not view.state.head.ended]
+
+    def _look_at(self, named: Sequence[tuple[str, str]]) -> list[BranchState]:
+        counted = _Counted("branches", len(named), self.told)
+
+        def look(one: tuple[str, str]) -> BranchState | None:
+            view = self._view(*one)
+            counted.add(1)
+            return view
+
+        with ThreadPoolExecutor(CONCURRENCY) as pool:
+            found = [view for view in pool.map(look, named) if view is not None]
+        self._known |= {view.branch_id: view for view in found}
+        return found
 
     def _view(self, name: str, branch_id: str) -> BranchState | None:
         """The newest state of a branch; None when somebody else has deleted it for good."""
         try:
-            return self.manifest.view_by_id(branch_id)
+            return self.manifest.view_by_id(branch_id, self._known.get(branch_id))
         except BranchNotFound as error:
             ref = self.manifest.refs.read().names.get(name)
             if ref is None or ref.id != branch_id:
@@ -223,6 +306,23 @@ class _Run:
             raise _unreadable(name, error.message, "permanent") from error
         except StorageError as error:
             raise _unreadable(name, error.message, error.kind) from error
+
+
+@dataclass(slots=True)
+class _Counted:
+    """Counts the work of one step, whichever thread does it, and tells of it."""
+
+    step: CleanupStep
+    total: int
+    told: Told
+    _done: int = 0
+    _lock: Lock = field(default_factory=Lock)
+
+    def add(self, count: int) -> None:
+        with self._lock:
+            self._done += count
+            done = self._done
+        self.told(CleanupProgress(self.step, done, self.total))
 
 
 def _unreadable(name: str, reason: str, kind: StorageKind) -> StorageError:
@@ -233,9 +333,8 @@ def _unreadable(name: str, reason: str, kind: StorageKind) -> StorageError:
     )
 
 
-def _require_undropped(view: BranchState, begun: Sequence[BranchState]) -> None:
+def _require_undropped(view: BranchState, known: Mapping[str, str | None]) -> None:
     """Refuse to go on where another cleanup has dropped commits since this one looked."""
-    known = {one.branch_id: one.state.head.oldest_commit_id for one in begun}
     origin = view.state.head.origin
     first = None if origin is None else origin.oldest_commit_id
     if view.state.head.oldest_commit_id != known.get(view.branch_id, first):

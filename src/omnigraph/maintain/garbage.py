@@ -10,22 +10,31 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from threading import Lock
 
 from omnigraph.errors import StorageError
-from omnigraph.maintain.reports import DirectoryCleanup
+from omnigraph.maintain.directory_garbage import DirectoryGarbage, Removed, untold
 from omnigraph.maintain.roots import CONCURRENCY, LiveWork, Roots
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.snapshot import MANIFEST_NAME
+from omnigraph.storage.logs.head_log import QUEUE, HeadLog
+from omnigraph.storage.logs.newest_version import COLLECTED, HINT, begin_collection
 from omnigraph.storage.objects.control_objects import PROBE, ControlObjects, StoredObject
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import handles
-from omnigraph.storage.tables.head_log import QUEUE
-from omnigraph.storage.tables.reachable_files import reached_files, version_of
+from omnigraph.storage.tables.reachable_files import (
+    DETACHED,
+    ReachedFiles,
+    first_pins,
+    manifest_name,
+    reached_files,
+    version_made_by,
+    version_of,
+)
 from omnigraph.storage.tables.table import TablePin
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.run_ids import DIRECTORY as RUNS
@@ -46,44 +55,11 @@ _BRANCH = re.compile(rf"{MAIN}|[0-7][0-9A-HJKMNP-TV-Z]{{25}}")
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 # What a put leaves on a local disk that was cut short.
 _CUT_SHORT = re.compile(r"#[0-9]+$")
-_HINT = "_versions/latest_version_hint.json"
 # What Lance calls its files, cut short puts (`…#1`) included.
 _OF_LANCE = re.compile(
     r"data/[^/]+\.lance|data/[^/]+/[^/]+|_deletions/[^/]+\.(arrow|bin)|_indices/[0-9a-f-]{36}/.+"
     r"|_transactions/[^/]+\.txn|_versions/d?[0-9]+\.manifest|.+#[0-9]+|.*\.tmp[^/]*"
 )
-
-
-@dataclass(slots=True)
-class DirectoryGarbage:
-    """What goes from one directory, and what became of it."""
-
-    type_key: str
-    path: str
-    versions: list[StoredObject] = field(default_factory=list)
-    last_versions: list[StoredObject] = field(default_factory=list)
-    """The newest versions of branches that are gone: they say so, and go after all others."""
-    others: list[StoredObject] = field(default_factory=list)
-    error: str | None = None
-    removed: list[StoredObject] = field(default_factory=list)
-    versions_removed: int = 0
-
-    @property
-    def is_any(self) -> bool:
-        """Whether anything goes."""
-        return bool(self.versions or self.last_versions or self.others)
-
-    def add(self, entry: StoredObject, name: str) -> None:
-        """Take a file, which has this name within its table."""
-        (self.others if version_of(name) is None else self.versions).append(entry)
-
-    def report(self, *, planned: bool) -> DirectoryCleanup:
-        """What was removed, or for a plan, what would be."""
-        every = [*self.versions, *self.last_versions]
-        gone = [*every, *self.others] if planned else self.removed
-        versions = len(every) if planned else self.versions_removed
-        size = sum(entry.size for entry in gone)
-        return DirectoryCleanup(self.type_key, self.path, size, len(gone), versions, self.error)
 
 
 @dataclass(slots=True)
@@ -103,28 +79,44 @@ class GarbageCollector:
     claims: Sequence[StoredObject]
     """To run ids."""
     _foreign: set[str] = field(default_factory=set)
-    _reached: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _reached: defaultdict[str, ReachedFiles] = field(
+        default_factory=lambda: defaultdict(ReachedFiles)
+    )
     _followed: defaultdict[str, set[TablePin]] = field(default_factory=lambda: defaultdict(set))
     _branches: set[str] = field(default_factory=set)
+    _newest_kept: dict[str, int] = field(default_factory=dict)
+    _ends: dict[str, frozenset[str]] = field(default_factory=dict)
     _errors: dict[str, str] = field(default_factory=dict)
     _lock: Lock = field(default_factory=Lock)
+    _removed: Removed = untold
 
     @classmethod
     def of(cls, root: Location) -> GarbageCollector:
-        """List everything."""
+        """List everything, each file once and no file twice in memory."""
         objects = ControlObjects(root)
-        entries = [entry for place in TABLES for entry in objects.entries(place)]
         return cls(
             root,
             objects,
             {
                 path.removeprefix(f"{MANIFEST_NAME}/"): found
-                for path, found in _by_directory(objects.entries(MANIFEST_NAME)).items()
+                for path, found in _by_directory(objects.walk(MANIFEST_NAME)).items()
             },
-            _by_directory(entries),
+            _by_directory(entry for place in TABLES for entry in objects.walk(place)),
             {place: objects.entries(place) for place in SCRATCH},
             objects.entries(RUNS),
         )
+
+    @property
+    def stored_bytes(self) -> int:
+        """How much all of it is."""
+        groups = (*self.manifests.values(), *self.tables.values(), *self.scratch.values())
+        return sum(entry.size for entries in groups for entry in entries)
+
+    @property
+    def files(self) -> int:
+        """How many files there are."""
+        groups = (*self.manifests.values(), *self.tables.values(), *self.scratch.values())
+        return sum(map(len, groups)) + len(self.claims)
 
     def notices(self) -> list[str]:
         """A word on what was found in the way and is not this graph's."""
@@ -138,33 +130,36 @@ class GarbageCollector:
 
         By the id of the branch, names relative to its manifest.
         """
-        for path, entries in _by_directory(self.objects.entries(MANIFEST_NAME)).items():
-            branch_id = path.removeprefix(f"{MANIFEST_NAME}/")
-            known = {entry.name for entry in self.manifests.get(branch_id, ())}
-            self.manifests.setdefault(branch_id, []).extend(
-                entry
-                for entry in entries
-                if _within(path, entry) in made.get(branch_id, ()) and entry.name not in known
-            )
+        known = {
+            entry.name
+            for branch_id in made
+            for entry in self.manifests.get(branch_id, ())
+            if _within(f"{MANIFEST_NAME}/{branch_id}", entry) in made[branch_id]
+        }
+        for entry in self.objects.walk(MANIFEST_NAME):
+            _, _, place = entry.name.partition("/")
+            branch_id, _, name = place.partition("/")
+            if name in made.get(branch_id, ()) and entry.name not in known:
+                self.manifests.setdefault(branch_id, []).append(entry)
 
     # -- planning --------------------------------------------------------------------
 
     def follow(self, roots: Roots) -> None:
         """Find the files that the roots reach in every table; only new pins cost anything."""
-        work: list[tuple[str, list[TablePin], list[str]]] = []
+        work: list[tuple[str, list[TablePin]]] = []
         for path, pins in sorted(roots.pins.items()):
-            stored = [_within(path, entry) for entry in self.tables.get(path, ())]
-            fresh = sorted(pins - self._followed[path], key=lambda pin: pin.version)
-            work += [
-                (path, fresh[start : start + SHARE], stored)
-                for start in range(0, len(fresh), SHARE)
-            ]
+            wanted = pins - self._followed[path]
+            if not self._followed[path]:
+                wanted |= first_pins(_within(path, entry) for entry in self.tables.get(path, ()))
+            fresh = sorted(wanted, key=lambda pin: pin.version)
+            shares = range(0, len(fresh), SHARE)
+            work += [(path, fresh[start : start + SHARE]) for start in shares]
         with ThreadPoolExecutor(CONCURRENCY) as pool:
             list(pool.map(lambda share: self._follow(*share), work))
 
-    def _follow(self, path: str, pins: list[TablePin], stored: list[str]) -> None:
+    def _follow(self, path: str, pins: list[TablePin]) -> None:
         try:
-            reached = reached_files(self.root.join(path), pins, stored)
+            reached = reached_files(self.root.join(path), pins)
         except StorageError as error:
             self._errors[path] = error.message
             return
@@ -218,7 +213,7 @@ class GarbageCollector:
             name = _within(path, entry)
             if name in self._reached[path] or work.covers(entry):
                 continue
-            if name == _HINT:
+            if name == HINT:
                 # Lance notes it for its own use, as long as there is a table.
                 if not self._followed.get(path):
                     garbage.add(entry, name)
@@ -235,10 +230,15 @@ class GarbageCollector:
                 self._foreign |= {entry.name for entry in entries}
                 continue
             files = reached.get(branch_id, set())
+            if files and branch_id not in roots.living:
+                files |= self._end_of(branch_id, entries)
+            kept = [version for name in files if (version := version_of(name)) is not None]
+            self._newest_kept[branch_id] = max(kept, default=0)
+            files |= self._transactions(branch_id, files, entries)
             found = DirectoryGarbage(branch_id, branch_id)
             for entry in entries:
                 name = _within(f"{MANIFEST_NAME}/{branch_id}", entry)
-                is_noted = name == _HINT or name.startswith(f"{QUEUE}/")
+                is_noted = name in {HINT, COLLECTED} or name.startswith(f"{QUEUE}/")
                 if name in files or (files and is_noted):
                     continue
                 if is_noted or self._is_ours(entry, name):
@@ -250,6 +250,42 @@ class GarbageCollector:
             garbage.versions += found.versions
             garbage.others += found.others
         return garbage
+
+    def _end_of(self, branch_id: str, entries: Sequence[StoredObject]) -> AbstractSet[str]:
+        """The newest version of a branch that is gone, while merges need an older one of it.
+
+        It says that the branch has ended. Without it there would be room for one more commit right
+        behind the older one, and a writer that comes too late would take it for the newest.
+        """
+        place = f"{MANIFEST_NAME}/{branch_id}"
+        known = self._ends.get(branch_id)
+        if known is None:
+            versions = (version_of(_within(place, entry)) for entry in entries)
+            newest = max(one for one in versions if one is not None and one < DETACHED)
+            known = self._ends[branch_id] = HeadLog.open(self.root.join(place), newest).files()
+        return known
+
+    def _transactions(
+        self, branch_id: str, files: AbstractSet[str], entries: Sequence[StoredObject]
+    ) -> set[str]:
+        """The transactions of the versions that stay.
+
+        By the listing: a version is asked only where several have tried to become it.
+        """
+        place = f"{MANIFEST_NAME}/{branch_id}"
+        tried: defaultdict[int, list[str]] = defaultdict(list)
+        for entry in entries:
+            name = _within(place, entry)
+            version = version_made_by(name)
+            if version is not None and manifest_name(version) in files:
+                tried[version].append(name)
+        found: set[str] = set()
+        for version, names in tried.items():
+            found.update(names)
+            if len(names) > 1:
+                made_by = HeadLog.open(self.root.join(place), version).transaction_file()
+                found.difference_update(set(names) - {made_by} if made_by is not None else ())
+        return found
 
     def _is_ours(self, entry: StoredObject, name: str) -> bool:
         """Whether a file of a table has a name that Lance gives; a word on it if not."""
@@ -267,13 +303,18 @@ class GarbageCollector:
 
     # -- removing --------------------------------------------------------------------
 
-    def remove(self, plan: Sequence[DirectoryGarbage]) -> None:
-        """Remove what a plan says; what goes wrong with a table is that table's alone."""
+    def remove(self, plan: Sequence[DirectoryGarbage], removed: Removed = untold) -> None:
+        """Remove what a plan says; what goes wrong with a table is that table's alone.
+
+        ``removed`` is told how many files went, now and then.
+        """
+        self._removed = removed
         manifests = [one for one in plan if one.path == MANIFEST_NAME]
         others = [one for one in plan if one.path != MANIFEST_NAME]
         for garbage in manifests:
             # Before all else, and an error here ends it all: where a commit can still be found,
             # its tables have to be there.
+            self._announce(garbage.versions)
             self._remove(garbage, garbage.versions)
             self._remove(garbage, garbage.last_versions)
         for garbage in others:
@@ -284,6 +325,18 @@ class GarbageCollector:
         for garbage in (*others, *manifests):
             self._try(garbage, garbage.others)
         self._drop_empty([*others, *manifests])
+
+    def _announce(self, versions: Sequence[StoredObject]) -> None:
+        """Say on every branch that stays that versions before its newest are about to go."""
+        branches = {entry.name.split("/", maxsplit=2)[1] for entry in versions}
+
+        def announce(branch_id: str) -> None:
+            newest = self._newest_kept[branch_id]
+            if newest:
+                begin_collection(self.objects, newest, f"{MANIFEST_NAME}/{branch_id}")
+
+        with ThreadPoolExecutor(CONCURRENCY) as pool:
+            list(pool.map(announce, sorted(branches)))
 
     def _try(self, garbage: DirectoryGarbage, entries: list[StoredObject]) -> None:
         if garbage.error is not None:
@@ -301,6 +354,7 @@ class GarbageCollector:
             garbage.removed += batch
             if entries is not garbage.others:
                 garbage.versions_removed += len(batch)
+            self._removed(len(batch))
 
     def _drop_empty(self, found: list[DirectoryGarbage]) -> None:
         emptied = {
@@ -320,11 +374,13 @@ def _is_given_out(path: str, given_out: int) -> bool:
     return found is not None and all(0 < int(part, 16) < given_out for part in found.groups())
 
 
-def _by_directory(entries: Sequence[StoredObject]) -> dict[str, list[StoredObject]]:
+def _by_directory(entries: Iterable[StoredObject]) -> dict[str, list[StoredObject]]:
     """Files by the two first parts of their names; one that has no more than two is alone."""
     found: defaultdict[str, list[StoredObject]] = defaultdict(list)
     for entry in entries:
-        found["/".join(entry.name.split("/")[:2])].append(entry)
+        found["/".join(entry.name.split("/", maxsplit=2)[:2])].append(entry)
+    for group in found.values():
+        group.sort(key=lambda entry: entry.name)
     return dict(found)
 
 

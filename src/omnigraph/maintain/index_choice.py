@@ -286,11 +286,12 @@ def index_status(shown: Snapshot) -> IndexStatus:
     """The indexes of a snapshot."""
     states: list[IndexState] = []
     for key, intent in intents_of(catalog_of(shown.schema)).items():
-        states += _states(shown.tables[key].pinned, intent)
+        states += index_states(shown.tables[key].pinned, intent)
     return IndexStatus(shown.branch, shown.commit_id, tuple(states))
 
 
-def _states(table: Table, intent: TypeIntent) -> Iterator[IndexState]:
+def index_states(table: Table, intent: TypeIntent) -> Iterator[IndexState]:
+    """The indexes of one table."""
     for wanted in intent.wanted:
         yield _state(table, choose(table, wanted))
     yield from _unasked(table, intent)
@@ -303,21 +304,25 @@ def _states(table: Table, intent: TypeIntent) -> Iterator[IndexState]:
 
 def _unasked(table: Table, intent: TypeIntent) -> Iterator[IndexState]:
     """Indexes that stand from another schema; of a column that no property has, by its name."""
+    for index in unasked_indexes(table, intent):
+        yield IndexState(
+            intent.type_key,
+            index.column or index.stored,
+            index.kind,
+            "unasked",
+            fragment_rows(table, index.covered),
+            table.pin.row_count,
+            len(index.uncovered),
+            index.segments,
+            index.size,
+            reason=NOT_ASKED,
+        )
+
+
+def unasked_indexes(table: Table, intent: TypeIntent) -> list[TableIndex]:
+    """The indexes of a table that its type does not ask for."""
     asked = {(one.column, kind) for one in intent.wanted for kind in _KINDS[one.purpose]}
-    for index in indexes_of(table):
-        if (index.column, index.kind) not in asked:
-            yield IndexState(
-                intent.type_key,
-                index.column or index.stored,
-                index.kind,
-                "unasked",
-                fragment_rows(table, index.covered),
-                table.pin.row_count,
-                len(index.uncovered),
-                index.segments,
-                index.size,
-                reason=NOT_ASKED,
-            )
+    return [index for index in indexes_of(table) if (index.column, index.kind) not in asked]
 
 
 def _state(table: Table, choice: IndexDecision) -> IndexState:

@@ -7,11 +7,18 @@ anything of a table but indexes.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
-from omnigraph.maintain.index_choice import Action, IndexDecision, choose, intents_of
+from omnigraph.maintain.index_choice import (
+    NOT_BUILT,
+    Action,
+    IndexDecision,
+    TypeIntent,
+    choose,
+    intents_of,
+)
 from omnigraph.maintain.reports import Done, IndexChange, IndexReport, PendingIndex
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.store import Manifest
@@ -33,7 +40,7 @@ from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
 
 OVERTAKEN = "its rows were rewritten meanwhile: build it again"
-_DONE: Mapping[Action, Done] = {"build": "built", "extend": "extended", "rebuild": "rebuilt"}
+DONE: Mapping[Action, Done] = {"build": "built", "extend": "extended", "rebuild": "rebuilt"}
 
 
 @dataclass(slots=True)
@@ -69,7 +76,7 @@ class IndexBuild(Change[IndexReport]):
     def prepare(self, txn: WriteTxn) -> bool:
         """Choose what to build, by what is there."""
         self._choices = {
-            key: [choose(txn.base.table(key).table, one) for one in intent.wanted]
+            key: choose_all(txn.base.table(key).table, intent)
             for key, intent in intents_of(txn.base.catalog).items()
         }
         return bool(self._wanted)
@@ -83,7 +90,7 @@ class IndexBuild(Change[IndexReport]):
         for key, choices in wanted.items():
             found = base.table(key)
             for choice in choices:
-                built = _build(found.table, choice)
+                built = build_chosen(found.table, choice)
                 self._built[key].append(built)
                 files.name({key: built.files}, base)
             reach("rows_written", key)
@@ -110,21 +117,13 @@ class IndexBuild(Change[IndexReport]):
     def result(self, written: WriteOutcome) -> IndexReport:
         """What was built, and what others made useless by rewriting all its rows meanwhile."""
         done: list[IndexChange] = []
-        pending = [
-            PendingIndex(key, choice.intent.property, choice.reason or "not built yet")
-            for key, found in self._choices.items()
-            for choice in found
-            if choice.is_pending and choice.action is None
-        ]
+        pending = [one for found in self._choices.values() for one in pending_of(found)]
         for effect in written.effects:
             key = effect.type_key
             table = self._tables[key].at(effect.pin)
-            for choice, built in zip(self._wanted[key], self._built[key], strict=True):
-                name, action = choice.intent.property, choice.action
-                if action is not None and is_committed(table, built):
-                    done.append(IndexChange(key, name, built.kind, _DONE[action], choice.rows))
-                elif choose(table, choice.intent).is_pending:
-                    pending.append(PendingIndex(key, name, OVERTAKEN))
+            made, lost = outcome_of(table, self._wanted[key], self._built[key])
+            done += made
+            pending += lost
         commit_id = None if written.commit is None else written.commit.id
         return IndexReport(written.branch, commit_id, tuple(done), tuple(pending))
 
@@ -136,7 +135,37 @@ def ensure_indices(
     return run(IndexBuild(actor), Target(root, manifest, branch))
 
 
-def _build(table: Table, choice: IndexDecision) -> BuiltIndex:
+def choose_all(table: Table, intent: TypeIntent) -> list[IndexDecision]:
+    """What is to be done for everything that a type asks for."""
+    return [choose(table, one) for one in intent.wanted]
+
+
+def pending_of(choices: Iterable[IndexDecision]) -> list[PendingIndex]:
+    """What cannot be built, and why."""
+    return [
+        PendingIndex(one.intent.type_key, one.intent.property, one.reason or NOT_BUILT)
+        for one in choices
+        if one.is_pending and one.action is None
+    ]
+
+
+def outcome_of(
+    table: Table, choices: Sequence[IndexDecision], built: Sequence[BuiltIndex]
+) -> tuple[list[IndexChange], list[PendingIndex]]:
+    """What a version has of what was built, and what is missing there all the same."""
+    done: list[IndexChange] = []
+    lost: list[PendingIndex] = []
+    for choice, one in zip(choices, built, strict=True):
+        key, name, action = choice.intent.type_key, choice.intent.property, choice.action
+        if action is not None and is_committed(table, one):
+            done.append(IndexChange(key, name, one.kind, DONE[action], choice.rows))
+        elif choose(table, choice.intent).is_pending:
+            lost.append(PendingIndex(key, name, OVERTAKEN))
+    return done, lost
+
+
+def build_chosen(table: Table, choice: IndexDecision) -> BuiltIndex:
+    """The segment that was decided on, in files that no version refers to."""
     if choice.kind is None:
         raise AssertionError("an index of no kind cannot be built")
     return build_index(

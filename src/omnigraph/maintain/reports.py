@@ -1,4 +1,4 @@
-"""Reports: what a cleanup removed, what indexes a branch has, and what building them did.
+"""Reports: what a cleanup removed, what indexes a branch has, what building and optimizing did.
 
 Owns their shape, which is that of their JSON. Frozen data without behaviour.
 """
@@ -14,6 +14,18 @@ Coverage = Literal["complete", "partial", "pending", "none", "unasked"]
 `unasked` is there and not wanted any more: it does no harm.
 """
 Done = Literal["built", "extended", "rebuilt"]
+
+
+CleanupStep = Literal["branches", "epochs", "files"]
+
+
+@dataclass(frozen=True, slots=True)
+class CleanupProgress:
+    """How far a cleanup is: branches read, epochs begun, files removed."""
+
+    step: CleanupStep
+    done: int
+    total: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,3 +139,48 @@ class IndexReport:
     commit_id: str | None
     changes: tuple[IndexChange, ...] = ()
     pending: tuple[PendingIndex, ...] = ()
+
+
+# -- optimize ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class DatasetOptimize:
+    """What was done to one type, or would be; `__manifest` is the log of the branch.
+
+    ``skipped`` says why what was worth doing was not done, or not all of it. ``indexes_dropped``
+    are the columns whose index nobody asks for any more. ``lance_version`` is what is published.
+    """
+
+    type_key: str
+    fragments_removed: int = 0
+    fragments_added: int = 0
+    rows_rewritten: int = 0
+    committed: bool = False
+    skipped: str | None = None
+    published_dataset_version: int | None = None
+    lance_version: int | None = None
+    indexes: tuple[IndexChange, ...] = ()
+    indexes_dropped: tuple[str, ...] = ()
+    pending: tuple[PendingIndex, ...] = ()
+
+    @property
+    def has_work(self) -> bool:
+        """Whether anything was done, or would be."""
+        return bool(self.fragments_removed or self.indexes or self.indexes_dropped)
+
+
+@dataclass(frozen=True, slots=True)
+class OptimizeReport:
+    """What optimizing a branch did, or would do; without anything to do there is no commit."""
+
+    branch: str
+    commit_id: str | None
+    datasets: tuple[DatasetOptimize, ...] = ()
+    engine: str = "inline"
+    dry_run: bool = False
+
+    @property
+    def fragments_removed(self) -> int:
+        """Fragments of types that are gone, in all."""
+        return sum(one.fragments_removed for one in self.datasets)

@@ -9,20 +9,22 @@ is still needed.
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from datetime import timedelta
-from itertools import takewhile
 from typing import Self
 
 from omnigraph.errors import BadRequest, StorageError, UnsupportedFormat
 from omnigraph.manifest.ancestry import possible_bases
 from omnigraph.manifest.entries import MAIN, Commit, StoredVersion
+from omnigraph.manifest.rows import from_table
 from omnigraph.manifest.schema_contract import HARD_DROP
-from omnigraph.manifest.snapshot import BranchState, ancestors_of
+from omnigraph.manifest.snapshot import IS_COMMIT, BranchState
 from omnigraph.manifest.state import line_of
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.control_objects import ControlObjects, StoredObject
 from omnigraph.storage.tables.table import TablePin
 from omnigraph.write.recovery.intents import DIRECTORY, REVOKED, STAGING, microseconds, parse_intent
@@ -33,53 +35,62 @@ CONCURRENCY = 8
 NONE = timedelta(0)
 
 
-@dataclass(frozen=True, slots=True)
-class _Traced:
-    """What one version of a branch's manifest is made of and refers to."""
-
-    files: frozenset[str]
-    pins: Mapping[str, TablePin]
-    names: Mapping[str, str]
+_Line = tuple[str, str | None]
+"""The newest commit of a branch and the oldest that can be read: what tells its line."""
+_Rank = tuple[bool, bool, str, int]
 
 
 @dataclass(slots=True)
 class Roots:
-    """Everything that stays; grows with each look."""
+    """Everything that stays; grows with each look.
+
+    What branches share is read once: a commit, a sealed part of the log, a line of commits.
+    """
 
     manifest: Manifest
     kept: dict[str, Commit] = field(default_factory=dict)
     """The commits that can still be read."""
     _ancestors: dict[str, Commit] = field(default_factory=dict)
-    _known: dict[StoredVersion, Mapping[str, Commit]] = field(default_factory=dict)
+    _lines: dict[_Line, Sequence[Commit]] = field(default_factory=dict)
+    _looked_at: set[_Line] = field(default_factory=set)
     _looked_for: set[str] = field(default_factory=set)
-    _traced: dict[StoredVersion, _Traced] = field(default_factory=dict)
-    _newest: dict[str, tuple[BranchState, _Traced]] = field(default_factory=dict)
-    _shown: list[Mapping[str, TablePin]] = field(default_factory=list)
+    _parts: set[tuple[str, str]] = field(default_factory=set)
+    """The sealed fragments that were read, by the id of the branch and by file."""
     _logs: dict[StoredVersion, frozenset[str]] = field(default_factory=dict)
+    _files: defaultdict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
+    _newest: dict[str, tuple[BranchState, frozenset[str]]] = field(default_factory=dict)
+    _shown: set[tuple[str, bool]] = field(default_factory=set)
+    _pins: defaultdict[str, set[TablePin]] = field(default_factory=lambda: defaultdict(set))
+    _names: dict[str, tuple[_Rank, str]] = field(default_factory=dict)
 
     def line(self, view: BranchState) -> Sequence[Commit]:
         """The commits of a branch that nobody has reclaimed yet, newest first."""
-        found = list(line_of(view.state.head_commit_id, self._ancestors_of(view)))
-        oldest = view.state.head.oldest_commit_id
-        kept = list(takewhile(lambda commit: commit.id != oldest, found))
-        return found[: len(kept) + 1]
+        key = view.state.head_commit_id, view.state.head.oldest_commit_id
+        # What merges may need is asked of all that a branch descends from, so it is read anyway.
+        self._read_history(view)
+        known = self._lines.get(key)
+        if known is None:
+            known = self._lines[key] = list(_line(*key, self._ancestors))
+        return known
 
-    def look(self, views: Iterable[BranchState], *, is_newest: bool = True) -> None:
+    def look(self, views: Sequence[BranchState], *, is_newest: bool = True) -> None:
         """Remember what these states retain; what was found before stays.
 
         Of states that are not the newest any more, what they show counts, but nobody has to
         find them again.
         """
-        wanted: list[Commit] = []
+        wanted: dict[str, Commit] = {}
         for view in views:
+            key = view.state.head_commit_id, view.state.head.oldest_commit_id
             line = self.line(view)
-            self.kept |= {commit.id: commit for commit in line}
-            wanted += line
+            if key not in self._looked_at:
+                self._looked_at.add(key)
+                wanted |= {commit.id: commit for commit in line}
             if is_newest:
-                self._newest[view.branch_id] = view, _traced(view)
-            else:
-                self._shown.append({table.path: one.pin for table, one in view.state.live})
-        self._trace_all(wanted)
+                self._newest[view.branch_id] = view, view.log.files()
+            self._show(view, is_newest=is_newest)
+        self.kept |= wanted
+        self._trace_all(wanted.values())
 
     def look_at_bases(self, views: Iterable[BranchState]) -> None:
         """Remember the states that merges of these branches may need."""
@@ -92,28 +103,28 @@ class Roots:
         return commit_id in self._ancestors
 
     @property
+    def living(self) -> AbstractSet[str]:
+        """The branches that have not ended, by id."""
+        return self._newest.keys()
+
+    @property
     def manifest_files(self) -> dict[str, set[str]]:
-        """The files of the manifests that stay, by the id of the branch."""
+        """The files of the manifests that stay, but their transactions, by the id of the branch."""
         found: defaultdict[str, set[str]] = defaultdict(set)
-        for stored, traced in self._traced.items():
-            found[stored.branch_id] |= traced.files
-        for view, traced in self._newest.values():
-            found[view.branch_id] |= traced.files
-            for stored in view.history:
-                if stored != view.stored:
-                    found[stored.branch_id] |= self._log_files(stored)
+        for branch_id, files in self._files.items():
+            found[branch_id] |= files
+        histories: set[StoredVersion] = set()
+        for view, newest in self._newest.values():
+            found[view.branch_id] |= newest
+            histories |= {stored for stored in view.history if stored != view.stored}
+        for stored in histories:
+            found[stored.branch_id] |= self._logs[stored]
         return dict(found)
 
     @property
-    def pins(self) -> dict[str, set[TablePin]]:
+    def pins(self) -> Mapping[str, AbstractSet[TablePin]]:
         """The versions of tables that stay, by the path of the table."""
-        found: defaultdict[str, set[TablePin]] = defaultdict(set)
-        shown = [traced.pins for traced in self._traced.values()]
-        shown += [traced.pins for _, traced in self._newest.values()]
-        for pins in (*shown, *self._shown):
-            for path, pin in pins.items():
-                found[path].add(pin)
-        return dict(found)
+        return self._pins
 
     @property
     def names(self) -> dict[str, str]:
@@ -121,47 +132,74 @@ class Roots:
 
         Those of dropped types are among them: they are tables of this graph, too.
         """
-        known: dict[str, str] = {}
-        ordered = sorted(
-            self._traced, key=lambda one: (one.branch_id == MAIN, one.branch_id, one.version)
-        )
-        for stored in ordered:
-            known |= self._traced[stored].names
-        for branch_id in sorted(self._newest, key=lambda id_: (id_ == MAIN, id_)):
-            known |= self._newest[branch_id][1].names
-        return known
+        return {path: name for path, (_, name) in self._names.items()}
 
     # -- following -------------------------------------------------------------------
 
-    def _ancestors_of(self, view: BranchState) -> Mapping[str, Commit]:
-        if view.stored not in self._known:
-            self._known[view.stored] = ancestors_of(view)
-            self._ancestors |= self._known[view.stored]
-        return self._known[view.stored]
+    def _read_history(self, view: BranchState) -> None:
+        """Read the commits that a branch descends from, where no other branch has led there."""
+        for stored in view.history:
+            if stored == view.stored:
+                self._read_log(stored.branch_id, view.log)
+            elif stored not in self._logs:
+                place = self.manifest.location.join(stored.branch_id)
+                log = HeadLog.open(place, stored.version)
+                self._read_log(stored.branch_id, log)
+                self._logs[stored] = log.files()
+        self._ancestors |= view.state.known_commits
 
-    def _log_files(self, stored: StoredVersion) -> frozenset[str]:
-        """What a version is made of in whose log a branch finds the history it was forked with."""
-        if stored not in self._logs:
-            self._logs[stored] = self.manifest.view_of(stored).log.files()
-        return self._logs[stored]
+    def _read_log(self, branch_id: str, log: HeadLog) -> None:
+        fresh = [
+            (place, (branch_id, name))
+            for place, name in enumerate(log.log_names())
+            if (branch_id, name) not in self._parts
+        ]
+        if not fresh:
+            return
+        for entry in from_table(log.log_rows([place for place, _ in fresh], IS_COMMIT)):
+            if isinstance(entry, Commit):
+                self._ancestors[entry.id] = entry
+        self._parts |= {part for _, part in fresh}
 
     def _trace_all(self, wanted: Iterable[Commit]) -> None:
         fresh = {one.id: one for one in wanted if one.id not in self._looked_for}
         self._looked_for |= fresh.keys()
+        if not fresh:
+            return
         with ThreadPoolExecutor(CONCURRENCY) as pool:
-            for view in pool.map(self.manifest.find_state, fresh.values()):
+            for found in pool.map(self._find, fresh.values()):
                 # One that is not there has been reclaimed before.
-                if view is not None:
-                    self._traced[view.stored] = _traced(view)
+                if found is not None:
+                    view, files = found
+                    self._files[view.branch_id] |= files
+                    self._show(view, is_newest=False)
+
+    def _find(self, commit: Commit) -> tuple[BranchState, frozenset[str]] | None:
+        view = self.manifest.find_state(commit)
+        return None if view is None else (view, view.log.files())
+
+    def _show(self, view: BranchState, *, is_newest: bool) -> None:
+        """Remember the tables of a state; branches with the same newest commit show the same."""
+        state = view.state
+        is_main = view.branch_id == MAIN
+        if (state.head_commit_id, is_newest) in self._shown and not is_main:
+            return
+        self._shown.add((state.head_commit_id, is_newest))
+        rank = is_newest, is_main, view.branch_id, view.log.version
+        for table, found in state.live:
+            self._pins[table.path].add(found.pin)
+        for table in state.tables.values():
+            known = self._names.get(table.path)
+            if known is None or known[0] <= rank:
+                self._names[table.path] = rank, table.type_key
 
 
-def _traced(view: BranchState) -> _Traced:
-    state = view.state
-    return _Traced(
-        view.log.files(),
-        {table.path: found.pin for table, found in state.live},
-        {table.path: table.type_key for table in state.tables.values()},
-    )
+def _line(head: str, oldest: str | None, known: Mapping[str, Commit]) -> Iterator[Commit]:
+    """The commits from the newest to the oldest that can be read, as far as they are known."""
+    for commit in line_of(head, known):
+        yield commit
+        if commit.id == oldest:
+            return
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ from omnigraph.manifest.publish_request import (
 from omnigraph.manifest.rows import check_stamp, to_table
 from omnigraph.manifest.snapshot import BranchState, find_commit
 from omnigraph.manifest.state import ManifestState
-from omnigraph.storage.tables.head_log import CompareAndSwapLost
+from omnigraph.storage.logs.head_log import CompareAndSwapLost
 
 MARK_ATTEMPTS = 256
 """A mark depends on nothing that others write, so that it goes on until it is through."""
@@ -48,6 +48,8 @@ Mark = Callable[[BranchState], Head | None]
 
 SEAL_ENTRIES = 64
 FANOUT = 8
+MERGED_FROM = 4
+"""So many sealed fragments are worth being merged by somebody who asks for it."""
 
 
 class BranchStates(Protocol):
@@ -141,13 +143,16 @@ def _require_named(manifest: BranchStates, published: BranchState) -> None:
         raise BranchNotFound(f"branch {branch} has been deleted", details={"branch": branch})
 
 
-def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> BranchState:
+def publish_mark(
+    manifest: BranchStates, branch_id: str, mark: Mark, on: BranchState | None = None
+) -> BranchState:
     """Change the head of a branch without a commit; asked again after a lost race.
 
-    A mark whose attempt was not proven is simply made again: it means the same twice.
+    A mark whose attempt was not proven is simply made again: it means the same twice. ``on`` is
+    the state that the caller takes for the newest; whether it is, the first attempt shows.
     """
     failure: StorageError | None = None
-    view = manifest.view_by_id(branch_id)
+    view = manifest.view_by_id(branch_id) if on is None else on
     for attempt in range(MARK_ATTEMPTS):
         head = mark(view)
         if head is None:
@@ -167,6 +172,35 @@ def publish_mark(manifest: BranchStates, branch_id: str, mark: Mark) -> BranchSt
         _pause(min(attempt, 4))
         view = manifest.load(branch_id)
     raise failure or _too_busy(view.state.branch)
+
+
+def merge_log(manifest: BranchStates, branch_id: str) -> tuple[int, int]:
+    """Merge the sealed fragments of a branch into one; how many went, and how many came.
+
+    Publishes do the same by themselves, tier by tier. What the branch shows stays as it is, and
+    nobody who is about to publish has to prepare anything again.
+    """
+    view = manifest.view_by_id(branch_id)
+    for attempt in range(MARK_ATTEMPTS):
+        everything = range(len(view.log.log_sizes()))
+        if len(everything) < MERGED_FROM:
+            return 0, 0
+        head = replace(view.state.head, version=version_of(view.state, view.log.version + 1))
+        state = replace(view.state, head=head)
+        try:
+            check_stamp(view.log.metadata)
+            log = view.log.replace_head(
+                to_table(state.entries()),
+                sealed=view.log.log_rows(everything),
+                absorbed=everything,
+            )
+        except CompareAndSwapLost:
+            _pause(min(attempt, 4))
+            view = manifest.load(branch_id)
+        else:
+            manifest.remember(BranchState(log, state, view.root))
+            return len(everything), 1
+    raise _too_busy(view.state.branch)
 
 
 def _replace(view: BranchState, state: ManifestState, properties: dict[str, str]) -> BranchState:

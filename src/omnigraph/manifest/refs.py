@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 import time
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
@@ -23,6 +24,7 @@ from omnigraph.storage.objects.location import Location
 DIRECTORY = "__refs"
 FORMAT = 1
 ATTEMPTS = 64
+_CHECKSUM = b',"checksum":'
 KEPT, MANY = 8, 32
 """Once there are many versions, only so many of the newest are kept."""
 
@@ -55,11 +57,12 @@ class Refs:
     next_identity: int = 0
 
 
-class _Stored(msgspec.Struct, frozen=True):
+class _Stored(msgspec.Struct, frozen=True, omit_defaults=True):
     format: int
     epoch: int
     names: dict[str, Ref]
     next_identity: int = 0
+    checksum: int | None = None
 
 
 class _Format(msgspec.Struct, frozen=True):
@@ -123,9 +126,7 @@ class RefStore:
             if wanted is None:
                 return refs
             version = refs.version + 1
-            data = msgspec.json.encode(
-                _Stored(FORMAT, wanted.epoch, dict(wanted.names), wanted.next_identity)
-            )
+            data = _text(wanted)
             try:
                 is_first = self.objects.create(_name(version), data)
             except StorageError as error:
@@ -184,6 +185,21 @@ def _name(version: int) -> str:
     return f"{DIRECTORY}/{version:020d}.json"
 
 
+def _text(refs: Refs) -> bytes:
+    """The names as they are stored, with a checksum of all that is before it."""
+    stored = _Stored(FORMAT, refs.epoch, dict(refs.names), refs.next_identity)
+    data = msgspec.json.encode(stored)[:-1] + _CHECKSUM
+    return data + b"%d}" % zlib.crc32(data)
+
+
+def _is_as_written(data: bytes, checksum: int | None) -> bool:
+    """Whether names are what their checksum says, if they have one."""
+    end = data.rfind(_CHECKSUM)
+    if checksum is None or end < 0:
+        return checksum is None and end < 0
+    return zlib.crc32(data[: end + len(_CHECKSUM)]) == checksum
+
+
 def _parsed(version: int, data: bytes) -> Refs:
     name = _name(version)
     try:
@@ -195,8 +211,10 @@ def _parsed(version: int, data: bytes) -> Refs:
                 details={"found": found, "supported": FORMAT},
             )
         stored = msgspec.json.decode(data, type=_Stored)
-    except msgspec.MsgspecError as error:
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         raise StorageError(f"{name} cannot be read: {error}", kind="permanent") from error
+    if not _is_as_written(data, stored.checksum):
+        raise StorageError(f"{name} cannot be read: it is not what was written", kind="permanent")
     return Refs(version, stored.epoch, stored.names, stored.next_identity)
 
 

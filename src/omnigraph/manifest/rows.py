@@ -7,6 +7,7 @@ in place: an older graph is rebuilt by export and import.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
 from typing import Any
 
 import msgspec
@@ -56,6 +57,9 @@ COLUMNS = pa.schema(
 
 _Row = dict[str, Any]
 
+TABLES_KEPT, SCHEMAS_KEPT = 4_096, 8
+"""So many rows of tables and of schemas are at hand as they were last written."""
+
 _RELEASES = {
     1: "0.3.1 or older",
     2: "0.4.1 to 0.6.1",
@@ -87,7 +91,36 @@ def object_id(entry: Entry) -> str:
 
 def to_table(entries: Iterable[Entry]) -> pa.Table:
     """Entries as rows."""
-    return pa.Table.from_pylist([_encode(entry) for entry in entries], schema=COLUMNS)
+    rows = [_values(entry) for entry in entries]
+    columns = zip(*rows, strict=True) if rows else [()] * len(COLUMNS)
+    arrays = [
+        pa.array(values, type=field.type) for values, field in zip(columns, COLUMNS, strict=True)
+    ]
+    return pa.Table.from_arrays(arrays, schema=COLUMNS)
+
+
+def _values(entry: Entry) -> tuple[Any, ...]:
+    """An entry as the values of its row."""
+    if isinstance(entry, Registration | TableVersion):
+        return _values_of_table(entry)
+    if isinstance(entry, SchemaContract):
+        return _values_of_schema(entry)
+    return _in_order(_encode(entry))
+
+
+# A publish writes every table of the graph again, and all but a few are as they were.
+@lru_cache(maxsize=TABLES_KEPT)
+def _values_of_table(entry: Registration | TableVersion) -> tuple[Any, ...]:
+    return _in_order(_encode(entry))
+
+
+@lru_cache(maxsize=SCHEMAS_KEPT)
+def _values_of_schema(entry: SchemaContract) -> tuple[Any, ...]:
+    return _in_order(_encode(entry))
+
+
+def _in_order(row: _Row) -> tuple[Any, ...]:
+    return tuple(row.get(name) for name in COLUMNS.names)
 
 
 def from_table(table: pa.Table) -> Iterator[Entry]:
@@ -114,12 +147,7 @@ def _encode(entry: Entry) -> _Row:
                 "table_version": entry.version,
                 "table_branch": entry.branch,
                 "row_count": entry.pin.row_count,
-                "metadata": _json(
-                    {
-                        "lance_version": entry.pin.version,
-                        "transaction_uuid": entry.pin.transaction_uuid,
-                    }
-                ),
+                "metadata": _json(_version_metadata(entry.pin)),
             }
             return row | _identity(entry.identity)
         case Tombstone():
@@ -141,6 +169,11 @@ def _encode(entry: Entry) -> _Row:
             }
         case SchemaContract():
             return row | {"object_type": "schema", "metadata": _json(_schema_metadata(entry))}
+
+
+def _version_metadata(pin: TablePin) -> dict[str, Any]:
+    known = {"lance_version": pin.version, "transaction_uuid": pin.transaction_uuid}
+    return known if pin.checksum is None else known | {"checksum": pin.checksum}
 
 
 def _identity(identity: TableIdentity) -> _Row:
@@ -219,6 +252,7 @@ def _decode(row: _Row) -> Entry:
                 int(metadata["lance_version"]),
                 metadata["transaction_uuid"],
                 _given_column(row, "row_count"),
+                metadata.get("checksum"),
             )
             return TableVersion(_identity_of(row), row["table_version"], pin, row["table_branch"])
         case "table_tombstone":

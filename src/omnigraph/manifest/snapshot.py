@@ -40,8 +40,8 @@ from omnigraph.manifest.rows import from_table
 from omnigraph.manifest.schema_contract import stored_ir
 from omnigraph.manifest.state import ManifestState, line_of
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
+from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import HeadLog
 from omnigraph.storage.tables.table import Table, TablePin
 
 SOURCE_NAME = "_schema.pg"
@@ -49,7 +49,7 @@ SOURCE_NAME = "_schema.pg"
 MANIFEST_NAME = "__manifest"
 SCHEMAS_KEPT = 64
 """So many schemas are at hand: every branch has its own, and so has every commit of the past."""
-_IS_COMMIT = pc.field("object_type") == "graph_commit"
+IS_COMMIT = pc.field("object_type") == "graph_commit"
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +77,63 @@ class SnapshotTable:
         return {name: self.pinned.columns.of(name) for name in self.pinned.schema.names}
 
 
+class SnapshotTables(Mapping[str, SnapshotTable]):
+    """The tables of a state by type key, each made when it is asked for.
+
+    A graph may have hundreds of types, and a read or a write touches a few.
+    """
+
+    def __init__(self, state: ManifestState, root: Location) -> None:
+        self._root = root
+        self._live = {table.type_key: (table, version) for table, version in state.live}
+        self._columns = stored_columns_of(state.schema)
+        self._made: dict[str, SnapshotTable] = {}
+
+    def __getitem__(self, type_key: str) -> SnapshotTable:
+        made = self._made.get(type_key)
+        if made is None:
+            table, version = self._live[type_key]
+            columns = self._columns.get(table.identity, AS_NAMED)
+            pinned = Table(self._root.join(table.path), version.pin, columns)
+            made = SnapshotTable(table, version.version, pinned, version.branch)
+            # Of two threads that make it, both go on with the same.
+            made = self._made.setdefault(type_key, made)
+        return made
+
+    def __contains__(self, type_key: object) -> bool:
+        return type_key in self._live
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._live)
+
+    def __len__(self) -> int:
+        return len(self._live)
+
+    @cached_property
+    def by_identity(self) -> Mapping[TableIdentity, SnapshotTable]:
+        """The same tables by what they are."""
+        keys = {table.identity: key for key, (table, _) in self._live.items()}
+        return _TablesByIdentity(self, keys)
+
+
+@dataclass(frozen=True, eq=False)
+class _TablesByIdentity(Mapping[TableIdentity, SnapshotTable]):
+    _tables: Mapping[str, SnapshotTable]
+    _keys: Mapping[TableIdentity, str]
+
+    def __getitem__(self, identity: TableIdentity) -> SnapshotTable:
+        return self._tables[self._keys[identity]]
+
+    def __contains__(self, identity: object) -> bool:
+        return identity in self._keys
+
+    def __iter__(self) -> Iterator[TableIdentity]:
+        return iter(self._keys)
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+
 @dataclass(frozen=True)
 class Snapshot:
     """One consistent view of the whole graph."""
@@ -91,6 +148,8 @@ class Snapshot:
     @cached_property
     def by_identity(self) -> Mapping[TableIdentity, SnapshotTable]:
         """The same tables by what they are, whatever their types are called here."""
+        if isinstance(self.tables, SnapshotTables):
+            return self.tables.by_identity
         return {found.identity: found for found in self.tables.values()}
 
     @property
@@ -105,24 +164,21 @@ class Snapshot:
             raise NotFound(f"there is no {kind} type {name} at commit {self.commit_id}")
         return found
 
+    def named(self, name: str) -> SnapshotTable:
+        """The table of a type by its name: that of a node, unless `edge:Name` is written."""
+        for key in (name, f"node:{name}", f"edge:{name}"):
+            if key in self.tables:
+                return self.tables[key]
+        raise NotFound(f"there is no type {name} at commit {self.commit_id}")
+
 
 def snapshot_of(state: ManifestState, root: Location) -> Snapshot:
     """The snapshot that a manifest state shows of the graph at a root."""
-    columns = stored_columns_of(state.schema)
-    tables = {
-        table.type_key: SnapshotTable(
-            table,
-            version.version,
-            Table(root.join(table.path), version.pin, columns.get(table.identity, AS_NAMED)),
-            version.branch,
-        )
-        for table, version in state.live
-    }
     return Snapshot(
         state.branch,
         state.version,
         state.head_commit_id,
-        tables,
+        SnapshotTables(state, root),
         state.schema,
     )
 
@@ -215,7 +271,7 @@ def retained_line(view: BranchState) -> Iterator[Commit]:
 
 def ancestors_of(view: BranchState) -> Mapping[str, Commit]:
     """Every commit that a branch descends from, over all parents of every merge, by id."""
-    sealed = {commit.id: commit for commit in _sealed(view, _IS_COMMIT)}
+    sealed = {commit.id: commit for commit in _sealed(view, IS_COMMIT)}
     return {**sealed, **view.state.known_commits}
 
 

@@ -6,8 +6,9 @@ immutable; publishing makes a new one from it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from omnigraph.errors import StorageError
 from omnigraph.manifest.entries import (
@@ -22,7 +23,7 @@ from omnigraph.manifest.entries import (
 from omnigraph.manifest.rows import Entry
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class ManifestState:
     """Everything current at one manifest version, and the history not sealed away yet."""
 
@@ -59,7 +60,7 @@ class ManifestState:
         """The newest commit visible on this branch: its own, or the one it was forked from."""
         return self.head.commit_id
 
-    @property
+    @cached_property
     def known_commits(self) -> Mapping[str, Commit]:
         """The commits of the head fragment by id, those that merges brought along included."""
         return {entry.id: entry for entry in self.recent if isinstance(entry, Commit)}
@@ -72,15 +73,15 @@ class ManifestState:
         """
         return tuple(line_of(self.head.commit_id, self.known_commits))[::-1]
 
-    @property
-    def live(self) -> Iterator[tuple[Registration, TableVersion]]:
+    @cached_property
+    def live(self) -> Sequence[tuple[Registration, TableVersion]]:
         """The tables that exist, by type key, with their current versions."""
         by_key = sorted(self.tables.values(), key=lambda table: table.type_key)
-        for table in by_key:
-            version = self.versions[table.identity]
-            tombstone = self.tombstones.get(table.identity)
-            if tombstone is None or tombstone.version < version.version:
-                yield table, version
+        return tuple(
+            (table, self.versions[table.identity])
+            for table in by_key
+            if self.current_version(table.identity)
+        )
 
     def current_version(self, identity: TableIdentity) -> int:
         """The published version of a table; 0 for one that does not exist."""
@@ -107,19 +108,25 @@ def line_of(commit_id: str | None, known: Mapping[str, Commit]) -> Iterator[Comm
         commit_id = commit.parent_id
 
 
-def fold(entries: Iterable[Entry]) -> ManifestState:
-    """The state that the entries of a head fragment describe."""
-    tables: dict[TableIdentity, Registration] = {}
-    versions: dict[TableIdentity, TableVersion] = {}
-    tombstones: dict[TableIdentity, Tombstone] = {}
+def fold(entries: Iterable[Entry], onto: ManifestState | None = None) -> ManifestState:
+    """The state that the entries of a head fragment describe.
+
+    Or the state that they make of another one, whose head they replace: that costs what is new.
+    """
+    tables: dict[TableIdentity, Registration] = {} if onto is None else dict(onto.tables)
+    versions: dict[TableIdentity, TableVersion] = {} if onto is None else dict(onto.versions)
+    tombstones: dict[TableIdentity, Tombstone] = {} if onto is None else dict(onto.tombstones)
     head: Head | None = None
-    schema: SchemaContract | None = None
-    history: list[Commit | TableVersion] = []
+    schema: SchemaContract | None = None if onto is None else onto.schema
+    history: list[Commit | TableVersion] = [] if onto is None else list(onto.recent)
+    renames = onto is None
     for entry in entries:
         match entry:
             case Registration():
+                renames = True
                 tables[entry.identity] = entry
             case TableVersion():
+                renames = renames or entry.identity not in tables
                 known = versions.get(entry.identity)
                 if known is not None and known.version == entry.version and known != entry:
                     raise _corrupt(f"version {entry.version} of {entry.identity} is two versions")
@@ -145,7 +152,10 @@ def fold(entries: Iterable[Entry]) -> ManifestState:
     if head is None:
         raise _corrupt("it has no head")
     state = ManifestState(head, tables, versions, tombstones, schema, tuple(_ordered(history)))
-    _check(state)
+    if state.head.commit_id not in state.known_commits:
+        raise _corrupt(f"it does not hold its newest commit {state.head.commit_id}")
+    if renames:
+        _check_names(state)
     return state
 
 
@@ -162,9 +172,7 @@ def _ordered(history: list[Commit | TableVersion]) -> list[Commit | TableVersion
     return [*superseded, *commits]
 
 
-def _check(state: ManifestState) -> None:
-    if state.head.commit_id not in state.known_commits:
-        raise _corrupt(f"it does not hold its newest commit {state.head.commit_id}")
+def _check_names(state: ManifestState) -> None:
     for table in state.tables.values():
         if table.identity not in state.versions:
             raise _corrupt(f"{table.type_key} has no version")

@@ -7,7 +7,6 @@ publish does is publisher.py, what a name means is refs.py.
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from threading import Lock
@@ -26,7 +25,7 @@ from omnigraph.errors import (
 from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
 from omnigraph.manifest.identity import GraphIdentity
 from omnigraph.manifest.publish_request import PublishRequest, require_live
-from omnigraph.manifest.publisher import Mark, publish, publish_mark
+from omnigraph.manifest.publisher import MERGED_FROM, Mark, merge_log, publish, publish_mark
 from omnigraph.manifest.refs import RefStore
 from omnigraph.manifest.rows import check_stamp, from_table, stamped, to_table
 from omnigraph.manifest.snapshot import (
@@ -38,14 +37,18 @@ from omnigraph.manifest.snapshot import (
     retained_line,
 )
 from omnigraph.manifest.state import ManifestState, fold
+from omnigraph.storage.cache_budget import Cache, Part, Version, budget
+from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import HeadLog
+from omnigraph.storage.objects.turn_lock import new_holder
 
 T = TypeVar("T")
 ATTEMPTS = 8
 MAX_VIEWS = 256
 """Of so many branches the newest state is remembered."""
+# What a state takes: an opened table, and what is known of each type and each recent commit.
+VIEW_BYTES, ENTRY_BYTES = 48 * 2**10, 1_000
 
 
 class Manifest:
@@ -56,9 +59,11 @@ class Manifest:
         self.location = root.join(MANIFEST_NAME)
         self.objects = ControlObjects(self.location)
         """The objects of the manifest, on one connection for as long as the handle lives."""
+        self.holder = new_holder()
+        """Who this is among those that take turns at writing."""
         self.refs = RefStore(root, verify=self.view)
         self._identity = GraphIdentity(root)
-        self._views: OrderedDict[str, BranchState] = OrderedDict()
+        self._views: Cache[str, BranchState] = Cache("branches", _view_parts, budget)
         self._lock = Lock()
 
     # -- reading ---------------------------------------------------------------------
@@ -102,12 +107,13 @@ class Manifest:
             return True
         return any(ref.id == branch_id for ref in self.refs.read().names.values())
 
-    def view_by_id(self, branch_id: str) -> BranchState:
+    def view_by_id(self, branch_id: str, known: BranchState | None = None) -> BranchState:
         """The newest state of a branch, also of one that has ended.
 
-        BranchNotFound for one that was deleted so long ago that nothing is left of it.
+        BranchNotFound for one that was deleted so long ago that nothing is left of it. Who goes
+        through more branches than are remembered brings what it has ``known``.
         """
-        known = self._views.get(branch_id)
+        known = known or self._views.get(branch_id)
         try:
             if known is not None and known.log.is_newest():
                 return known
@@ -128,7 +134,8 @@ class Manifest:
                 if error.kind != "not_found":
                     raise
                 newest = HeadLog.newest_version(self.location.join(branch_id))
-                if newest is None:
+                # A writer that came too late may have left a version of a branch that is gone.
+                if newest is None or (newest == tried and not self.is_named(branch_id)):
                     self._explain_absence(branch_id, error)
                 if newest == tried:
                     raise
@@ -140,14 +147,14 @@ class Manifest:
     def _explain_absence(self, branch_id: str, error: StorageError) -> None:
         """Say what it means that nothing is there."""
         if branch_id != MAIN:
-            with self._lock:
-                known = self._views.pop(branch_id, None)
+            known = self._views.look(branch_id)
+            self._views.forget(branch_id)
             branch = branch_id if known is None else known.state.branch
             raise BranchNotFound(
                 f"branch {branch} has been deleted", details={"branch": branch}
             ) from error
         self._refuse_older_format()
-        if MAIN in self._views:
+        if self._views.look(MAIN) is not None:
             raise NotFound(f"the graph at {self.root} is not there any more") from error
 
     def view_at(self, commit: Commit) -> BranchState:
@@ -222,10 +229,10 @@ class Manifest:
         with self._lock:
             known = self._views.get(view.branch_id)
             if known is None or known.log.version <= view.log.version:
-                self._views[view.branch_id] = view
-            self._views.move_to_end(view.branch_id)
-            while len(self._views) > MAX_VIEWS:
-                self._views.popitem(last=False)
+                self._views.keep(view.branch_id, view)
+                self._views.keep_newest(MAX_VIEWS)
+        if known is not None and known.log.version < view.log.version:
+            budget.supersede(_left_behind(known, view))
 
     def known(self, branch: str) -> BranchState | None:
         """The newest state seen of the branch that a name meant when last asked."""
@@ -298,9 +305,16 @@ class Manifest:
         """
         return publish(self, self.view_by_id(branch_id) if on is None else on, request)
 
-    def mark(self, branch_id: str, mark: Mark) -> BranchState:
+    def mark(self, branch_id: str, mark: Mark, on: BranchState | None = None) -> BranchState:
         """Change what a branch is without a commit; returns the state that has the mark."""
-        return publish_mark(self, branch_id, mark)
+        return publish_mark(self, branch_id, mark, on)
+
+    def merge_log(self, branch_id: str, *, dry_run: bool = False) -> tuple[int, int]:
+        """Merge the sealed history of a branch; how many fragments of it went, and came."""
+        if not dry_run:
+            return merge_log(self, branch_id)
+        count = len(self.view_by_id(branch_id).log.log_sizes())
+        return (count, 1) if count >= MERGED_FROM else (0, 0)
 
     def fork(self, source: BranchState, branch: str, branch_id: str, epoch: int) -> None:
         """Write the first state of a branch under a new id: nobody sees it until it is named."""
@@ -344,6 +358,22 @@ class Manifest:
                 made = False
             if not made:
                 raise failure from failure.__cause__
+
+
+def _left_behind(before: BranchState, after: BranchState) -> Iterator[Version]:
+    """The versions of tables that a branch showed before, and shows no more."""
+    now = after.state.versions
+    for identity, shown in before.state.versions.items():
+        newer = now.get(identity)
+        if newer is None or newer.pin.version != shown.pin.version:
+            path = before.state.tables[identity].path
+            yield before.root.join(path).uri, shown.pin.version
+
+
+def _view_parts(view: BranchState) -> list[Part]:
+    state = view.state
+    entries = len(state.tables) + len(state.versions) + len(state.recent)
+    return [(view, VIEW_BYTES + ENTRY_BYTES * entries)]
 
 
 def _id(commit: Commit) -> str:

@@ -15,7 +15,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.entries import Commit
 from omnigraph.manifest.snapshot import BranchState, commits_of
-from omnigraph.pipeline.load.entry import catalog_for, load_given
+from omnigraph.pipeline.load.entry import catalog_for, load_given, on_spark
 from omnigraph.pipeline.load.stage.frames import Frame, LoadInput
 from omnigraph.pipeline.load.stage.spark_frames import is_spark_frame, misfits
 from omnigraph.pipeline.spark.session import spark_session
@@ -166,12 +166,15 @@ class _BatchLoads:
         if is_shared:
             rows.persist()
         try:
-            with spark_session(existing=rows.sparkSession) as engine:
+            with (
+                spark_session(existing=rows.sparkSession) as engine,
+                on_spark(engine, self._target) as runner,
+            ):
                 load_given(
                     LoadInput(unwritten=self.frames(rows, catalog_for(self._target))),
                     self._options,
                     self._target,
-                    engine,
+                    runner,
                     actor=self._actor,
                     notes={STREAM: batch.note},
                     once=batch,

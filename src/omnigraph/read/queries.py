@@ -16,6 +16,7 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.engine import execute
 from omnigraph.read.execute.trace import Trace
+from omnigraph.read.limited.view import is_whole, limited_context
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.physical import Expansion
 from omnigraph.read.plan.planner import plan_read
@@ -47,7 +48,7 @@ class Query:
         ctx = self.context(snapshot, catalog, compiled, trace)
         # Storage that is far away may keep anybody waiting.
         weight = 0 if snapshot.is_local else HEAVY
-        table = self.budget.run(weight, lambda: execute(plan_read(read, ctx), ctx))
+        table = ctx.budget.run(weight, lambda: execute(plan_read(read, ctx), ctx))
         branch = None if at_commit else snapshot.branch
         commit = snapshot.commit_id if at_commit else None
         return Result(table, compiled.name, snapshot.commit_id, branch, commit)
@@ -60,7 +61,7 @@ class Query:
         trace: Trace | None = None,
     ) -> ReadContext:
         """Everything its steps may ask for."""
-        return ReadContext(
+        ctx = ReadContext(
             snapshot,
             catalog,
             coerce_params(compiled.params, self.params),
@@ -69,3 +70,4 @@ class Query:
             self.expansion,
             trace or Trace(),
         )
+        return ctx if is_whole(snapshot) else limited_context(ctx)

@@ -15,6 +15,7 @@ from omnigraph.lang.predicates import Comparison, InList, Predicate, Property
 from omnigraph.lang.structural import EDGE_COLUMNS, ID
 from omnigraph.lang.types import INTEGERS, Scalar
 from omnigraph.rows.filters import ValueOf
+from omnigraph.rows.json_strings import json_arrays
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,38 +28,42 @@ class KeyPredicate:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """A predicate that names rows, whatever values it has: where, and what it compares with."""
+    """Predicates that name rows, whatever values they have: where, and what they compare with.
+
+    Several of them name rows by a key of several members, in the order of ids.
+    """
 
     column: str
-    predicate: Comparison | InList
-    scalar: Scalar
+    members: tuple[tuple[Comparison | InList, Scalar], ...]
+
+    @property
+    def predicates(self) -> tuple[Comparison | InList, ...]:
+        """What the texts decide, so that nobody else has to."""
+        return tuple(predicate for predicate, _ in self.members)
 
     def anchor(self, value_of: ValueOf) -> KeyPredicate:
-        """With the texts that its values are."""
-        values: tuple[object, ...]
-        if isinstance(self.predicate, InList):
-            several = value_of(self.predicate.choices)
-            values = several if isinstance(several, tuple) else ()
-        else:
-            chosen = value_of(self.predicate.right)
-            values = () if chosen is None else (chosen,)
-        texts = [text for value in values if (text := _text(value, self.scalar)) is not None]
-        return KeyPredicate(self.column, pa.array(texts, pa.string()))
+        """With the texts that their values are."""
+        texts = [_texts(predicate, scalar, value_of) for predicate, scalar in self.members]
+        if len(texts) == 1 or not all(map(len, texts)):
+            return KeyPredicate(self.column, min(texts, key=len))
+        return KeyPredicate(self.column, json_arrays(texts))
 
 
 def anchor(
     key: tuple[str, ...], predicates: Iterable[Predicate], value_of: ValueOf
 ) -> KeyPredicate | None:
-    """The first predicate that names rows by a text, if there is one, with its texts."""
+    """What names rows by a text, if there is anything, with its texts."""
     named = naming(key, predicates)
     return None if named is None else named.anchor(value_of)
 
 
 def naming(key: tuple[str, ...], predicates: Iterable[Predicate]) -> Naming | None:
-    """The first predicate that names rows by a text, if there is one.
+    """The equalities that give a whole key, else the first predicate that names rows by a text.
 
-    ``key`` are the properties that make up the id of the rows, empty where nothing does.
+    ``key`` are the members that make up the id of the rows, empty where nothing does.
     """
+    first: Naming | None = None
+    equal: dict[str, tuple[Comparison | InList, Scalar]] = {}
     for predicate in predicates:
         match predicate:
             case Comparison(Property() as column, "=", value) if not isinstance(value, Property):
@@ -67,11 +72,31 @@ def naming(key: tuple[str, ...], predicates: Iterable[Predicate]) -> Naming | No
                 pass
             case _:
                 continue
-        stored = _stored_text(column.name, key)
         scalar = column.type.scalar
-        if stored is not None and (scalar is Scalar.STRING or scalar in INTEGERS):
-            return Naming(stored, predicate, scalar)
-    return None
+        if scalar is not Scalar.STRING and scalar not in INTEGERS:
+            continue
+        if isinstance(predicate, Comparison):
+            equal.setdefault(column.name, (predicate, scalar))
+        stored = _stored_text(column.name, key)
+        if stored is not None and first is None:
+            first = Naming(stored, ((predicate, scalar),))
+    by_id = first is not None and first.column == ID
+    if len(key) > 1 and equal.keys() >= set(key) and not by_id:
+        return Naming(ID, tuple(equal[member] for member in key))
+    return first
+
+
+def _texts(predicate: Comparison | InList, scalar: Scalar, value_of: ValueOf) -> pa.Array:
+    """The texts of the values that a predicate compares with."""
+    values: tuple[object, ...]
+    if isinstance(predicate, InList):
+        several = value_of(predicate.choices)
+        values = several if isinstance(several, tuple) else ()
+    else:
+        chosen = value_of(predicate.right)
+        values = () if chosen is None else (chosen,)
+    texts = [text for value in values if (text := _text(value, scalar)) is not None]
+    return pa.array(texts, pa.string())
 
 
 def _stored_text(name: str, key: tuple[str, ...]) -> str | None:

@@ -119,13 +119,18 @@ class StoredColumns:
         return self._as_shown(renamed, list(self._columns) if names is None else names)
 
     def _as_shown(self, rows: _R, names: Sequence[str]) -> _R:
+        import pyarrow as pa
+
         given: list[str] = list(rows.schema.names)
-        columns: dict[str, Any] = {}
+        columns: list[Any] = []
+        fields: list[pa.Field] = []
         for name in dict.fromkeys([*names, *given]):
             stored = rows.column(name) if name in given else None
             how = self._shown.get(name)
-            columns[name] = stored if how is None else how.of(stored, rows.num_rows)
-        return type(rows).from_pydict(columns)
+            columns.append(stored if how is None else how.of(stored, rows.num_rows))
+            # What is shown as it is stored is never null where it is not stored so.
+            fields.append(rows.schema.field(name) if how is None else pa.field(name, how.type))
+        return type(rows).from_arrays(columns, schema=pa.schema(fields))
 
     def stored(self, rows: pa.Table) -> pa.Table:
         """Rows under their names, as they are written."""

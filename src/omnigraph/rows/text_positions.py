@@ -1,8 +1,7 @@
 """Text index: where each of many distinct texts stands, asked for many texts at a time.
 
-Owns an open-addressing table of hashes over a column of texts, in memory or in a file that
-several processes map. A found text is compared, so that two texts with one hash are told
-apart; only callers who know that every text is there may ask without comparing.
+Owns an open-addressing table of hashes over a column of texts. Only for callers who know that
+every text they ask about is there: a found one is not compared.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ class PositionsByText:
         found = np.empty(len(texts), dtype=np.int64)
         for start in range(0, len(texts), _AT_ONCE):
             part = texts.slice(start, _AT_ONCE)
-            found[start : start + len(part)] = _probe(self.slots, hash_texts(part)).found
+            found[start : start + len(part)] = _probe(self.slots, hash_texts(part))
         if (found == NOWHERE).any():
             raise _stray()
         return found
@@ -68,63 +67,14 @@ def positions_by_text(texts: pa.Array, positions: Positions) -> PositionsByText:
     hashes = hash_texts(texts)
     slots = fill_slots(hashes, positions)
     # If it is right about the column's own texts, it is right about every text that is there.
-    right = slots is not None and np.array_equal(_probe(slots, hashes).found, positions)
+    right = slots is not None and np.array_equal(_probe(slots, hashes), positions)
     return PositionsByText(texts, positions, slots if right else None)
 
 
-@dataclass(frozen=True)
-class TextIndex:
-    """Distinct texts and the slots that find them; made of whole hashes with a salt."""
-
-    texts: pa.Array
-    slots: Hashes
-    salt: int = 0
-
-    def find(self, texts: pa.Array) -> Positions:
-        """The place of each text among the index's own, -1 if it is none of them; exact."""
-        found = np.empty(len(texts), dtype=np.int64)
-        for start in range(0, len(texts), _AT_ONCE):
-            part = texts.slice(start, _AT_ONCE)
-            found[start : start + len(part)] = self._find(part)
-        return found
-
-    def _find(self, texts: pa.Array) -> Positions:
-        if not len(self.texts):
-            return np.full(len(texts), NOWHERE, dtype=np.int64)
-        hashes = hash_texts(texts, salt=self.salt, whole=True)
-        probe = _probe(self.slots, hashes)
-        found = probe.found
-        left = np.flatnonzero(found != NOWHERE)
-        while len(left):
-            own = self.texts.take(pa.array(found[left])).cast(texts.type)
-            wrong = pc.fill_null(pc.not_equal(texts.take(pa.array(left)), own), fill_value=True)
-            left = left[wrong.to_numpy(zero_copy_only=False)]
-            # Another text with the same half of a hash stands in the way.
-            at = (probe.at[left] + 1) & (len(self.slots) - 1)
-            again = _probe(self.slots, hashes[left], at)
-            found[left] = again.found
-            probe.at[left] = again.at
-            left = left[again.found != NOWHERE]
-        return found
-
-
-def index_texts(texts: pa.Array, hashes: Hashes, salt: int) -> TextIndex | None:
-    """An index of distinct texts by their whole hashes; None where these are too much alike."""
-    slots = fill_slots(hashes, np.arange(len(texts), dtype=np.int64))
-    return None if slots is None else TextIndex(texts, slots, salt)
-
-
-@dataclass(frozen=True, slots=True)
-class _Probe:
-    found: Positions
-    at: Positions
-    """The slot that each was found in."""
-
-
-def _probe(slots: Hashes, hashes: Hashes, at: Positions | None = None) -> _Probe:
+def _probe(slots: Hashes, hashes: Hashes) -> Positions:
     """From each slot on, the first with the same half of a hash; -1 at a free one."""
     mask = len(slots) - 1
-    at = hashes.astype(np.int64) & mask if at is None else at.copy()
+    at = hashes.astype(np.int64) & mask
     seen = slots[at]
     missed = np.flatnonzero(((seen ^ hashes) >> _HALF != 0) & (seen != _FREE))
     while len(missed):
@@ -132,9 +82,9 @@ def _probe(slots: Hashes, hashes: Hashes, at: Positions | None = None) -> _Probe
         tried = slots[at[missed]]
         seen[missed] = tried
         missed = missed[((tried ^ hashes[missed]) >> _HALF != 0) & (tried != _FREE)]
-    found = (seen & _LOW).astype(np.int64)
+    found: Positions = (seen & _LOW).astype(np.int64)
     found[seen == _FREE] = NOWHERE
-    return _Probe(found, at)
+    return found
 
 
 def fill_slots(hashes: Hashes, positions: Positions) -> Hashes | None:

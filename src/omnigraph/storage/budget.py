@@ -82,6 +82,11 @@ class Budget:
             self.max_bytes = configured_bytes()
         return self.max_bytes
 
+    @property
+    def of_default_bytes(self) -> Budget:
+        """The same with the bound that everybody has: one of choice would tell what is read."""
+        return Budget(self.timeout, None, self.cancellation, self.started)
+
     # -- looking ---------------------------------------------------------------------
 
     def look(self) -> None:

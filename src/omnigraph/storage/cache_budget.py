@@ -12,7 +12,7 @@ import threading
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 from typing import Any, Generic, TypeVar
 
@@ -23,6 +23,8 @@ Value = TypeVar("Value")
 
 Part = tuple[object, int]
 """A piece of memory, which entries of one cache may share: what holds it, and its bytes."""
+Version = tuple[str, int]
+"""A version of a table: where the table is, and which one."""
 
 _VARIABLE = "OMNIGRAPH_CACHE_BYTES"
 # Without a word from outside: so large a part of the memory, and no more than so many bytes.
@@ -31,8 +33,12 @@ DEFAULT_MOST = 8 * 2**30
 # What Lance may keep of the whole: opened indexes, and versions with the footers of files.
 INDEX_SHARE = 3 / 8
 METADATA_SHARE = 1 / 8
-# Of so many versions it is remembered that they were given up.
+# It drops none of a version that was left behind before there is no room: some thousand footers.
+METADATA_MOST = 48 * 2**20
+# Of so many tables it is remembered which versions they have left behind.
 MOST_REMEMBERED = 4_096
+# So many versions of a table are kept at hand behind the newest: for writers that are at it.
+VERSIONS_BEHIND = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +53,16 @@ class CacheUse:
     max_bytes: int
     hits: int
     misses: int
+
+    def beside(self, other: CacheUse) -> CacheUse:
+        """Of two caches of one kind and one bound."""
+        return replace(
+            self,
+            entries=self.entries + other.entries,
+            bytes=self.bytes + other.bytes,
+            hits=self.hits + other.hits,
+            misses=self.misses + other.misses,
+        )
 
 
 def configured_bytes() -> int:
@@ -64,6 +80,7 @@ class CacheBudget:
         # A cache that nobody has any more holds nothing.
         self._caches: weakref.WeakSet[Cache[Any, Any]] = weakref.WeakSet()
         self.lock = threading.Lock()
+        self._behind: OrderedDict[str, OrderedDict[int, None]] = OrderedDict()
         self.clock = count()
         """Tells which of two entries was used later, in whichever caches they are."""
 
@@ -83,13 +100,38 @@ class CacheBudget:
         """How full each cache is, by name, all at one moment."""
         whole = self.max_bytes
         with self.lock:
-            caches = sorted(self._caches, key=lambda cache: cache.name)
-            return {cache.name: cache.use_of(whole) for cache in caches}
+            uses: dict[str, CacheUse] = {}
+            for cache in sorted(self._caches, key=lambda cache: cache.name):
+                use, known = cache.use_of(whole), uses.get(cache.name)
+                uses[cache.name] = use if known is None else known.beside(use)
+            return uses
 
     def clear(self) -> None:
         """Forget everything that the caches hold."""
         for cache in list(self._caches):
             cache.clear()
+
+    def supersede(self, versions: Iterable[Version]) -> None:
+        """Tell of versions that the head of a branch has left behind.
+
+        What is kept of them goes, since only readers of the past would ask for it; not at once,
+        but when the table has left some others behind. Another branch may show one of them
+        still: then it is loaded once more, and stays.
+        """
+        gone: list[Version] = []
+        with self.lock:
+            for table, version in versions:
+                behind = self._behind.setdefault(table, OrderedDict())
+                self._behind.move_to_end(table)
+                behind[version] = None
+                if len(behind) > VERSIONS_BEHIND:
+                    gone.append((table, behind.popitem(last=False)[0]))
+            while len(self._behind) > MOST_REMEMBERED:
+                self._behind.popitem(last=False)
+            caches = list(self._caches)
+        for cache in caches:
+            for left in gone:
+                cache.forget_version(left)
 
     def make_room(self) -> list[object]:
         """Drop what was used longest ago until the rest fits; the lock is held.
@@ -120,7 +162,9 @@ class _Entry(Generic[Value]):
 class Cache(Generic[Key, Value]):
     """One cache within a budget; ``share`` is the part of the budget it may take.
 
-    ``parts`` tells what a value holds. A part that several entries hold counts once.
+    ``parts`` tells what a value holds. A part that several entries hold counts once. ``version``
+    tells of which version of a table an entry is: it goes when that is superseded, unless it is
+    the last of its ``line``, from which those of later versions are made.
     """
 
     def __init__(
@@ -129,6 +173,9 @@ class Cache(Generic[Key, Value]):
         parts: Callable[[Value], Iterable[Part]],
         budget: CacheBudget,
         share: Callable[[int], int] = lambda whole: whole,
+        *,
+        version: Callable[[Key], Version] | None = None,
+        line: Callable[[Key], Hashable | None] = lambda _: None,
     ) -> None:
         self.name = name
         self.budget = budget
@@ -139,6 +186,10 @@ class Cache(Generic[Key, Value]):
         self._entries: OrderedDict[Key, _Entry[Value]] = OrderedDict()
         # How many entries hold a part, and its bytes, by its identity: entries keep it alive.
         self._held: dict[int, list[int]] = {}
+        self._version_of = version
+        self._line_of = line
+        self._versions: dict[Version, dict[Key, None]] = {}
+        self._lines: dict[Hashable, int] = {}
         self._bytes = 0
         self._hits = 0
         self._misses = 0
@@ -236,6 +287,19 @@ class Cache(Generic[Key, Value]):
 
     clear = forget_all
 
+    def forget_version(self, version: Version) -> None:
+        """Drop the entries of a version that was superseded."""
+        with self._lock:
+            keys = list(self._versions.get(version, ()))
+            dropped = [self._pop(key) for key in keys if self._lines.get(self._line_of(key)) != 1]
+        del dropped
+
+    def keep_newest(self, entries: int) -> None:
+        """Drop all but so many entries, those used longest ago first."""
+        with self._lock:
+            dropped = [self.drop_oldest() for _ in range(len(self._entries) - entries)]
+        del dropped
+
     def _put(self, key: Key, entry: _Entry[Value], *, replaces: bool) -> Value:
         most = self.budget.max_bytes
         with self._lock:
@@ -248,6 +312,7 @@ class Cache(Generic[Key, Value]):
                 if known is not None:
                     self._pop(key)
                 self._entries[key] = entry
+                self._list(key)
             else:
                 if known is not None:
                     self._pop(key)
@@ -280,8 +345,29 @@ class Cache(Generic[Key, Value]):
         """Drop that entry."""
         return self._pop(next(iter(self._entries)))
 
+    def _list(self, key: Key) -> None:
+        """Note the version of a new entry, and the line it belongs to."""
+        line = self._line_of(key)
+        if line is not None:
+            self._lines[line] = self._lines.get(line, 0) + 1
+        if self._version_of is not None:
+            self._versions.setdefault(self._version_of(key), {})[key] = None
+
+    def _unlist(self, key: Key) -> None:
+        line = self._line_of(key)
+        if line is not None:
+            self._lines[line] -= 1
+            if not self._lines[line]:
+                del self._lines[line]
+        if self._version_of is not None:
+            version = self._version_of(key)
+            del self._versions[version][key]
+            if not self._versions[version]:
+                del self._versions[version]
+
     def _pop(self, key: Key) -> Value:
         entry = self._entries.pop(key)
+        self._unlist(key)
         for held, _ in entry.parts:
             known = self._held[id(held)]
             known[0] -= 1
@@ -298,33 +384,6 @@ class Cache(Generic[Key, Value]):
                 self._bytes += size
             else:
                 known[0] += 1
-
-
-class Replaced:
-    """Versions that were given up because a later one shares nothing with them.
-
-    One that is asked for again lives on, as that of another branch say: it is given up no more.
-    """
-
-    def __init__(self) -> None:
-        self._given_up: set[Hashable] = set()
-        self._alive: set[Hashable] = set()
-
-    def gives_up(self, version: Hashable) -> bool:
-        """Give a version up, unless somebody has missed it before."""
-        if version in self._alive:
-            return False
-        if len(self._given_up) > MOST_REMEMBERED:
-            self._given_up.clear()
-        self._given_up.add(version)
-        return True
-
-    def missed(self, version: Hashable) -> None:
-        """Tell that a version had to be loaded."""
-        if version in self._given_up:
-            if len(self._alive) > MOST_REMEMBERED:
-                self._alive.clear()
-            self._alive.add(version)
 
 
 budget = CacheBudget()

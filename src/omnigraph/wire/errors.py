@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from msgspec import convert
+from msgspec import convert, to_builtins
 
 from omnigraph import errors
 from omnigraph.wire.body import Body
@@ -34,6 +34,7 @@ _CODES: dict[type[BaseException], Code | None] = {
     errors.ValidationError: "bad_request",
     errors.BadRequest: "bad_request",
     errors.ResourceLimit: "bad_request",
+    errors.BlobRangeNotSatisfiable: "bad_request",
     errors.SchemaChangeRefused: "bad_request",
     errors.ChangeCursorRejected: "bad_request",
     errors.QueryCancelled: "bad_request",
@@ -50,6 +51,28 @@ _CODES: dict[type[BaseException], Code | None] = {
     errors.RecoveryRequired: None,
     errors.ChangeFeedGap: None,
 }
+
+
+_PLAIN = frozenset(
+    {
+        errors.BadRequest,
+        errors.NotFound,
+        errors.BranchNotFound,
+        errors.Conflict,
+        errors.PolicyDenied,
+        errors.KeyConflict,
+        errors.ReadSetChanged,
+        errors.VersionMismatch,
+        errors.MergeConflicts,
+        errors.PreconditionFailed,
+        errors.ResourceLimit,
+        errors.BlobRangeNotSatisfiable,
+        errors.RecoveryRequired,
+        errors.ChangeFeedGap,
+        errors.ChangeDiffRefused,
+    }
+)
+"""What its code and its detail tell from all others."""
 
 
 class VersionConflictBody(Body, frozen=True):
@@ -86,6 +109,14 @@ class ResourceLimitBody(Body, frozen=True):
     operator: str | None = None
 
 
+class BlobRangeBody(Body, frozen=True):
+    """A range of bytes, from one place up to another, and how many bytes there are."""
+
+    start: int
+    end: int
+    length: int
+
+
 class RecoveryRequiredBody(Body, frozen=True):
     """The operation that has to be recovered first."""
 
@@ -115,6 +146,21 @@ class DiffRefusalBody(Body, frozen=True):
     type_name: str | None = None
 
 
+class ReasonBody(Body, frozen=True):
+    """The error as Python has it, where code and detail do not say all of it.
+
+    ``message`` is there where `error` shows more than that; ``details`` not of what is the
+    program's own business.
+    """
+
+    type: str
+    code: str
+    message: str | None = None
+    details: dict[str, Any] | None = None
+    report: str | None = None
+    """All mistakes with their places, where `error` does not show them."""
+
+
 class ErrorBody(Body, frozen=True):
     """An error; at most one of the details is there."""
 
@@ -125,21 +171,40 @@ class ErrorBody(Body, frozen=True):
     read_set_conflict: ReadSetConflictBody | None = None
     key_conflict: KeyConflictBody | None = None
     resource_limit: ResourceLimitBody | None = None
+    blob_range: BlobRangeBody | None = None
     recovery_required: RecoveryRequiredBody | None = None
     precondition_failure: PreconditionFailureBody | None = None
     change_feed_gap: FeedGapBody | None = None
     change_diff_refusal: DiffRefusalBody | None = None
     schema_change_refusal: SchemaRefusedBody | None = None
+    reason: ReasonBody | None = None
 
     @classmethod
     def of(cls, error: errors.OmniGraphError) -> ErrorBody:
         """The error with its code and its detail."""
-        return cls(str(error), code_of(type(error)), **_detail(error))
+        return cls(str(error), code_of(type(error)), **_detail(error), reason=_reason(error))
 
 
 def code_of(kind: type[errors.OmniGraphError]) -> Code | None:
     """The code of a class of errors."""
     return next(_CODES[base] for base in kind.__mro__ if base in _CODES)
+
+
+def _reason(error: errors.OmniGraphError) -> ReasonBody | None:
+    kind = type(error)
+    if kind in _PLAIN:
+        return None
+    is_internal = code_of(kind) == "internal"
+    # What a schema change is refused with is a detail already.
+    report: str | None = getattr(error, "report", None)
+    whole = not is_internal and not isinstance(error, errors.SchemaChangeRefused)
+    return ReasonBody(
+        kind.__name__,
+        error.code,
+        None if str(error) == error.message else error.message,
+        to_builtins(error.details, enc_hook=str) or None if whole else None,
+        None if report == str(error) else report,
+    )
 
 
 def _detail(error: errors.OmniGraphError) -> dict[str, Any]:
@@ -159,6 +224,8 @@ def _detail(error: errors.OmniGraphError) -> dict[str, Any]:
             return {"read_set_conflict": ReadSetConflictBody(details["member"], *sides)}
         case errors.ResourceLimit():
             return {"resource_limit": convert(details, ResourceLimitBody)}
+        case errors.BlobRangeNotSatisfiable():
+            return {"blob_range": convert(details, BlobRangeBody)}
         case errors.RecoveryRequired():
             return {"recovery_required": convert(details, RecoveryRequiredBody)}
         case errors.PreconditionFailed():

@@ -1,4 +1,4 @@
-"""What maintenance and checks report: indexes, cleanup, recoveries, lint, pipelines.
+"""What maintenance and checks report: indexes, cleanup, recoveries, verify, lint, pipelines.
 
 Owns the names of these bodies. What a report lists stands in them as it is.
 """
@@ -11,15 +11,19 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from msgspec import convert, field
 
+from omnigraph.maintain.repair_report import DatasetRepair, RepairReport, Rescue
 from omnigraph.maintain.reports import (
     CleanupReport,
+    DatasetOptimize,
     DirectoryCleanup,
     IndexChange,
     IndexReport,
     IndexState,
     IndexStatus,
+    OptimizeReport,
     PendingIndex,
 )
+from omnigraph.maintain.verify.report import BranchVerdict, Looked, VerifyReport
 from omnigraph.wire.body import Body
 from omnigraph.wire.graphs import EntityKind
 from omnigraph.write.change.results import Recovery
@@ -60,6 +64,72 @@ class IndexStatusBody(Body, frozen=True):
         return cls(uri, found.branch, found.commit_id, found.indexes)
 
 
+# -- optimize ----------------------------------------------------------------------------
+
+
+class PendingPropertyBody(Body, frozen=True):
+    """A wanted index that was not built, and why."""
+
+    property: str
+    reason: str
+
+
+class OptimizedBody(Body, frozen=True):
+    """What was done to one type, or would be; `__manifest` is the log of the branch."""
+
+    type_key: str
+    fragments_removed: int
+    fragments_added: int
+    rows_rewritten: int
+    committed: bool
+    skipped: str | None
+    published_dataset_version: int | None
+    lance_head_version: int | None
+    indexes: tuple[IndexChange, ...]
+    indexes_dropped: tuple[str, ...]
+    pending_indexes: tuple[PendingPropertyBody, ...]
+
+    @classmethod
+    def of(cls, done: DatasetOptimize) -> OptimizedBody:
+        """What was done."""
+        return cls(
+            done.type_key,
+            done.fragments_removed,
+            done.fragments_added,
+            done.rows_rewritten,
+            done.committed,
+            done.skipped,
+            done.published_dataset_version,
+            done.lance_version,
+            done.indexes,
+            done.indexes_dropped,
+            tuple(PendingPropertyBody(one.property, one.reason) for one in done.pending),
+        )
+
+
+class OptimizeBody(Body, frozen=True):
+    """What optimizing a branch did, or would do; without anything to do there is no commit."""
+
+    uri: str
+    branch: str
+    graph_commit_id: str | None
+    engine: str
+    dry_run: bool
+    datasets: tuple[OptimizedBody, ...]
+
+    @classmethod
+    def of(cls, report: OptimizeReport, uri: str) -> OptimizeBody:
+        """The report on a graph."""
+        return cls(
+            uri,
+            report.branch,
+            report.commit_id,
+            report.engine,
+            report.dry_run,
+            tuple(OptimizedBody.of(one) for one in report.datasets),
+        )
+
+
 # -- cleanup and recovery ----------------------------------------------------------------
 
 
@@ -97,6 +167,70 @@ class RecoveriesBody(Body, frozen=True):
     def of(cls, found: Sequence[Recovery]) -> RecoveriesBody:
         """The rows of the audit."""
         return cls(tuple(found))
+
+
+# -- verify ------------------------------------------------------------------------------
+
+
+class VerifyFindingBody(Body, frozen=True):
+    """One thing that is wrong, or worth a word; what is not known of it is left out."""
+
+    kind: str
+    severity: Literal["damage", "note"]
+    message: str
+    path: str | None = None
+    type_key: str | None = None
+    property_name: str | None = field(default=None, name="property")
+    rule: str | None = None
+    branches: tuple[str, ...] = ()
+    commits: tuple[str, ...] = ()
+    commit_count: int = 0
+    entities: tuple[str, ...] = ()
+    entity_count: int = 0
+
+
+class VerifyBody(Body, frozen=True):
+    """What verifying a graph found, and how much was looked at."""
+
+    uri: str
+    deep: bool
+    sound: bool
+    findings: list[VerifyFindingBody]
+    branches: tuple[BranchVerdict, ...]
+    looked: Looked
+
+    @classmethod
+    def of(cls, report: VerifyReport, uri: str) -> VerifyBody:
+        """The report on a graph."""
+        findings = convert(report.findings, list[VerifyFindingBody], from_attributes=True)
+        return cls(uri, report.deep, report.is_sound, findings, report.branches, report.looked)
+
+
+class RepairBody(Body, frozen=True):
+    """What was mended, or would be, and which branches have lost something."""
+
+    uri: str
+    confirm: bool
+    force: bool
+    graph_manifest_version: int | None
+    datasets: tuple[DatasetRepair, ...]
+    repaired: tuple[str, ...]
+    rescues: tuple[Rescue, ...]
+    findings: list[VerifyFindingBody]
+
+    @classmethod
+    def of(cls, report: RepairReport, uri: str, *, force: bool) -> RepairBody:
+        """The report on a graph."""
+        return cls(
+            uri,
+            report.confirm,
+            force,
+            report.graph_manifest_version,
+            report.datasets,
+            report.repaired,
+            report.rescues,
+            convert(report.found.findings, list[VerifyFindingBody], from_attributes=True),
+        )
 
 
 # -- lint --------------------------------------------------------------------------------

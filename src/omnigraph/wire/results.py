@@ -21,7 +21,11 @@ if TYPE_CHECKING:
     from omnigraph.read.output.result import Result
     from omnigraph.read.plan.explain import Explanation
     from omnigraph.write.backfill import EmbedResult
-    from omnigraph.write.change.results import EmptiedProperties, LoadResult, MutationResult
+    from omnigraph.write.change.results import (
+        EmptiedProperties,
+        LoadResult,
+        MutationResult,
+    )
 
 Row = Mapping[str, Any]
 
@@ -93,7 +97,7 @@ class TotalBody(Body, frozen=True):
 
     rows: int
     seconds: float
-    requests: int
+    requests: int | None
 
 
 class ExplanationBody(Body, frozen=True):
@@ -202,11 +206,21 @@ class LoadedTypeBody(Body, frozen=True):
     entities_loaded: int
 
 
+class TypeChangesBody(Body, frozen=True):
+    """What a load does to the rows of one type, by the key of the type."""
+
+    type: str
+    inserted: int
+    replaced: int
+    patched: int
+    emptied: int
+
+
 class LoadBody(Body, frozen=True, kw_only=True):
     """What a load did, types by name.
 
-    What was left out is told only where something was, and what the work took only of a
-    load on Spark.
+    What was left out is told only where something was, what the work took only of a bulk load, and
+    what happens to stored rows not of a load that was done before.
     """
 
     uri: str | None = None
@@ -225,6 +239,7 @@ class LoadBody(Body, frozen=True, kw_only=True):
     rejected: int = 0
     rejects: dict[str, int] | None = None
     rejects_file: str | UnsetType | None = UNSET
+    changes: list[TypeChangesBody] | None = None
     engine: str | None = None
     fragments: int | None = None
     bytes: int | None = None
@@ -262,6 +277,11 @@ class LoadBody(Body, frozen=True, kw_only=True):
             rejected=result.rejected,
             rejects=dict(result.rejects) if result.rejected else None,
             rejects_file=result.rejects_file if result.rejected else UNSET,
+            changes=[
+                TypeChangesBody(key, one.inserted, one.replaced, one.patched, one.emptied)
+                for key, one in result.changes.items()
+            ]
+            or None,
             **work,
         )
 

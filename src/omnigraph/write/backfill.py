@@ -79,7 +79,7 @@ class RowsUnchanged:
             return True
         old, new = before.table(self.type_key), after.table(self.type_key)
         same = old.identity == new.identity
-        return same and fragment_delta(old.table, new.table).keeps(self.addresses)
+        return same and fragment_delta(old.table, new.table).has_same(self.addresses)
 
 
 @dataclass(frozen=True, slots=True)

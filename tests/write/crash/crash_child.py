@@ -13,7 +13,6 @@ from threading import Lock
 from typing import NamedTuple
 
 import omnigraph as og
-from omnigraph.storage.tables.head_log import QUEUE
 from omnigraph.write.recovery import intent_scope
 from tests import faults
 from tests.write.crash.writers import WRITERS, Writer
@@ -51,8 +50,6 @@ def target_name(point: str, target: str) -> str:
     if point in _OF_THE_GRAPH:
         return "graph"
     parts = target.split("/")
-    if QUEUE in parts:
-        return "ticket"
     for part, name in _PLACES.items():
         if part in parts:
             return name

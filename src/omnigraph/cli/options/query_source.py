@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 
 
-def _size(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
+def size_of_option(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
     """Bytes from a size as people write it."""
     if value is None:
         return None
@@ -50,7 +50,7 @@ _source_options = together(
 max_bytes_option = click.option(
     "--max-bytes",
     metavar="SIZE",
-    callback=_size,
+    callback=size_of_option,
     help="The memory it may take, such as 512MB; a quarter of all if not given.",
 )
 state_options = together(
@@ -93,7 +93,8 @@ def replace_text(path: Path, text: str) -> None:
 class AskedQuery(NamedTuple):
     """A query as a command line names it, and its parameters."""
 
-    source: Source
+    source: Source | None
+    """Without one, the name is that of a stored query of a server."""
     name: str | None
     params: Mapping[str, Any] | None
 
@@ -111,15 +112,15 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         params_file: Path | None,
         **others: Any,
     ) -> Any:
-        source = read_query(query, query_string)
+        source = read_query(query, query_string, name)
         asked = AskedQuery(source, name, read_params(params, params_file))
         return command(*args, asked=asked, **others)
 
     return _source_options(ask)
 
 
-def read_query(path: Path | None, text: str | None) -> Source:
-    """The text of the query, wherever it is from."""
+def read_query(path: Path | None, text: str | None, name: str | None) -> Source | None:
+    """The text of the query, wherever it is from; None where a server has it under a name."""
     from omnigraph.lang.source import Source
 
     if path is not None and text is not None:
@@ -128,10 +129,24 @@ def read_query(path: Path | None, text: str | None) -> Source:
         return Source(text, "<query>")
     if path is not None:
         return read_source(path)
-    raise click.UsageError(
-        "which query? give --query FILE or -e GQ: a NAME alone is a stored query of a server, "
-        "and this version opens graphs directly"
-    )
+    if name is not None:
+        return None
+    raise click.UsageError("which query? give --query FILE or -e GQ, or the NAME of a stored one")
+
+
+def written_query(asked: AskedQuery) -> tuple[Source, str | None, Mapping[str, Any] | None]:
+    """A query whose text was given: storage has no stored ones."""
+    if asked.source is None:
+        raise click.UsageError(
+            f"which query? give --query FILE or -e GQ: '{asked.name}' alone is a stored query, "
+            "and those are on servers (--server NAME|URL --graph ID)"
+        )
+    return asked.source, asked.name, asked.params
+
+
+def stored_query(asked: AskedQuery) -> tuple[str, Mapping[str, Any] | None]:
+    """A query that a server has under a name."""
+    return asked.name or "", asked.params
 
 
 def view_of(branch: str | None, snapshot: str | None) -> tuple[str, str | None]:
@@ -146,9 +161,7 @@ def view_of(branch: str | None, snapshot: str | None) -> tuple[str, str | None]:
 
 def store_of(scope: CommandScope) -> Target:
     """The graph, which these verbs take as an option alone: their argument is a NAME."""
-    if not scope.given - {"as"}:
-        raise click.UsageError("which graph? give --store URI: a path or s3://bucket/prefix")
-    return target_of(scope, None)
+    return target_of(scope, None, "--store")
 
 
 def read_params(text: str | None, path: Path | None) -> Mapping[str, Any] | None:

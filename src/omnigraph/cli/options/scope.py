@@ -18,6 +18,8 @@ from omnigraph.cli.render.output import diagnose, is_terminal, write_note
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
+    from omnigraph.client.graph import ServedGraph
+    from omnigraph.config.operator import OperatorConfig
     from omnigraph.graph import Graph
 
 Flag = Literal["server", "cluster", "graph", "store", "as", "profile"]
@@ -29,7 +31,7 @@ FLAGS: tuple[Flag, ...] = get_args(Flag)
 uri_argument = click.argument("uri", metavar="[URI]", required=False)
 uri_option = click.option("--uri", metavar="URI", help="The graph: a path or s3://bucket/prefix.")
 
-_UNAVAILABLE = "this version opens graphs directly: served and cluster scopes are not supported yet"
+_NO_CLUSTERS = "cluster scopes are not supported yet: use --store URI or --server NAME|URL"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +64,7 @@ def _row(kind: Kind, commands: str, *takes: Flag) -> dict[str, Capability]:
 CAPABILITIES: Mapping[str, Capability] = {
     **_row(
         "data",
-        "query, explain, blob, log, commit, diff, changes, recovery, pipeline validate, "
+        "query, explain, blob, log, commit, diff, changes, recovery, status, pipeline validate, "
         "schema diff, schema log",
         *("server", "graph", "store", "profile"),
     ),
@@ -73,14 +75,21 @@ CAPABILITIES: Mapping[str, Capability] = {
     ),
     **_row("served", "graphs list", "server", "profile"),
     **_row(
-        "direct", "index, optimize, repair, cleanup, lint", "graph", "store", "cluster", "profile"
+        "direct",
+        "index, optimize, repair, verify, cleanup, lint",
+        "graph",
+        "store",
+        "cluster",
+        "profile",
     ),
+    **_row("direct", "maintain", "graph", "store", "cluster", "as", "profile"),
+    **_row("direct", "serve", "graph", "store", "profile"),
     **_row("direct", "schema plan", "store", "profile"),
     **_row("direct", "init"),
     **_row("control", "policy, queries", "graph", "cluster", "profile"),
     **_row("control", "cluster"),
     **_row("control", "cluster apply, cluster approve", "as"),
-    **_row("local", "alias, fmt, generate, login, logout, profile, version"),
+    **_row("local", "alias, fmt, generate, login, logout, profile, submit, version"),
     # The one that can do without a graph.
     **_row("local", "embed", "store", "as"),
 }
@@ -129,6 +138,7 @@ def _hint(allowed: Capability, flag: Flag) -> str:
 
 
 _META = "omnigraph.scope"
+_WARNED = "omnigraph.config.warned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +215,7 @@ def _remember(ctx: click.Context, param: click.Parameter, value: str | bool | No
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The storage of one graph, as the user wrote it."""
+    """One graph, as the user wrote it: in storage, unless it says otherwise."""
 
     uri: str
 
@@ -213,6 +223,15 @@ class Target:
     def is_local(self) -> bool:
         """Whether it is on a disk of this machine."""
         return "://" not in self.uri or self.uri.startswith("file://")
+
+    @property
+    def is_served(self) -> bool:
+        """Whether it is a graph on a server, which has methods of its own."""
+        return False
+
+    def served(self) -> ServedGraph:
+        """The graph with the methods that only servers offer."""
+        raise LookupError(f"{self.uri} is not on a server")
 
     def read(self) -> Graph:
         """Open the graph to look at it; nothing is written."""
@@ -224,7 +243,7 @@ class Target:
         """Open the graph to change it, and name it on stderr."""
         from omnigraph import graph
 
-        opened = graph.open(self.uri, actor=scope.actor)
+        opened = graph.open(self.uri, actor=scope.actor or _operator())
         for notice in opened.notices:
             diagnose("note", notice)
         if not scope.quiet:
@@ -242,23 +261,101 @@ class Target:
             raise BadRequest("not confirmed, nothing was changed")
 
 
-def target_of(scope: CommandScope, uri: str | None) -> Target:
-    """The graph named by the command's own address or by the global options."""
+def target_of(scope: CommandScope, uri: str | None, wanted: str = "its URI, or --store") -> Target:
+    """The graph named by the command's own address, the global options, or what is configured.
+
+    ``wanted`` says what could name it, where nothing does.
+    """
     given = {"URI": uri, "--store": scope.store, "--server": scope.server}
     given["--cluster"] = scope.cluster
     addresses = {name: value for name, value in given.items() if value is not None}
     if len(addresses) > 1:
         raise _usage(f"more than one address is given ({', '.join(addresses)}): choose one")
-    if "--server" in addresses or "--cluster" in addresses:
-        raise _usage(_UNAVAILABLE)
     if not addresses:
-        if scope.profile is not None or scope.graph is not None:
-            raise _usage(_UNAVAILABLE)
-        raise _usage("which graph? give its URI, or --store URI: a path or s3://bucket/prefix")
+        return _configured(scope, wanted)
+    ((name, address),) = addresses.items()
+    if name == "--cluster":
+        raise _usage(_NO_CLUSTERS)
+    if name == "--server":
+        return _served(scope, address, scope.graph)
     if scope.graph is not None:
         raise _usage("a store is one graph: leave --graph out")
-    (address,) = addresses.values()
     return storage_target(address)
+
+
+def _configured(scope: CommandScope, wanted: str) -> Target:
+    """The graph of the profile, else of the defaults."""
+    from omnigraph.config.operator import active_profile
+
+    config = operator_config()
+    name = active_profile(scope.profile)
+    if name is not None:
+        profile = config.profile(name)
+        kind, address = profile.binding
+        graph = scope.graph or profile.default_graph
+        where = f"the profile '{name}' names"
+    elif config.defaults.server is not None:
+        kind, address = "server", config.defaults.server
+        graph, where = scope.graph or config.defaults.default_graph, "the defaults name"
+    elif config.defaults.store is not None:
+        kind, address = "store", config.defaults.store
+        graph, where = scope.graph, "the defaults name"
+    else:
+        other = "" if _takes("server") is False else ", or --server NAME|URL with --graph ID"
+        raise _usage(f"which graph? give {wanted} URI: a path or s3://bucket/prefix{other}")
+    if kind == "cluster":
+        raise _usage(f"{where} a cluster: {_NO_CLUSTERS}")
+    if _takes(kind) is False:
+        raise _usage(f"{where} a {kind}, which this command cannot use: give another address")
+    if kind == "server":
+        return _served(scope, address, graph)
+    if graph is not None:
+        raise _usage("a store is one graph: leave --graph out")
+    return storage_target(address)
+
+
+def _served(scope: CommandScope, server: str, graph: str | None) -> Target:
+    from omnigraph.cli.options.served import served_target
+
+    if scope.actor is not None:
+        raise _usage("the token of the server decides who acts: leave --as out")
+    return served_target(server, graph)
+
+
+def _takes(flag: Flag) -> bool | None:
+    """Whether the command that runs takes a flag; None where none runs."""
+    context = click.get_current_context(silent=True)
+    if context is None or context.parent is None:
+        return None
+    return flag in capability(words_of(context)).takes
+
+
+def words_of(ctx: click.Context) -> str:
+    """The command as typed below the root, such as `schema plan`."""
+    names: list[str] = []
+    level: click.Context | None = ctx
+    while level is not None and level.parent is not None:
+        names.append(level.info_name or "")
+        level = level.parent
+    return " ".join(reversed(names))
+
+
+def operator_config() -> OperatorConfig:
+    """What the person at the keyboard has configured; what is not known in it is remarked once."""
+    from omnigraph.config.operator import read_operator_config
+
+    config = read_operator_config()
+    context = click.get_current_context(silent=True)
+    said = {} if context is None else context.meta
+    if not said.get(_WARNED):
+        said[_WARNED] = True
+        for warning in config.warnings:
+            diagnose("warning", warning)
+    return config
+
+
+def _operator() -> str | None:
+    return operator_config().actor
 
 
 def storage_target(uri: str) -> Target:

@@ -25,6 +25,7 @@ VERBS: Mapping[str, Verb] = {
     "embed": Verb("data", "Make the vectors of stored nodes, or of the records of a file."),
     "mutate": Verb("data", "Run a query that changes a graph, as one commit."),
     "query": Verb("data", "Run a query and print what it returns."),
+    "blob": Verb("data", "Read the bytes of a Blob property, or look at what they are."),
     "explain": Verb("data", "Show how a query would be run, or how it was."),
     "snapshot": Verb("history", "Show what a branch holds: every type, its version and its size."),
     "export": Verb(
@@ -39,11 +40,31 @@ VERBS: Mapping[str, Verb] = {
     "changes": Verb("history", "Follow what is committed to a branch."),
     "branch": Verb("history", "List, create, merge and delete branches."),
     "schema": Verb("schema", "Look at the schema of a branch, and change it."),
+    "status": Verb(
+        "maintain",
+        "Show the health of a graph: what it holds, what it takes, and what is to be done.",
+    ),
+    "maintain": Verb("maintain", "Do what is worth doing to keep a graph small and fast."),
+    "serve": Verb("serving", "Serve a graph over HTTP until a signal comes."),
     "recovery": Verb("maintain", "Look at what became of writes that did not finish."),
     "index": Verb("maintain", "Build the indexes that a schema asks for, and see what they cover."),
+    "optimize": Verb(
+        "maintain", "Put rows into few large files, and make indexes fit, as one commit."
+    ),
     "cleanup": Verb("maintain", "Reclaim the files that no commit needs but those to be kept."),
+    "verify": Verb("maintain", "Check that everything a graph has published is there and right."),
+    "repair": Verb("maintain", "Make again what is derived of a graph, and show what is lost."),
+    "login": Verb("serving", "Keep the token of a server."),
+    "logout": Verb("serving", "Forget the token of a server."),
+    "graphs": Verb("serving", "Look at the graphs of a server."),
+    "profile": Verb("serving", "Look at the configured profiles."),
     "lint": Verb("schema", "Check a schema, and queries against it, without running them."),
+    "policy": Verb("maintain", "Check a policy, test it, and ask it what somebody may do."),
     "generate": Verb("data", "Write a made-up graph of any size, as files to load."),
+    "submit": Verb(
+        "data",
+        "Print the spark-submit command that runs another command of ours on a cluster.",
+    ),
     "fmt": Verb("schema", "Rewrite .pg and .gq files in the canonical layout."),
     "version": Verb("maintain", "Print the version of the program and of its storage format."),
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
 
 import msgspec
@@ -130,6 +131,8 @@ class Merge(Change[MergeResult]):
     actor: str | None = None
     run: RunId | None = None
     limits: SortLimits = field(default_factory=_limits)
+    scratch: str | None = None
+    """Where a dry run may put what it has to write to look at it."""
     notes: dict[str, Any] = field(init=False)
     commit: PendingCommit = field(init=False)
     plan: MergePlan | None = None
@@ -207,7 +210,9 @@ class Merge(Change[MergeResult]):
             conflicts.standing += merged.refusals()
         sides = merged.tables(base)
         if not conflicts.standing:
-            sides = {key: with_keys(found, conflicts, txn) for key, found in sides.items()}
+            sides = {
+                key: with_keys(found, conflicts, txn, self.scratch) for key, found in sides.items()
+            }
         checks = {key: merged.checks(found.type.type_id) for key, found in sides.items()}
         return MergePlan(
             sides,
@@ -351,8 +356,12 @@ def merge_branch(
     if run_id is not None:
         asked = {"source": source, "into": into, "resolve": resolve, "delete_source": delete_source}
         run_ = RunId.of(run_id, "merge", asked)
-    merge = Merge(graph, source, resolve, dry_run, actor, run_)
-    return run(merge, Target(graph.location, graph.manifest, into), dry_run=dry_run)
+    target = Target(graph.location, graph.manifest, into)
+    if not dry_run:
+        return run(Merge(graph, source, resolve, dry_run, actor, run_), target)
+    with TemporaryDirectory(prefix="omnigraph-") as scratch:
+        merge = Merge(graph, source, resolve, dry_run, actor, run_, scratch=scratch)
+        return run(merge, target, dry_run=True)
 
 
 def _unified(apart: Divergence) -> Iterator[tuple[int, int]]:

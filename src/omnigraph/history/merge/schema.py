@@ -14,7 +14,7 @@ from functools import cached_property
 from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import Conflicts, Resolve
 from omnigraph.history.merge.delta import MergeTables
-from omnigraph.history.merge.schema_sides import MergeSide, TouchedRows
+from omnigraph.history.merge.schema_sides import MergeSide, TouchedRows, as_made
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.columns import ColumnNames, carried
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
@@ -39,8 +39,7 @@ from omnigraph.manifest.publish_request import DropTable, RenameTable, TableChan
 from omnigraph.manifest.schema_contract import accepted_schema, contract_of
 from omnigraph.manifest.snapshot import SOURCE_NAME, Snapshot, stored_columns_of
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
-from omnigraph.storage.tables.columns import arrow_field
-from omnigraph.storage.tables.table import Table, TablePin
+from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.change_set import EntityType
 from omnigraph.write.publish.base import Base
 from omnigraph.write.reshape.column_effects import TableReshape
@@ -51,8 +50,6 @@ UNIFIED = "unified_identities"
 
 Reserve = Callable[[int, int], int]
 _COLUMN_EFFECTS = (AddColumn, ReplaceColumn, WidenColumn, FillNulls)
-_EMPTY = TablePin(1, None, 0)
-"""Every table begins as an empty version, which is never taken away."""
 
 
 @dataclass(frozen=True)
@@ -96,7 +93,7 @@ class MergedSchema:
             after = TypeAfter(accepted, desired, plan.effects_on(type_id))
             for former, name in after.misfits():
                 kind = desired.properties[name].type
-                if not side.fits(table, former.name, arrow_field(name, kind).type):
+                if not side.fits(table, former.name, kind):
                     continue
                 widened = WidenColumn(-1, type_id, former.property_id, former.type, kind, None)
                 entity = f"{desired.kind}:{desired.name}.{name}"
@@ -213,7 +210,14 @@ class MergedSchema:
             replace(one, source=one.source or sources.get(one.field.name))
             for one in after.new_columns(table.columns, names)
         )
-        return TableReshape(columns, names, keyed)
+        # What is not written stays in the column that the side has for it.
+        shown = after.view(table.columns)
+        written = {one.field.name for one in columns}
+        pairs = (
+            (name, names.of(name) if names.of(name) in written else column)
+            for name, column in shown.pairs
+        )
+        return TableReshape(columns, StoredColumns(tuple(pairs)), keyed)
 
     def tables(self, target: Base) -> dict[str, MergeTables]:
         """All three sides of every type of the merged schema, by type key."""
@@ -231,7 +235,7 @@ class MergedSchema:
         """A table that the target does not have: as if it had always been empty there."""
         type_, identity = self.types[type_id], self.source.identity(type_id)
         path = table_path(type_.kind, identity.table_id, identity.incarnation)
-        empty = replace(theirs, pin=_EMPTY)
+        empty = as_made(theirs)
         return MergeTables(
             key,
             type_,
@@ -252,7 +256,7 @@ class MergedSchema:
         if theirs is None:
             theirs = base = ours
         elif base is None:
-            base = replace(ours, pin=_EMPTY)
+            base = as_made(ours)
         return MergeTables(
             key,
             self.types[type_id],
@@ -337,8 +341,8 @@ def merged_schema(
         SchemaVersion(one.schema.source, schema.ir)
         for one, schema in zip(snapshots, schemas, strict=True)
     ]
-    touched = TouchedRows(*snapshots)
     pairs = tuple(unified)
+    touched = TouchedRows(*snapshots, pairs)
 
     def merge(wanted: Resolve) -> SchemaMerge:
         return merge_schemas(*versions, touched=touched, unified=pairs, resolve=wanted)

@@ -81,8 +81,12 @@ class CompiledQuery:
         raise TypeCheckError(f"query `{self.name}` is a read: run it with query, not mutate")
 
 
-_parsed: Cache[str, ast.QueryFile] = Cache(limit=256)
-_compiled: Cache[tuple[str, str | None, str], CompiledQuery] = Cache(limit=1024)
+# What a text is parsed to takes many times the memory of the text.
+MOST_TEXT = 1_000_000
+_parsed: Cache[str, ast.QueryFile] = Cache(256, len, MOST_TEXT)
+_compiled: Cache[tuple[str, str | None, str], CompiledQuery] = Cache(
+    1024, lambda key: len(key[0]), MOST_TEXT
+)
 
 
 def compile_query(
@@ -187,6 +191,15 @@ def describe_operation(what: plans.Plan, catalog: Catalog) -> Operation:
     for statement in what.statements:
         touches.add(statement)
     return Operation((), tuple(sorted(touches.reads)), tuple(sorted(touches.writes)))
+
+
+def describe_params(query: ast.Query) -> tuple[ResultField, ...]:
+    """What a query takes, as a client sees it; of an unknown type nothing is told."""
+    return tuple(
+        _scalar_field(param.name, param.type)
+        for param in query.params
+        if isinstance(param.type, ValueType)
+    )
 
 
 def _field(column: plans.Column) -> ResultField:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.errors import SchemaError
+from omnigraph.lang.cache import Cache
 from omnigraph.lang.diagnostics import Diagnostic, Reporter
 from omnigraph.lang.lint_report import Finding, LintReport
 from omnigraph.lang.schema import catalog
@@ -101,6 +102,9 @@ class CompiledSchema:
     reports: tuple[HintReport, ...]
 
 
+_parsed: Cache[tuple[str, bool], Schema] = Cache(16)
+
+
 def compile_schema(
     source: Source | str,
     *,
@@ -116,8 +120,7 @@ def compile_schema(
     """
     source = _as_source(source)
     reporter = Reporter(source)
-    syntax = _checked(source, reporter)
-    reporter.raise_if_any()
+    syntax = _sound(source)
     shape = build_shape(syntax)
     if domain is None:
         domain = PLACEHOLDER_DOMAIN if accepted is None else accepted.schema_identity_domain
@@ -130,11 +133,7 @@ def compile_schema(
 
 def shape_of_source(source: Source | str, *, stored: bool = False) -> Shape:
     """The shape of a schema alone; ``stored`` opens what was accepted before rules tightened."""
-    source = _as_source(source)
-    reporter = Reporter(source)
-    syntax = _checked(source, reporter, stored=stored)
-    reporter.raise_if_any()
-    return build_shape(syntax)
+    return build_shape(_sound(_as_source(source), stored=stored))
 
 
 def check_schema_source(source: Source | str) -> tuple[Diagnostic, ...]:
@@ -151,6 +150,18 @@ def lint_schema(source: Source) -> tuple[Catalog | None, LintReport]:
     findings = tuple(Finding("error", found.stable_code, found.summary) for found in diagnostics)
     catalog = compile_schema(source).catalog if not diagnostics else None
     return catalog, LintReport((), findings, diagnostics)
+
+
+def _sound(source: Source, *, stored: bool = False) -> Schema:
+    """The syntax of a schema without mistakes; a change of it is compiled several times."""
+
+    def checked() -> Schema:
+        reporter = Reporter(source)
+        syntax = _checked(source, reporter, stored=stored)
+        reporter.raise_if_any()
+        return syntax
+
+    return _parsed.get((source.text, stored), checked)
 
 
 def _checked(source: Source, reporter: Reporter, *, stored: bool = False) -> Schema:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from omnigraph.errors import BadRequest
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
+from omnigraph.pipeline.declared.checks import DeclaredCheck, read_checks
 from omnigraph.pipeline.declared.yaml_node import (
     DocumentErrors,
     YamlLocation,
@@ -24,10 +25,10 @@ from omnigraph.pipeline.declared.yaml_node import (
 )
 from omnigraph.write.load.operation import LoadOptions
 
-_KEYS = (
-    *("graph", "branch", "from", "mode", "on_error", "max_rejects", "rejects", "run_id"),
-    *("sources", "nodes", "edges"),
-)
+_HOW = ("mode", "on_error", "max_rejects", "rejects", "run_id")
+_WHAT = ("sources", "nodes", "edges", "checks")
+_KEYS = ("graph", "branch", "from", *_HOW, *_WHAT, "steps")
+_STEP = ("name", *_HOW, *_WHAT)
 _SOURCE = ("format", "path", "options", "schema", "table", "query")
 _NODE = ("from", "where", "set", "id")
 _EDGE = ("from", "src", "dst", "where", "set", "id")
@@ -120,6 +121,15 @@ class Document:
     options: LoadOptions
     sources: Mapping[str, PipelineSource]
     mapped: tuple[TypeMapping, ...]
+    checks: Mapping[str, DeclaredCheck] = field(default_factory=dict)
+    name: str | None = None
+    """What it is called as a step of another."""
+    steps: tuple[Document, ...] = ()
+
+    @property
+    def parts(self) -> tuple[Document, ...]:
+        """What is loaded, one after the other: its steps, or itself."""
+        return self.steps or (self,)
 
     @property
     def said(self) -> list[Any]:
@@ -152,15 +162,55 @@ class _Reader:
 
     def document(self, written: YamlNode) -> Document:
         found = written.known(_KEYS)
+        if "steps" not in found:
+            return self._part(found, written)
+        for extra in {"nodes", "edges"} & found.keys():
+            found[extra].say("in a document with `steps`, this belongs into one of them")
+        steps = [self._step(one, found) for one in found["steps"].items()]
+        if not found["steps"].is_list or not steps:
+            found["steps"].say("this must be a list of steps: - { name: …, nodes: … }")
+        names = [step.name for step in steps]
+        for at, name in enumerate(names):
+            if name is not None and name in names[:at]:
+                found["steps"].items()[at].say(f"there is a step '{name}' before it")
+        whole = self._part(found, written, is_whole=True)
+        return replace(whole, steps=tuple(steps))
+
+    def _step(self, written: YamlNode, shared: Mapping[str, YamlNode]) -> Document:
+        """A step: what it does not say is as the document says."""
+        own = written.known(_STEP)
+        name = self._of(own, "name")
+        if name is None and written.is_mapping:
+            written.say("`name` is missing: what the step is called")
+        # The places of the whole are the step's, too, and it goes to the same branch.
+        common = {key: value for key, value in shared.items() if key not in _WHAT}
+        step = self._part({**common, **own}, written)
+        options = step.options
+        if options.run_id is not None and "run_id" not in own:
+            options = replace(options, run_id=f"{options.run_id}/{name}")
+        return replace(
+            step,
+            name=name,
+            options=options,
+            sources={**self._sources(shared.get("sources")), **step.sources},
+            checks={**read_checks(shared.get("checks"), self._place), **step.checks},
+        )
+
+    def _part(
+        self, found: Mapping[str, YamlNode], written: YamlNode, *, is_whole: bool = False
+    ) -> Document:
+        """One load; ``is_whole`` is what steps have in common, and loads nothing by itself."""
         options = self._options(found, written)
-        for name in ("mode", "sources"):
-            if name not in found:
-                written.problems.say(YamlLocation(name, written.line), "this key is missing")
+        for name in ("mode",) if written.spot.path else ("mode", "sources"):
+            if name not in found and not is_whole:
+                written.problems.say(
+                    YamlLocation(written.below(name), written.line), "this key is missing"
+                )
         mapped = [
             *self._mapped(found.get("nodes"), "node"),
             *self._mapped(found.get("edges"), "edge"),
         ]
-        if not ({"nodes", "edges"} & found.keys()):
+        if not (is_whole or {"nodes", "edges"} & found.keys()):
             written.say("there is nothing to load: write `nodes` or `edges`")
         base = self._branch(found, "from")
         return Document(
@@ -171,6 +221,7 @@ class _Reader:
             options,
             self._sources(found.get("sources")),
             tuple(mapped),
+            read_checks(found.get("checks"), self._place),
         )
 
     # -- how to load -----------------------------------------------------------------

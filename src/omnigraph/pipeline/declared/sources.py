@@ -22,13 +22,14 @@ from omnigraph.pipeline.declared.document import Document, PipelineSource
 from omnigraph.pipeline.declared.yaml_node import DocumentErrors
 from omnigraph.pipeline.input.input_files import FoundFile, is_remote, open_file
 from omnigraph.pipeline.input.load_files import find_files
+from omnigraph.pipeline.source import FORMAT, register
 from omnigraph.pipeline.spark.engine import SparkEngine
 from omnigraph.pipeline.spark.errors import condition_of, failures, message_of
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
 
-_FORMATS = ("avro", "csv", "jdbc", "json", "orc", "parquet", "text", "xml")
+_FORMATS = ("avro", "csv", "jdbc", "json", FORMAT, "orc", "parquet", "text", "xml")
 _COPIES_AT_ONCE = 8
 _PIECE = 8 << 20
 
@@ -107,6 +108,10 @@ class _Opening:
 
     def _frame(self, source: PipelineSource) -> DataFrame:
         session = self._engine.session
+        if source.format == FORMAT:
+            # Its tasks read the graph themselves, wherever it is.
+            register(session)
+            return session.read.format(FORMAT).options(**source.options).load(*source.paths)
         if source.table is not None:
             return session.read.table(source.table)
         if source.query is not None:

@@ -90,11 +90,12 @@ class YamlNode:
     def is_null(self) -> bool:
         """Whether nothing is written there."""
         return isinstance(self.node.value, str) and (
-            not self.node.value.strip() or (not self._is_quoted and self.node.value in _NULLS)
+            not self.node.value.strip() or (not self.is_quoted and self.node.value in _NULLS)
         )
 
     @property
-    def _is_quoted(self) -> bool:
+    def is_quoted(self) -> bool:
+        """Whether it stands in quotes, or is a block of text."""
         return getattr(self.node, "style", None) is not None
 
     @property
@@ -117,7 +118,7 @@ class YamlNode:
         found: dict[str, YamlNode] = {}
         for key, value in self.node.value:
             name = key.value if isinstance(key.value, str) else None
-            spot = YamlLocation(self._below(name or "?"), key.start_mark.line + 1)
+            spot = YamlLocation(self.below(name or "?"), key.start_mark.line + 1)
             if name is None:
                 self.problems.say(spot, f"a name is a text, and this is a {_kind(key)}")
             elif _is_remainder(name, value):
@@ -164,7 +165,8 @@ class YamlNode:
         """Note what is wrong with it."""
         self.problems.say(self.spot, message)
 
-    def _below(self, name: str) -> str:
+    def below(self, name: str) -> str:
+        """The path of a member."""
         return f"{self.spot.path}.{name}" if self.spot.path else name
 
 

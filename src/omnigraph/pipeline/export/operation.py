@@ -58,6 +58,7 @@ def export_on_spark(
     """Write the types of these names, or all of them, into a directory that is new or empty."""
     from omnigraph.pipeline.export.tasks import ExportDirectory, PartJob, move, write_part
     from omnigraph.pipeline.source.reading import parts_of
+    from omnigraph.pipeline.spark.probe import require_sound_executors
     from omnigraph.pipeline.spark.progress import stages
     from omnigraph.pipeline.spark.session import require_shared_storage, spark_session
     from omnigraph.pipeline.spark.tasks import run_tasks
@@ -79,6 +80,7 @@ def export_on_spark(
     ):
         for uri in (root.uri, directory.target.uri):
             require_shared_storage(engine, uri)
+        require_sound_executors(engine, root.uri)
         with directory.drafting():
             with bars.stage("export", len(jobs)):
                 written = run_tasks(engine, write_part, list(jobs.values()))

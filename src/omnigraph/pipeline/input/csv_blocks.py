@@ -22,6 +22,7 @@ from omnigraph.pipeline.input.csv_records import (
     record_ends,
 )
 from omnigraph.pipeline.input.splits import Split
+from omnigraph.write.load.csv_options import CsvOptions
 
 CsvBlock = tuple[tuple[str, ...], Records]
 
@@ -43,7 +44,7 @@ def _later_blocks(split: Split, block_bytes: int) -> Iterator[CsvBlock]:
     line, offset = 0, split.end
     is_one = len(split.header) == 1
     for data, offset in _whole_records(split, block_bytes):
-        records = Records(data, offset, line, one_column=is_one)
+        records = Records(data, offset, line, one_column=is_one, csv=split.file.csv)
         check_quotes(split.file, records)
         yield split.header, records
         line += records.lines
@@ -56,7 +57,8 @@ def _first_blocks(split: Split, block_bytes: int) -> Iterator[CsvBlock]:
     held, line = b"", 0
     for data, offset in _whole_records(split, block_bytes):
         if header is not None:
-            records = Records(data, offset, line, one_column=len(header.names) == 1)
+            is_one = len(header.names) == 1
+            records = Records(data, offset, line, one_column=is_one, csv=split.file.csv)
         else:
             held += data
             header = find_header(split.file, held)
@@ -64,7 +66,7 @@ def _first_blocks(split: Split, block_bytes: int) -> Iterator[CsvBlock]:
                 continue
             line = held.count(b"\n", 0, header.size)
             rest, is_one = held[header.size :], len(header.names) == 1
-            records = Records(rest, header.size, line, one_column=is_one)
+            records = Records(rest, header.size, line, one_column=is_one, csv=split.file.csv)
         check_quotes(split.file, records)
         yield header.names, records
         line += records.lines
@@ -89,7 +91,7 @@ def _whole_records(split: Split, block_bytes: int) -> Iterator[tuple[bytes, int]
                     is_aligned = data[:1] == b"\n" and not inside
                     data = data[1:]
                 if not is_aligned:
-                    skipped, inside = _to_next_record(data, inside=inside)
+                    skipped, inside = _to_next_record(data, inside=inside, csv=file.csv)
                     is_aligned = skipped is not None
                     step = len(data) if skipped is None else skipped
                     begins, data = begins + step, data[step:]
@@ -100,10 +102,10 @@ def _whole_records(split: Split, block_bytes: int) -> Iterator[tuple[bytes, int]
                 return
             is_last = False
             if end is not None and begins + held + len(data) >= end:
-                ends = record_ends(data, inside=inside)
+                ends = record_ends(data, inside=inside, csv=file.csv)
                 ends = ends[np.searchsorted(ends, end - begins - held) :]
                 is_last = len(ends) > 0
-            cut = int(ends[0]) if is_last else last_record_end(data, inside=inside)
+            cut = int(ends[0]) if is_last else last_record_end(data, inside=inside, csv=file.csv)
             if cut:
                 yield b"".join([*pending, data[:cut]]), begins
                 pending, begins, held, inside = [], begins + held + cut, 0, False
@@ -112,15 +114,15 @@ def _whole_records(split: Split, block_bytes: int) -> Iterator[tuple[bytes, int]
             rest = data[cut:]
             pending.append(rest)
             held += len(rest)
-            inside ^= rest.count(b'"') % 2 == 1
+            inside ^= rest.count(file.csv.quote.encode()) % 2 == 1
             refuse_long_line(file, held, begins)
     if held:
         yield b"".join(pending), begins
 
 
-def _to_next_record(data: bytes, *, inside: bool) -> tuple[int | None, bool]:
+def _to_next_record(data: bytes, *, inside: bool, csv: CsvOptions) -> tuple[int | None, bool]:
     """Where the next record begins, else None, and if the bytes end in a quoted value."""
-    ends = record_ends(data, inside=inside)
+    ends = record_ends(data, inside=inside, csv=csv)
     if len(ends):
         return int(ends[0]), False
-    return None, inside ^ (data.count(b'"') % 2 == 1)
+    return None, inside ^ (data.count(csv.quote.encode()) % 2 == 1)

@@ -17,9 +17,10 @@ import numpy as np
 from omnigraph.errors import BadRequest
 from omnigraph.pipeline.input.byte_ranges import BOM, read_forward, read_range, refuse_long_line
 from omnigraph.pipeline.input.load_files import InputFile
+from omnigraph.write.load.csv_options import CsvOptions
 
-_QUOTE, _COMMA, _LF, _CR = b'",\n\r'
-_EDGES = np.array([_QUOTE, _COMMA, _LF, _CR], dtype=np.uint8)
+_LF, _CR = b"\n\r"
+_RFC = CsvOptions()
 _BREAKS = np.array([_LF, _CR], dtype=np.uint8)
 _HEADER_PIECE = 64 << 10
 
@@ -35,38 +36,42 @@ class Header:
 def quote_count(file: InputFile, start: int, end: int) -> int:
     """The number of quotes in a range of bytes."""
     with closing(read_range(file, start, end)) as pieces:
-        return sum(piece.count(b'"') for piece in pieces)
+        quote = file.csv.quote.encode()
+        return sum(piece.count(quote) for piece in pieces)
 
 
-def record_ends(data: bytes, *, inside: bool = False) -> np.ndarray:
+def record_ends(data: bytes, *, inside: bool = False, csv: CsvOptions = _RFC) -> np.ndarray:
     """The places behind the line feeds that end records.
 
     ``inside`` tells whether the bytes begin in a quoted value. A carriage return alone ends
     a record too, but no file is cut there.
     """
-    return _Marks(data, b"\n", inside=inside).outside(_LF) + 1
+    return _Marks(data, b"\n", csv, inside=inside).outside(_LF) + 1
 
 
-def last_record_end(data: bytes, *, inside: bool = False) -> int:
+def last_record_end(data: bytes, *, inside: bool = False, csv: CsvOptions = _RFC) -> int:
     """The last of these places, 0 if there is none."""
     feed = data.rfind(b"\n")
-    if feed < 0 or (data.count(b'"', 0, feed) + inside) % 2 == 0:
+    if feed < 0 or (data.count(csv.quote.encode(), 0, feed) + inside) % 2 == 0:
         return feed + 1
-    ends = record_ends(data, inside=inside)
+    ends = record_ends(data, inside=inside, csv=csv)
     return int(ends[-1]) if len(ends) else 0
 
 
 class _Marks:
     """The places of quotes and of some other bytes, and which of these are outside of values."""
 
-    def __init__(self, data: bytes, wanted: bytes, *, inside: bool = False) -> None:
+    def __init__(
+        self, data: bytes, wanted: bytes, csv: CsvOptions, *, inside: bool = False
+    ) -> None:
+        quote = ord(csv.quote)
         self.data = np.frombuffer(data, dtype=np.uint8)
-        is_mark = self.data == _QUOTE
+        is_mark = self.data == quote
         for byte in wanted:
             is_mark |= self.data == byte
         self._places = np.flatnonzero(is_mark)
         self._bytes = self.data[self._places]
-        is_quote = self._bytes == _QUOTE
+        is_quote = self._bytes == quote
         self.quotes = self._places[is_quote]
         # Wraps around at 256, which leaves odd and even as they are.
         before = np.cumsum(is_quote, dtype=np.uint8)
@@ -89,15 +94,25 @@ class Records:
     """
 
     def __init__(
-        self, data: bytes, offset: int, first_line: int, *, one_column: bool = False
+        self,
+        data: bytes,
+        offset: int,
+        first_line: int,
+        *,
+        one_column: bool = False,
+        csv: CsvOptions = _RFC,
     ) -> None:
         self.data = data
         self.offset = offset
         self.first_line = first_line
-        marks = _Marks(data, b",\r\n")
+        self.csv = csv
+        delimiter = csv.delimiter.encode()
+        marks = _Marks(data, delimiter + b"\r\n", csv)
         self.starts, self.ends = _spans(marks, with_blank=one_column)
-        self.value_counts = _between(marks.outside(_COMMA), self.starts, self.ends) + 1
-        self.stray_quote = _stray_quote(marks)
+        self.value_counts = _between(marks.outside(delimiter[0]), self.starts, self.ends) + 1
+        self.stray_quote = _stray_quote(
+            marks, np.frombuffer(csv.quote.encode() + delimiter + b"\r\n", dtype=np.uint8)
+        )
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -121,7 +136,7 @@ class Records:
 
     def text(self, record: int) -> str:
         """The same as text."""
-        return self.raw(record).decode(errors="replace")
+        return self.raw(record).decode(self.csv.encoding, errors="replace")
 
     def without(self, records: Sequence[int]) -> bytes:
         """The bytes of all other records; the numbers are in order."""
@@ -154,14 +169,14 @@ def _between(places: np.ndarray, starts: np.ndarray, ends: np.ndarray) -> np.nda
     return counts
 
 
-def _stray_quote(marks: _Marks) -> int | None:
+def _stray_quote(marks: _Marks, edges: np.ndarray) -> int | None:
     data, quotes = marks.data, marks.quotes
     if not len(quotes):
         return None
     opening, closing_ = quotes[0::2], quotes[1::2]
-    opens = np.isin(data[np.maximum(opening - 1, 0)], _EDGES) | (opening == 0)
+    opens = np.isin(data[np.maximum(opening - 1, 0)], edges) | (opening == 0)
     last = len(data) - 1
-    closes = np.isin(data[np.minimum(closing_ + 1, last)], _EDGES) | (closing_ == last)
+    closes = np.isin(data[np.minimum(closing_ + 1, last)], edges) | (closing_ == last)
     stray = np.concatenate([opening[~opens], closing_[~closes]])
     if len(stray):
         return int(stray.min())
@@ -179,7 +194,7 @@ def read_header(file: InputFile) -> Header:
             # Looked at whenever it has doubled, so that a long one is not looked at too often.
             if size >= 2 * seen:
                 data, seen = b"".join(held), size
-                ends = record_ends(data)
+                ends = record_ends(data, csv=file.csv)
                 if len(ends) and (found := find_header(file, data[: ends[-1]])) is not None:
                     return found
             refuse_long_line(file, size, 0)
@@ -195,17 +210,25 @@ def find_header(file: InputFile, data: bytes) -> Header | None:
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
         raise BadRequest(f"{file.uri} is UTF-16; save it as UTF-8")
     skipped = len(BOM) if data.startswith(BOM) else 0
-    records = Records(data[skipped:], skipped, 0)
+    options = file.csv
+    if not options.header and options.columns is not None:
+        return Header(tuple(options.columns), skipped)
+    records = Records(data[skipped:], skipped, 0, csv=options)
     if not len(records):
         return None
     size = skipped + int(records.ends[0])
-    check_quotes(file, Records(data[skipped:size], skipped, 0))
+    check_quotes(file, Records(data[skipped:size], skipped, 0, csv=options))
+    if options.columns is not None:
+        return Header(tuple(options.columns), size)
     try:
-        line = records.raw(0).decode()
+        line = records.raw(0).decode(options.encoding)
     except UnicodeDecodeError:
-        raise BadRequest(f"the first line of {file.uri} is not UTF-8; save the file so") from None
+        raise BadRequest(
+            f"the first line of {file.uri} is not {options.encoding.upper()}; save the file so"
+        ) from None
     try:
-        names = tuple(next(csv.reader([line], strict=True)))
+        rows = csv.reader([line], strict=True, delimiter=options.delimiter, quotechar=options.quote)
+        names = tuple(next(rows))
     except csv.Error as error:
         raise BadRequest(f"the first line of {file.uri} names no columns: {error}") from None
     _check_names(file, names)
@@ -232,7 +255,9 @@ def _check_names(file: InputFile, names: Sequence[str]) -> None:
             raise BadRequest(f"column {at + 1} of {file.uri} has no name in the first line")
         if name in names[:at]:
             raise BadRequest(f"{file.uri} has two columns '{name}'")
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t|"):
+    found = next((mark for mark in ";\t|," if mark in names[0]), None) if len(names) == 1 else None
+    if found is not None:
         raise BadRequest(
-            f"{file.uri} has only the column {names[0]!r}: values are separated by commas"
+            f"{file.uri} has only the column {names[0]!r}: values are separated by commas, or by"
+            f" what the option delimiter says, which may be {found!r} here"
         )

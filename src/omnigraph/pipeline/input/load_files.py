@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from glob import has_magic
 from os import PathLike
@@ -27,6 +27,7 @@ from omnigraph.pipeline.input.input_files import (
     join,
 )
 from omnigraph.storage.objects.location import Location
+from omnigraph.write.load.csv_options import CsvOptions
 
 Format = Literal["jsonl", "csv", "parquet"]
 Compression = Literal["gzip", "zstd"]
@@ -53,9 +54,9 @@ class InputFile:
     """One file to load.
 
     ``size`` is in bytes as it lies there. ``type_name`` is the type of all rows of a CSV or
-    Parquet file; the rows of JSON say theirs themselves. ``version`` is the content as an
-    object store names it. ``label`` is what a person knows the rows by, if the file was
-    written for the load alone; it is empty for what has no name.
+    Parquet file; the lines of JSON say theirs themselves, or are the rows of the type.
+    ``version`` is the content as an object store names it. ``label`` is what a person knows the
+    rows by, if the file was written for the load alone; it is empty for what has no name.
     """
 
     uri: str
@@ -65,6 +66,7 @@ class InputFile:
     type_name: str | None = None
     version: str | None = None
     label: str | None = None
+    csv: CsvOptions = field(default_factory=CsvOptions)
 
     @property
     def name(self) -> str | None:
@@ -72,7 +74,9 @@ class InputFile:
         return self.uri if self.label is None else self.label or None
 
 
-def find_inputs(data: object, type_names: Collection[str]) -> list[InputFile]:
+def find_inputs(
+    data: object, type_names: Collection[str], csv: CsvOptions | None = None
+) -> list[InputFile]:
     """The files of paths, directories and patterns, in the order of loading.
 
     ``data`` is one of these, several, or a mapping of type names to them. A directory is
@@ -94,7 +98,7 @@ def find_inputs(data: object, type_names: Collection[str]) -> list[InputFile]:
     if not files:
         raise BadRequest("there is nothing to load: give at least one path")
     _refuse_repeated(files)
-    return files
+    return files if csv is None else [replace(file, csv=csv) for file in files]
 
 
 def find_files(path: str) -> list[FoundFile]:
@@ -142,11 +146,6 @@ def _of_type(type_name: str, paths: object) -> Iterator[InputFile]:
     for path in _paths(paths):
         for found in _search(path):
             file = _recognised(found.file)
-            if file.format == "jsonl":
-                raise BadRequest(
-                    f"{file.uri} is not only of the type '{type_name}': each line of JSON names"
-                    " its own type; give the path without a type"
-                )
             _refuse_partitions(found)
             yield _with_type(file, type_name)
 

@@ -6,7 +6,7 @@ first line of CSV files, never the data.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from itertools import accumulate, pairwise
@@ -159,3 +159,13 @@ def _parquet_splits(file: InputFile, groups: Sequence[_RowGroup], target: int) -
         weight += group.size
     if start < len(groups) or not groups:
         yield Split(0, file, start, len(groups), weight=weight)
+
+
+def first_lines(splits: Sequence[Split], lines: Mapping[int, int]) -> dict[int, int]:
+    """How many lines of the same name stand before each split, given the lines of every split."""
+    before: dict[str | None, int] = {}
+    found: dict[int, int] = {}
+    for split in splits:
+        found[split.number] = before.get(split.file.name, 0)
+        before[split.file.name] = found[split.number] + lines[split.number]
+    return found

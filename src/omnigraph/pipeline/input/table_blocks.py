@@ -21,6 +21,7 @@ from omnigraph.pipeline.input.csv_records import Records
 from omnigraph.pipeline.input.load_files import InputFile
 from omnigraph.pipeline.input.parquet_files import open_parquet
 from omnigraph.pipeline.input.splits import Split
+from omnigraph.write.load.csv_options import CsvOptions
 
 ROWS = 131_072
 _PARQUET_BYTES = 64 << 20
@@ -143,15 +144,20 @@ def _read_records(
     included = header if columns is None else _present(columns, header)
     problems = _ragged(header, records)
     try:
-        table = _parse(records.without(list(problems)), header, included)
+        table = _parse(records.without(list(problems)), header, included, file.csv)
     except pa.ArrowInvalid as error:
-        not_text = [at for at in range(len(records)) if not _is_utf8(records.raw(at))]
+        not_text = [at for at in range(len(records)) if not _is_text(records.raw(at), file.csv)]
         if not not_text:
             raise BadRequest(f"cannot read {file.uri} as CSV: {error}") from None
         problems = dict(
-            sorted({**dict.fromkeys(not_text, "the row is not UTF-8"), **problems}.items())
+            sorted(
+                {
+                    **dict.fromkeys(not_text, f"the row is not {file.csv.encoding.upper()}"),
+                    **problems,
+                }.items()
+            )
         )
-        table = _parse(records.without(list(problems)), header, included)
+        table = _parse(records.without(list(problems)), header, included, file.csv)
     if table.num_rows + len(problems) != len(records):
         raise BadRequest(
             f"cannot read {file.uri} as CSV: {len(records)} rows from byte {records.offset} on"
@@ -171,7 +177,9 @@ def _ragged(header: tuple[str, ...], records: Records) -> dict[int, str]:
     }
 
 
-def _parse(data: bytes, header: tuple[str, ...], included: Sequence[str]) -> pa.Table:
+def _parse(
+    data: bytes, header: tuple[str, ...], included: Sequence[str], csv: CsvOptions
+) -> pa.Table:
     if not data:
         return pa.schema([(name, pa.string()) for name in included]).empty_table()
     # A mark at the beginning would be taken for the one of a file, and without a last line end
@@ -186,25 +194,29 @@ def _parse(data: bytes, header: tuple[str, ...], included: Sequence[str]) -> pa.
             use_threads=False,
             block_size=len(text) + 1,
             skip_rows=int(is_marked),
+            encoding=csv.encoding,
         ),
         parse_options=pa_csv.ParseOptions(
-            newlines_in_values=True, ignore_empty_lines=len(header) > 1
+            delimiter=csv.delimiter,
+            quote_char=csv.quote,
+            newlines_in_values=True,
+            ignore_empty_lines=len(header) > 1,
         ),
         convert_options=pa_csv.ConvertOptions(
             column_types=dict.fromkeys(header, pa.string()),
             include_columns=list(included),
             strings_can_be_null=True,
             quoted_strings_can_be_null=False,
-            null_values=[""],
+            null_values=csv.nulls,
         ),
     )
     # To include none means all to the reader.
     return table.select(list(included))
 
 
-def _is_utf8(data: bytes) -> bool:
+def _is_text(data: bytes, csv: CsvOptions) -> bool:
     try:
-        data.decode()
+        data.decode(csv.encoding)
     except UnicodeDecodeError:
         return False
     return True

@@ -1,11 +1,14 @@
-"""Loading on Spark as the graph asks for it: a session, the inputs, one load.
+"""Bulk loads as the graph asks for them: the inputs, what runs the tasks, one load.
 
-Owns the way from what a person hands over to one load on an engine.
+Owns the way from what a person hands over to one load, and which runner takes it when the caller
+leaves that open. Must never start Spark for what this process can do.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +17,18 @@ from omnigraph.errors import BadRequest
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.snapshot import catalog_of
-from omnigraph.pipeline.load.operation import SparkLoad
+from omnigraph.pipeline.load.operation import BulkLoad
 from omnigraph.pipeline.load.stage.frames import LoadInput, given
+from omnigraph.pipeline.load.staged_checks import StagedCheck
 from omnigraph.pipeline.spark.engine import SparkEngine, require_shared_storage
+from omnigraph.pipeline.spark.probe import require_sound_executors
 from omnigraph.pipeline.spark.progress import stages
 from omnigraph.pipeline.spark.session import spark_session
 from omnigraph.pipeline.spark.settings import SparkSettings
-from omnigraph.pipeline.spark.tasks import TaskRunner
+from omnigraph.pipeline.spark.tasks import SparkRunner
+from omnigraph.pipeline.stage_bars import stage_bars
+from omnigraph.pipeline.task_runner import InProcessRunner, TaskRunner
+from omnigraph.storage.memory import size_of_setting
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.operation import Accepted, LoadOptions, load_result
 from omnigraph.write.publish.driver import Once, Target, find_first_run, run
@@ -28,6 +36,9 @@ from omnigraph.write.publish.run_ids import RunId
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
+
+INLINE_BYTES = 512 << 20
+INLINE_SETTING = "OMNIGRAPH_INLINE_BYTES"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +48,8 @@ class SparkTarget:
     settings: SparkSettings = field(default_factory=SparkSettings)
     session: SparkSession | None = None
     progress: bool = False
+    is_chosen: bool = False
+    """Whether the caller has named it: then it is wanted."""
 
     @classmethod
     def of(
@@ -46,53 +59,73 @@ class SparkTarget:
         if spark is None:
             return cls(progress=progress)
         if isinstance(spark, SparkSettings):
-            return cls(spark, progress=progress)
+            return cls(spark, progress=progress, is_chosen=True)
         if isinstance(spark, str):
-            return cls(SparkSettings(master=spark), progress=progress)
+            return cls(SparkSettings(master=spark), progress=progress, is_chosen=True)
         if not any(base.__module__.startswith("pyspark.") for base in type(spark).__mro__):
             raise BadRequest(
                 f"a {type(spark).__name__} is no Spark: pass a session, SparkSettings, or the URL "
                 "of a master"
             )
-        return cls(session=spark, progress=progress)
+        return cls(session=spark, progress=progress, is_chosen=True)
 
 
-def load_on_spark(
+def load_in_bulk(
     data: object,
     options: LoadOptions,
     target: Target,
     actor: str | None,
     spark: SparkTarget,
     *,
+    engine: str = "auto",
     run_id: RunId | None = None,
-    notes: Mapping[str, Any] | None = None,
-    once: Once | None = None,
 ) -> LoadResult:
     """Load input of any size as one commit; under a run id, once in the graph.
 
-    ``notes`` are written down in the commit. ``once`` tells the load apart from others: what the
-    branch has is not done again.
+    With the engine "auto" this process takes what is not larger than `INLINE_BYTES`, unless the
+    caller has named a Spark.
     """
     done = find_done(options, target, run_id, actor)
     if done is not None:
         return done
-    found = given(data, catalog_for(target))
+    found = given(data, catalog_for(target), options.csv)
     session = spark.session or found.session
+    if engine == "inline" and found.session is not None:
+        raise BadRequest(
+            "the rows of a frame of Spark's are computed by Spark: take the engine spark, or auto"
+        )
+    if engine == "inline" or (
+        engine == "auto" and session is None and not spark.is_chosen and _fits(found)
+    ):
+        with stage_bars(show=spark.progress) as bars:
+            return load_given(
+                found, options, target, InProcessRunner(bars), actor=actor, run_id=run_id
+            )
     if session is None and spark.settings.remote is None:
         # Told before anything starts: to reach a cluster takes time.
         require_shared_storage(spark.settings.master, str(target.root))
-    with spark_session(spark.settings, existing=session) as engine:
-        return load_given(
-            found,
-            options,
-            target,
-            engine,
-            actor=actor,
-            progress=spark.progress,
-            run_id=run_id,
-            notes=notes,
-            once=once,
-        )
+    with (
+        spark_session(spark.settings, existing=session) as started,
+        on_spark(started, target, progress=spark.progress) as runner,
+    ):
+        return load_given(found, options, target, runner, actor=actor, run_id=run_id)
+
+
+def _fits(found: LoadInput) -> bool:
+    """Whether input may be loaded in this process; that of memory is there already."""
+    most = size_of_setting(INLINE_SETTING, os.environ.get(INLINE_SETTING, ""), INLINE_BYTES)
+    return sum(file.size for file in found.files) <= most
+
+
+@contextmanager
+def on_spark(
+    engine: SparkEngine, target: Target, *, progress: bool = False
+) -> Iterator[TaskRunner]:
+    """What runs the tasks of a load to a graph on an engine that runs."""
+    require_shared_storage(engine, str(target.root))
+    require_sound_executors(engine, str(target.root))
+    with stages(engine, show=progress) as shown:
+        yield SparkRunner(engine, shown)
 
 
 def find_done(
@@ -107,29 +140,30 @@ def load_given(
     found: LoadInput,
     options: LoadOptions,
     target: Target,
-    engine: SparkEngine,
+    runner: TaskRunner,
     *,
     actor: str | None = None,
-    progress: bool = False,
     run_id: RunId | None = None,
     notes: Mapping[str, Any] | None = None,
     once: Once | None = None,
+    checks: Sequence[StagedCheck] = (),
 ) -> LoadResult:
-    """The same for input that has been told apart, on an engine that runs."""
-    require_shared_storage(engine, str(target.root))
-    with (
-        stages(engine, show=progress) as shown,
-        SparkLoad(
-            found,
-            options,
-            TaskRunner(engine, shown),
-            EmbedderConfig.of_environment(),
-            actor,
-            run_id,
-            once=() if once is None else (once,),
-            notes={"operation": "load", **(notes or {})},
-        ) as load,
-    ):
+    """The same for input that has been told apart.
+
+    ``notes`` are written down in the commit. ``once`` tells the load apart from others: what the
+    branch has is not done again. Where one of the ``checks`` finds rows, nothing is published.
+    """
+    with BulkLoad(
+        found,
+        options,
+        runner,
+        EmbedderConfig.of_environment(),
+        actor,
+        run_id,
+        once=() if once is None else (once,),
+        notes={"operation": "load", **(notes or {})},
+        checks=tuple(checks),
+    ) as load:
         return run(load, target, dry_run=options.dry_run)
 
 

@@ -13,6 +13,7 @@ import sys
 from collections.abc import Iterable, Iterator, Mapping, MutableMapping
 from dataclasses import dataclass, replace
 from datetime import date, datetime
+from functools import cached_property
 from operator import and_
 from typing import Any
 
@@ -20,7 +21,14 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import datasource as spark
-from pyspark.sql.datasource import DataSource, DataSourceReader, Filter, InputPartition
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    DataSourceWriter,
+    Filter,
+    InputPartition,
+)
 from pyspark.sql.types import StructType
 
 from omnigraph.errors import BadRequest
@@ -172,8 +180,16 @@ class GraphSource(DataSource):
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
         super().__init__(options)
-        self._selection = _selected(options)
-        self._rows = _partition_rows(options)
+
+    @cached_property
+    def _selection(self) -> TypeSelection:
+        return _selected(self.options)
+
+    def __getstate__(self) -> dict[str, Any]:
+        # The snapshot travels with the plan: whoever reads it later must not find another.
+        return (
+            self.__dict__ if self._is_stream else {**self.__dict__, "_selection": self._selection}
+        )
 
     @classmethod
     def name(cls) -> str:
@@ -181,11 +197,16 @@ class GraphSource(DataSource):
         return FORMAT
 
     def schema(self) -> StructType:
-        """The columns that were asked for."""
+        """The columns that were asked for; those of changes, where a stream of them is."""
+        if self._is_stream:
+            return self._stream_columns()
+        _partition_rows(self.options)
         return spark_schema(self._selection)
 
     def reader(self, schema: StructType) -> DataSourceReader:
         """A reader of these columns, which may be fewer than those asked for."""
+        if self._is_stream:
+            raise BadRequest("changes are a stream: read them with readStream")
         selection = self._selection.narrowed(schema.names)
         for column, given in zip(selection.columns, schema.fields, strict=True):
             right = spark_field(column)
@@ -198,7 +219,35 @@ class GraphSource(DataSource):
                     " leave the schema out, and convert what is read"
                 )
         kind = _FilteringReader if _plans_filters() else _Reader
-        return kind(selection, schema, self._rows)
+        return kind(selection, schema, _partition_rows(self.options))
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's
+        """A reader of the changes of a branch."""
+        if not self._is_stream:
+            raise BadRequest(
+                'a stream of a graph is of its changes: say .option("changes", "now"), "beginning",'
+                ' "after:COMMIT" or a cursor'
+            )
+        if schema != self._stream_columns():
+            raise BadRequest("the columns of changes are what they are: leave the schema out")
+        from omnigraph.pipeline.source.changes import ChangeReader
+
+        return ChangeReader(self.options)
+
+    @property
+    def _is_stream(self) -> bool:
+        return "changes" in self.options
+
+    def _stream_columns(self) -> StructType:
+        from omnigraph.pipeline.source.changes import require_stream
+
+        return require_stream(self.options)
+
+    def writer(self, schema: StructType, overwrite: bool) -> DataSourceWriter:  # noqa: FBT001 - Spark's
+        """A writer of rows that have these columns."""
+        from omnigraph.pipeline.source.writing import GraphWriter
+
+        return GraphWriter(self.options, schema, overwrite=overwrite)
 
 
 @dataclass(frozen=True)

@@ -1,27 +1,23 @@
-"""Stages of work on Spark: their jobs as one group, and one bar each on the terminal.
+"""Stages of work on Spark: their jobs as one group, and how many of their tasks are done.
 
 Owns naming jobs and cancelling them when their block ends early, since a job that nobody waits
-for would go on holding the cores; and counting tasks and drawing, on standard error and only
-when that is a terminal. Must never change or slow the work it shows.
+for would go on holding the cores; and counting tasks. Must never change or slow the work it shows.
 """
 
 from __future__ import annotations
 
-import sys
 import threading
 import uuid
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from omnigraph.pipeline.spark.engine import SparkEngine
+from omnigraph.pipeline.stage_bars import Stage, StageBars, TaskCount, stage_bars
 
 if TYPE_CHECKING:
     from pyspark import SparkContext
     from pyspark.sql.connect.shell.progress import ProgressHandler
-    from rich.progress import Progress
 
 _CANCEL_SECONDS = 5.0
 _GROUP = "spark.jobGroup.id"
@@ -85,74 +81,29 @@ def _cancel(order: Callable[[], object]) -> None:
     thread.join(_CANCEL_SECONDS)
 
 
-@dataclass(frozen=True, slots=True)
-class TaskCount:
-    """Tasks that are done, and all that are known of."""
-
-    done: int
-    total: int
-
-
-class Stage:
-    """One stage of work while it runs."""
-
-    def __init__(self, draw: Callable[..., None] | None, total_tasks: int | None) -> None:
-        self._draw = draw
-        self._total = total_tasks
-
-    def note(self, text: str) -> None:
-        """Show something beside the bar: rows, rejects."""
-        if self._draw is not None:
-            self._draw(note=text)
-
-    def count(self, tasks: TaskCount) -> None:
-        """Show how far it is."""
-        if self._draw is not None and tasks.total:
-            total = max(self._total or 0, tasks.total)
-            self._draw(completed=tasks.done, total=total, tasks=f"{tasks.done}/{total} tasks")
-
-
 class Stages:
     """The stages of one piece of work."""
 
-    def __init__(self, engine: SparkEngine, bars: Progress | None) -> None:
+    def __init__(self, engine: SparkEngine, bars: StageBars) -> None:
         self._engine = engine
         self._bars = bars
 
     @contextmanager
     def stage(self, title: str, total_tasks: int | None = None) -> Iterator[Stage]:
         """Show the jobs of the block as one stage; they are cancelled when it fails."""
-        with job_group(self._engine, title) as group:
-            if self._bars is None:
-                yield Stage(None, total_tasks)
+        with job_group(self._engine, title) as group, self._bars.stage(title, total_tasks) as shown:
+            if not self._bars.are_shown:
+                yield shown
                 return
-            bar = self._bars.add_task(title, total=total_tasks, tasks="", note="")
-            shown = Stage(partial(self._bars.update, bar), total_tasks)
             watched = _watched_on_server if self._engine.is_connect else _watched_in_jvm
             with watched(self._engine, group, shown.count):
                 yield shown
-            # Work that ran no task is done as well.
-            done = self._bars.tasks[bar].completed or 1
-            self._bars.update(bar, completed=done, total=done)
 
 
 @contextmanager
 def stages(engine: SparkEngine, *, show: bool) -> Iterator[Stages]:
-    """Bars for the stages of the block, if they are wanted and somebody can see them."""
-    if not show or sys.stderr is None or not sys.stderr.isatty():
-        yield Stages(engine, None)
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.fields[tasks]}"),
-        TimeElapsedColumn(),
-        TextColumn("{task.fields[note]}"),
-        console=Console(stderr=True),
-    ) as bars:
+    """Stages of the block, with bars if they are wanted and somebody can see them."""
+    with stage_bars(show=show) as bars:
         yield Stages(engine, bars)
 
 

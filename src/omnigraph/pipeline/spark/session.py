@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from omnigraph.errors import Conflict
+from omnigraph.errors import BadRequest, Conflict
 from omnigraph.pipeline.spark import local_driver
 from omnigraph.pipeline.spark.engine import (
     SparkEngine,
@@ -115,6 +115,7 @@ class _Started:
 
 _lock = threading.Lock()
 _started: _Started | None = None
+_submitted: SparkSession | None = None
 
 
 @contextmanager
@@ -127,6 +128,8 @@ def spark_session(
     ends with the process or when other settings are asked for. One on a cluster
     ends with the last block that uses it, and gives its executors back.
     """
+    if existing is None:
+        existing = _submitted_for(settings)
     if existing is not None:
         engine = engine_of(existing)
         ship_package(engine)
@@ -139,6 +142,26 @@ def spark_session(
             yield engine
     finally:
         _release(started)
+
+
+def adopt_submitted() -> None:
+    """Take the session that spark-submit has made ready for all work that names none."""
+    from pyspark.sql import SparkSession
+
+    global _submitted  # noqa: PLW0603 - a process is submitted once
+    builder = SparkSession.builder
+    for key, value in connect_conf(SparkSettings()).items():
+        builder = builder.config(key, value)
+    _submitted = builder.getOrCreate()
+
+
+def _submitted_for(settings: SparkSettings | None) -> SparkSession | None:
+    if _submitted is not None and settings is not None and settings != SparkSettings():
+        raise BadRequest(
+            "this program was submitted to a Spark: leave --master, --remote and --conf to"
+            " spark-submit"
+        )
+    return _submitted
 
 
 def _acquire(settings: SparkSettings) -> _Started:

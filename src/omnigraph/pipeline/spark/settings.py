@@ -129,12 +129,16 @@ def classic_conf(settings: SparkSettings) -> dict[str, str]:
         conf |= _LOCAL_ONLY
         conf["spark.local.dir"] = tempfile.gettempdir()
         conf["spark.sql.shuffle.partitions"] = str(max(8, 2 * (os.cpu_count() or 1)))
-    hosts = {host for host, _ in standalone_addresses(settings.master)}
-    if local is not None or (hosts and hosts <= _LOOPBACK):
-        conf |= _BOUND_TO_LOOPBACK
+    conf |= loopback_conf(settings.master)
     conf |= settings.conf
     conf["spark.master"] = settings.master if local is None else _retrying(local)
     return conf
+
+
+def loopback_conf(master: str) -> dict[str, str]:
+    """Where a driver listens whose executors are all on this machine."""
+    hosts = {host for host, _ in standalone_addresses(master)}
+    return _BOUND_TO_LOOPBACK if is_local(master) or (hosts and hosts <= _LOOPBACK) else {}
 
 
 def connect_conf(settings: SparkSettings) -> dict[str, str]:

@@ -17,9 +17,11 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from omnigraph.lang.structural import EDGE_COLUMNS
 from omnigraph.read.execute.sorting import missing_from
 from omnigraph.storage.budget import HEAVY, beside, keep, need
-from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
+from omnigraph.storage.replaced_versions import Replaced
 from omnigraph.storage.tables.fragments import (
     FragmentPart,
     Layout,
@@ -43,6 +45,8 @@ READ_AT_ONCE = 64 * 1024 * 1024
 VALUE_BYTES = 32
 
 Key = tuple[str, int, str]
+SOME = "@some:"
+"""Before the name of a column of which some values are kept."""
 Positions = npt.NDArray[np.int64]
 
 
@@ -138,8 +142,12 @@ class ColumnCache:
     """Columns by table, version and name; the least recently used go first."""
 
     def __init__(self, budget: CacheBudget = budget) -> None:
-        self._entries: Cache[Key, CacheEntry] = Cache("columns", _parts, budget)
-        self._found: Cache[tuple[Any, ...], pa.Table] = Cache("lookups", _answer, budget)
+        self._entries: Cache[Key, CacheEntry] = Cache(
+            "columns", _parts, budget, version=lambda key: key[:2], line=_line
+        )
+        self._found: Cache[tuple[Any, ...], pa.Table] = Cache(
+            "lookups", _answer, budget, version=lambda key: key[:2]
+        )
         self._replaced = Replaced()
 
     @property
@@ -312,7 +320,14 @@ def _whole(table: Table, column: str) -> Key:
 
 def _partial(table: Table, column: str) -> Key:
     """Where the values of some rows of a column are kept, beside the whole."""
-    return (table.location.uri, table.pin.version, f"@some:{table.columns.of(column)}")
+    return (table.location.uri, table.pin.version, f"{SOME}{table.columns.of(column)}")
+
+
+def _line(key: Key) -> tuple[str, str] | None:
+    """The column of a table: that of the next version is made from the one before."""
+    table, _, name = key
+    is_column = not name.startswith("@") or name in EDGE_COLUMNS
+    return (table, name) if is_column else None
 
 
 def _parts(held: CacheEntry) -> list[Part]:

@@ -29,7 +29,7 @@ from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 from omnigraph.rows.text_positions import PositionsByText, positions_by_text
 from omnigraph.storage.budget import need, took
 from omnigraph.storage.tables.columns import arrow_field
-from omnigraph.storage.tables.fragments import RowIds, row_ids_of
+from omnigraph.storage.tables.row_ids import RowIds, row_ids_of
 from omnigraph.storage.tables.row_lookup import find_rows, fragment_maps
 from omnigraph.storage.tables.table import ROW_ID, Table, column_names
 

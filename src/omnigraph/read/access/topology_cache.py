@@ -22,9 +22,18 @@ from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.access.csr import Adjacency, Positions, Topology
 from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.storage.budget import look, need, took
-from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
-from omnigraph.storage.tables.fragments import FragmentPart, Layout, RowIds, layout_of, stream_parts
+from omnigraph.storage.cache_budget import (
+    VERSIONS_BEHIND,
+    Cache,
+    CacheBudget,
+    CacheUse,
+    Part,
+    budget,
+)
+from omnigraph.storage.replaced_versions import Replaced
+from omnigraph.storage.tables.fragments import FragmentPart, Layout, layout_of, stream_parts
 from omnigraph.storage.tables.handles import handles
+from omnigraph.storage.tables.row_ids import RowIds
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import ROW_ID, Table
 from omnigraph.storage.tables.version_diff import fragment_delta
@@ -80,7 +89,9 @@ class Topologies:
     """The topologies of this process, the least recently used dropped first."""
 
     def __init__(self, budget: CacheBudget = budget) -> None:
-        self._known: Cache[Key, _Known] = Cache("topologies", _weight, budget)
+        self._known: Cache[Key, _Known] = Cache(
+            "topologies", _weight, budget, version=lambda key: key[:2], line=lambda key: key[0]
+        )
         self._replaced = Replaced()
 
     def peek(self, wiring: EdgeTables) -> Topology | None:
@@ -155,6 +166,10 @@ class Topologies:
         sources, targets = wiring.sources.table, wiring.targets.table
         row_ids = (wiring.sources.row_ids, wiring.targets.row_ids)
         self._known.keep(key, _Known(sources, targets, row_ids, layout, topology))
+        # The nodes may have moved on while the edges stay as they are.
+        same = [other for other, _ in self._known.newest(lambda one: one[:2] == key[:2])]
+        for other in same[1 + VERSIONS_BEHIND :]:
+            self._known.forget(other)
         return topology
 
 

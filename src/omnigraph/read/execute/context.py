@@ -46,6 +46,8 @@ class ReadContext:
         default_factory=dict
     )
     """What the rankings of the query say about rows; NaN for nothing."""
+    entities_of: Callable[[Entities], Entities] = lambda found: found
+    """What of the entities of a table is shown."""
     _entities: dict[str, Entities] = field(default_factory=dict)
 
     def nodes(self, name: str) -> Entities:
@@ -73,5 +75,5 @@ class ReadContext:
             identity = TableIdentity(type_.type_id, type_.incarnation)
             found = self.snapshot.by_identity.get(identity)
             pinned = None if found is None else found.pinned
-            known = self._entities[key] = Entities(type_, pinned, self.columns)
+            known = self._entities[key] = self.entities_of(Entities(type_, pinned, self.columns))
         return known

@@ -37,7 +37,9 @@ class Operator:
         """Count in what it did when it was at work again."""
         self.rows = (self.rows or 0) + (again.rows or 0)
         self.seconds = (self.seconds or 0.0) + (again.seconds or 0.0)
-        self.requests = (self.requests or 0) + (again.requests or 0)
+        if again.requests is None:
+            return
+        self.requests = (self.requests or 0) + again.requests
         for name in ("cache_hits", "cache_misses"):
             self.notes[name] = self.notes.get(name, 0) + again.notes.get(name, 0)
 
@@ -49,6 +51,8 @@ class Trace:
     is_on: bool = False
     operators: list[Operator] = field(default_factory=list)
     columns: ColumnCache = field(default_factory=lambda: shared_columns)
+    counts_reads: bool = True
+    """Whether it tells what was read of storage and of caches."""
     _open: list[Operator] = field(default_factory=list)
 
     @contextmanager
@@ -69,10 +73,11 @@ class Trace:
         finally:
             self._open.pop()
             done.seconds = time.perf_counter() - start
-            done.requests = meter.total
-            after = self.columns.use()
-            done.notes["cache_hits"] = after.hits - before.hits
-            done.notes["cache_misses"] = after.misses - before.misses
+            if self.counts_reads:
+                done.requests = meter.total
+                after = self.columns.use()
+                done.notes["cache_hits"] = after.hits - before.hits
+                done.notes["cache_misses"] = after.misses - before.misses
 
     def fold(self, first: int, since: int) -> None:
         """Make operators that began after ``since`` one with their likes from ``first`` on."""

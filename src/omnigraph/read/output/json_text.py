@@ -184,7 +184,7 @@ def _contents(table: Table, name: str, addresses: pa.Array, wanted: pa.Array) ->
     if not count:
         return pa.nulls(len(addresses), pa.large_binary())
     with storage_errors(f"reading blobs of {table.location}"):
-        found = table.dataset().read_blobs(
+        found = table.stored.dataset().read_blobs(
             table.columns.of(name), addresses=addresses.filter(wanted), preserve_order=True
         )
     contents = pa.array(list(map(itemgetter(1), found)), pa.large_binary())

@@ -32,7 +32,7 @@ class Total:
 
     rows: int
     seconds: float
-    requests: int
+    requests: int | None
 
 
 @dataclass(frozen=True)
@@ -124,7 +124,8 @@ def _analyzed(
     start = time.perf_counter()
     with measure() as meter:
         result = query.run(snapshot, catalog, at_commit=at_commit, trace=trace)
-    total = Total(len(result), time.perf_counter() - start, meter.total)
+    requests = meter.total if trace.counts_reads else None
+    total = Total(len(result), time.perf_counter() - start, requests)
     return Explanation(
         result.query_name,
         result.commit_id,
@@ -193,7 +194,9 @@ def _hops(hops: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _run_text(done: Operator | Total) -> str:
-    spent = f"{(done.seconds or 0) * 1000:.2f} ms, {_many(done.requests or 0, 'request')}"
+    spent = f"{(done.seconds or 0) * 1000:.2f} ms"
+    if done.requests is not None:
+        spent += f", {_many(done.requests, 'request')}"
     return spent if done.rows is None else f"{_many(done.rows, 'row')}, {spent}"
 
 

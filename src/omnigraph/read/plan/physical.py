@@ -90,7 +90,7 @@ class ScanNodes:
             found
             for found in self.step.where
             if path.entities and found not in path.pushed
-            if named is None or found is not named.predicate
+            if named is None or not any(found is one for one in named.predicates)
         ]
         return {
             "entities": path.entities,

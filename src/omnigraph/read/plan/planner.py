@@ -91,7 +91,8 @@ class _Planner:
             return AccessPath("nothing", 0)
         named = naming(entities.type.key, where) if isinstance(entities.type, NodeType) else None
         if named is not None:
-            left = tuple(found for found in where if found is not named.predicate)
+            decided = named.predicates
+            left = tuple(one for one in where if not any(one is found for found in decided))
             fetched = self.use.fetched(scan.variable, entities.type)
             label = spelling(named.column, entities.type.properties)
             return AccessPath(

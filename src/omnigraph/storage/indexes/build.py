@@ -216,9 +216,9 @@ def _fitted(table: Table, dataset: LanceDataset, built: BuiltIndex) -> Index | N
 
     Rows that were updated since have left for other fragments, and those it does not claim.
     """
-    fragments = frozenset(built.segment.fragment_ids)
     if built.built_on.version == table.pin.version:
         return built.segment
+    fragments = frozenset(built.segment.fragment_ids)
     fragments -= fragment_delta(table.at(built.built_on), table).gone
     known = segments_of(dataset, built.name)
     covered = frozenset(number for old in known for number in old.fragment_ids)

@@ -49,6 +49,8 @@ def indexes_of(table: Table) -> list[TableIndex]:
 
 @lru_cache(maxsize=1024)
 def _indexes_of(table: Table) -> tuple[TableIndex, ...]:
+    if not table.is_whole:
+        return ()  # they know rows that are not shown
     dataset = table.dataset()
     found: list[TableIndex] = []
     with storage_errors(f"reading the indexes of {table.location}"):
@@ -76,6 +78,11 @@ def _indexes_of(table: Table) -> tuple[TableIndex, ...]:
                 )
             )
     return tuple(sorted(found, key=lambda index: index.name))
+
+
+def covered_fragments(table: Table) -> frozenset[int]:
+    """The fragments of a version that any index covers, by number."""
+    return frozenset().union(*(index.covered for index in _indexes_of(table)))
 
 
 def is_indexed(table: Table, column: str) -> bool:

@@ -12,6 +12,7 @@ import os
 import re
 import uuid
 from collections.abc import Collection, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -37,6 +38,8 @@ _proven: set[str] = set()
 
 NAME = "__reserve"
 SIZE = 256 * 1024
+# Large objects are read in pieces of so many bytes.
+PIECE = 4 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,6 +116,15 @@ class ControlObjects:
             obstore.put(self._store, name, data, use_multipart=False)
         faults.reach("after_put", name)
 
+    def put_file(self, name: str, path: Path) -> None:
+        """Write an object from a local file; a large one in several requests."""
+        import obstore
+
+        self._before_put(name)
+        with storage_errors(f"writing {self._shown(name)}"):
+            obstore.put(self._store, name, path)
+        faults.reach("after_put", name)
+
     def read(self, name: str) -> bytes | None:
         """The content of an object, or None when there is none."""
         import obstore
@@ -127,6 +139,23 @@ class ControlObjects:
                 if classify(error) != "not_found":
                     raise  # there is no such bucket
                 return None
+
+    def read_range(self, name: str, start: int, size: int) -> bytes:
+        """Some bytes of an object; a StorageError when there is none."""
+        import obstore
+
+        self._count("get")
+        with storage_errors(f"reading {self._shown(name)}"):
+            return bytes(obstore.get_range(self._store, name, start=start, length=size))
+
+    def pieces(self, name: str) -> Iterator[bytes]:
+        """The content of an object, piece by piece; a StorageError when there is none."""
+        import obstore
+
+        self._count("get")
+        with storage_errors(f"reading {self._shown(name)}"):
+            for piece in obstore.get(self._store, name).stream(min_chunk_size=PIECE):
+                yield bytes(piece)
 
     def delete(self, name: str) -> None:
         """Remove an object; nothing happens when there is none."""
@@ -192,25 +221,23 @@ class ControlObjects:
 
         `list` leaves out what a put that was cut short has left there.
         """
+        return sorted(self.walk(prefix), key=lambda entry: entry.name)
+
+    def walk(self, prefix: str = "") -> Iterator[StoredObject]:
+        """The same one by one, in no order: nothing is held but by the caller."""
         import obstore
 
         self._count("list")
         if self._is_absent():
-            return []
+            return
         with storage_errors(f"listing {self._shown(prefix)}"):
             if self.location.is_local:
-                found = list(_local_entries(Path(self.location.path), prefix))
-            else:
-                found = [
-                    StoredObject(
-                        entry["path"],
-                        entry["size"],
-                        int(entry["last_modified"].timestamp() * 1_000_000),
-                    )
-                    for chunk in obstore.list(self._store, prefix or None)
-                    for entry in chunk
-                ]
-        return sorted(found, key=lambda entry: entry.name)
+                yield from _local_entries(self.location.path, prefix)
+                return
+            for chunk in obstore.list(self._store, prefix or None):
+                for entry in chunk:
+                    modified = int(entry["last_modified"].timestamp() * 1_000_000)
+                    yield StoredObject(entry["path"], entry["size"], modified)
 
     def delete_all(self, names: Sequence[str]) -> None:
         """Remove many objects in few requests; those that are not there do not matter."""
@@ -219,9 +246,9 @@ class ControlObjects:
         if self.location.is_local:
             for name in names:
                 self._count("delete")
-                with storage_errors(f"deleting {self._shown(name)}"):
-                    # Not by `delete`: it knows no names that a cut short put leaves.
-                    Path(self.location.path, name).unlink(missing_ok=True)
+                # Not by `delete`: it knows no names that a cut short put leaves.
+                with storage_errors(f"deleting {self._shown(name)}"), suppress(FileNotFoundError):
+                    os.unlink(f"{self.location.path}/{name}")  # noqa: PTH108 - of many files
             return
         for start in range(0, len(names), _BULK):
             self._count("delete")
@@ -309,17 +336,27 @@ def _local_objects(root: Path, prefix: str) -> Iterator[str]:
         yield from (f"{above}{name}" for name in names if not _CUT_SHORT.search(name))
 
 
-def _local_entries(root: Path, prefix: str) -> Iterator[StoredObject]:
-    for directory, _, names in os.walk(root / prefix):
-        for name in names:
-            path = Path(directory, name)
-            try:
-                status = path.lstat()
-            except FileNotFoundError:
-                continue  # gone since it was listed
-            yield StoredObject(
-                path.relative_to(root).as_posix(), status.st_size, status.st_mtime_ns // 1_000
-            )
+def _local_entries(root: str, prefix: str) -> Iterator[StoredObject]:
+    """Every file below a directory; by system calls alone, since there may be a million."""
+    waiting = [prefix]
+    while waiting:
+        directory = waiting.pop()
+        above = f"{directory}/" if directory else ""
+        try:
+            with os.scandir(f"{root}/{directory}") as found:
+                for entry in found:
+                    if entry.is_dir():
+                        if not entry.is_symlink():
+                            waiting.append(f"{above}{entry.name}")
+                        continue
+                    try:
+                        status = entry.stat(follow_symlinks=False)
+                    except FileNotFoundError:
+                        continue  # gone since it was listed
+                    modified = status.st_mtime_ns // 1_000
+                    yield StoredObject(f"{above}{entry.name}", status.st_size, modified)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
 
 
 def keep_reserve(objects: ControlObjects) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import io
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, cast
 from uuid import uuid4
@@ -56,13 +56,20 @@ def sync_directory(directory: Path) -> None:
 def new_object(location: Location) -> Iterator[BinaryIO]:
     """An object of a store, written piece by piece; it exists when the block has ended well."""
     import obstore
+    from obstore.exceptions import BaseError
 
     with storage_errors(f"writing {location}"):
         store = bucket_store(location)
         meter.count("put")
         writer = obstore.open_writer(store, location.prefix, buffer_size=_UPLOAD_BYTES)
-    yield cast("BinaryIO", _Upload(writer, location))
-    # Not on an error: what is not closed never becomes an object.
+    try:
+        yield cast("BinaryIO", _Upload(writer, location))
+    except BaseException as error:
+        # It never becomes an object, and the store is told to drop the parts it has. Whether that
+        # works or not, the first error is the one to know.
+        with suppress(OSError, BaseError):
+            writer.__exit__(type(error), error, error.__traceback__)
+        raise
     with storage_errors(f"writing {location}"):
         writer.close()
 

@@ -33,6 +33,11 @@ _ALIASES: Mapping[str, str] = {
     "rename_if_not_exists": "rename",
 }
 _REQUESTS = "lance_object_store_requests_total"
+SPOOL = "file-object-store"
+"""How files are addressed on the local disk that are on their way to an object store.
+
+What is asked of them there is no request.
+"""
 
 _lock = threading.Lock()
 _own: Counter[str] = Counter()
@@ -85,6 +90,11 @@ def count(operation: Operation) -> None:
         _own[operation] += 1
 
 
+def requests_so_far() -> Counter[str]:
+    """What this process has asked of its storage since requests are counted."""
+    return _counted()
+
+
 @contextmanager
 def measure() -> Iterator[RequestMeter]:
     """Count the requests of a block."""
@@ -104,7 +114,8 @@ def _counted() -> Counter[str]:
     with _lock:
         counted = Counter(_own)
     for point in snapshot_lance_metrics():
-        if point.name == _REQUESTS and point.value:
+        is_request = point.name == _REQUESTS and point.attributes.get("base") != SPOOL
+        if is_request and point.value:
             operation = point.attributes.get("operation", "unknown")
             counted[_ALIASES.get(operation, operation)] += int(point.value)
     return counted

@@ -1,23 +1,21 @@
 """Layouts: the fragments of one version of a table, and reading columns by fragment.
 
 Owns telling which fragments two versions share, so that a column that was read for one of them
-is read again only where they differ, and which row ids a version has. Keeps layouts and runs
-of row ids, never a column.
+is read again only where they differ. Keeps layouts, never a column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from functools import cached_property
+from collections.abc import Callable, Container, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import lance
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-from lance.fragment import FragmentMetadata, RowIdSequence
+from lance.fragment import FragmentMetadata
 
-from omnigraph.storage.cache_budget import Cache, Part, budget
+from omnigraph.storage.cache_budget import Cache, Part, Version, budget
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, NamedScan, Table, column_names
 
@@ -30,10 +28,6 @@ LISTED = 1_000
 # What a layout takes, and a fragment in it.
 LAYOUT_BYTES = 500
 PART_BYTES = 300
-# What runs of row ids take besides their numbers.
-RUNS_BYTES = 200
-
-Numbers = npt.NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,13 +35,16 @@ class FragmentPart:
     """One fragment: equal parts hold the same rows.
 
     ``deletions`` names the file of its deleted rows: two branches may delete different
-    rows of one fragment, and as many.
+    rows of one fragment, and as many. ``physical`` rows are what its files have, in about so many
+    bytes.
     """
 
     number: int
     file: str
     rows: int
     deletions: str = ""
+    physical: int = field(default=0, compare=False)
+    size: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +78,21 @@ def layout_of(table: Table) -> Layout:
     return known
 
 
+def derive_layout(before: Table, after: Table, touched: Container[int] = ()) -> None:
+    """Know the layout of a version from that of the one it was made of, cheaply.
+
+    Fragments of the same number are the same, but for those that are ``touched``.
+    """
+    known = {part.number: part for part in layout_of(before).parts if part.number not in touched}
+    with storage_errors(f"listing the fragments of {after.location}"):
+        dataset = after.dataset()
+        parts = [
+            known.get(number) or fragment_part(_found(dataset, number).metadata)
+            for number in sorted(dataset.fragment_ids())
+        ]
+    _layouts.keep((after.location.uri, after.pin.version), Layout(tuple(parts)))
+
+
 def _listed(table: Table) -> Layout:
     with storage_errors(f"listing the fragments of {table.location}"):
         fragments = sorted(table.dataset().get_fragments(), key=lambda found: found.fragment_id)
@@ -91,7 +103,7 @@ def _weight(layout: Layout) -> list[Part]:
     return [(layout, LAYOUT_BYTES + PART_BYTES * len(layout.parts))]
 
 
-_layouts: Cache[tuple[str, int], Layout] = Cache("layouts", _weight, budget)
+_layouts: Cache[Version, Layout] = Cache("layouts", _weight, budget, version=lambda key: key)
 
 
 def fragment_part(metadata: FragmentMetadata) -> FragmentPart:
@@ -99,7 +111,58 @@ def fragment_part(metadata: FragmentMetadata) -> FragmentPart:
     deleted = metadata.deletion_file
     deletions = "" if deleted is None else f"{deleted.read_version}-{deleted.id}"
     # Lance makes a class for every path that it hands out; a plain text is a tenth as large.
-    return FragmentPart(metadata.id, str(metadata.files[0].path), metadata.num_rows, deletions)
+    return FragmentPart(
+        metadata.id,
+        str(metadata.files[0].path),
+        metadata.num_rows,
+        deletions,
+        metadata.physical_rows,
+        _size(metadata),
+    )
+
+
+def _size(metadata: FragmentMetadata) -> int:
+    """About how many bytes the files of a fragment have.
+
+    The size of a column that was added later is noted nowhere: it counts as much as the rest.
+    """
+    known = [file.file_size_bytes or 0 for file in metadata.files]
+    return sum(known) + known.count(0) * max(known, default=0)
+
+
+@dataclass(frozen=True, slots=True)
+class FragmentSize:
+    """What a fragment takes: how many of its rows are deleted, and the bytes of its data files.
+
+    ``has_retired`` says that it holds values of a column that no name leads to.
+    """
+
+    part: FragmentPart
+    deleted: int
+    bytes: int
+    has_retired: bool
+
+
+def fragment_sizes(table: Table) -> list[FragmentSize]:
+    """The sizes of all fragments of a version, in the order of its layout; reads none of them."""
+    with storage_errors(f"listing the fragments of {table.location}"):
+        dataset = table.dataset()
+        retired: set[int] = set()
+        if table.columns:
+            named = set(table.columns.of_all(None) or ())
+            fields = dataset.lance_schema.fields()
+            retired = {field.id() for field in fields if field.name() not in named}
+        found = [fragment.metadata for fragment in dataset.get_fragments()]
+        sizes = [
+            FragmentSize(
+                fragment_part(one),
+                one.physical_rows - one.num_rows,
+                sum(file.file_size_bytes or 0 for file in one.files),
+                any(not retired.isdisjoint(file.fields) for file in one.files),
+            )
+            for one in found
+        ]
+    return sorted(sizes, key=lambda size: size.part.number)
 
 
 def read_parts(
@@ -160,7 +223,7 @@ def _scanner(
         _projection(table, columns, may_be_more=may_be_more),
         with_row_id=ROW_ID in columns,
         with_row_address=ROW_ADDRESS in columns,
-        fragments=[_fragment(dataset, part) for part in parts],
+        fragments=[fragment_of(dataset, part) for part in parts],
         scan_in_order=True,
         batch_size=STREAMED,
         blob_handling="all_binary" if with_blobs else None,
@@ -207,146 +270,13 @@ def read_rows(
     return [rows.column(column).combine_chunks() for column in columns]
 
 
-# -- row ids -----------------------------------------------------------------------
+def fragment_of(dataset: lance.LanceDataset, part: FragmentPart) -> lance.LanceFragment:
+    """The fragment that a part is of."""
+    return _found(dataset, part.number)
 
 
-@dataclass(frozen=True)
-class RowIds:
-    """Row ids in ascending order, as runs of consecutive ones: mostly they are very few.
-
-    The position of a row id is the number of those before it.
-    """
-
-    firsts: Numbers
-    ends: Numbers
-    """One more than the last of each run."""
-
-    @classmethod
-    def of(cls, row_ids: Numbers) -> RowIds:
-        """From distinct row ids in any order."""
-        if not len(row_ids):
-            return cls(_NONE, _NONE)
-        ordered = np.sort(row_ids)
-        starts = np.flatnonzero(np.diff(ordered, prepend=-2) != 1)
-        return cls(ordered[starts], ordered[np.append(starts[1:], len(ordered)) - 1] + 1)
-
-    @classmethod
-    def joined(cls, several: Sequence[RowIds]) -> RowIds:
-        """All that occur in any."""
-        firsts = np.concatenate([_NONE, *(found.firsts for found in several)])
-        ends = np.concatenate([_NONE, *(found.ends for found in several)])
-        order = np.argsort(firsts, kind="stable")
-        firsts, reached = firsts[order], np.maximum.accumulate(ends[order])
-        starts = np.flatnonzero(np.append(True, firsts[1:] > reached[:-1])[: len(firsts)])
-        return cls(firsts[starts], reached[np.append(starts[1:], len(firsts))[: len(starts)] - 1])
-
-    @cached_property
-    def _before(self) -> Numbers:
-        """How many row ids stand before each run, and how many there are."""
-        counts = np.cumsum(self.ends - self.firsts, dtype=np.int64)
-        return np.concatenate([np.zeros(1, dtype=np.int64), counts])
-
-    @cached_property
-    def _shift(self) -> Numbers:
-        """By how much the row ids of each run are ahead of their positions."""
-        return self.firsts - self._before[:-1]
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return int(self._before[-1])
-
-    @property
-    def size(self) -> int:
-        """Bytes held."""
-        return 4 * self.firsts.nbytes + RUNS_BYTES
-
-    def positions_of(self, row_ids: Numbers) -> Numbers:
-        """The positions of row ids that are among these."""
-        shift: Numbers = self._shift
-        if len(shift) > 1:
-            shift = shift[np.searchsorted(self.firsts, row_ids, side="right") - 1]
-        return row_ids - shift
-
-    def at(self, positions: Numbers) -> Numbers:
-        """The row ids at positions."""
-        shift: Numbers = self._shift
-        if len(shift) > 1:
-            shift = shift[np.searchsorted(self._before, positions, side="right") - 1]
-        return positions + shift
-
-    def hold(self, row_ids: Numbers) -> npt.NDArray[np.bool_]:
-        """Which row ids are among these."""
-        if not len(self.firsts):
-            return np.zeros(len(row_ids), dtype=bool)
-        run = np.searchsorted(self.firsts, row_ids, side="right") - 1
-        held: npt.NDArray[np.bool_] = (run >= 0) & (row_ids < self.ends[run])
-        return held
-
-    def meet(self, others: RowIds) -> bool:
-        """Whether any row id is among both."""
-        return bool(self.hold(others.firsts).any() or others.hold(self.firsts).any())
-
-    def begin_with(self, others: RowIds) -> bool:
-        """Whether others are here at the same positions."""
-        runs = len(others.firsts)
-        if not runs or len(self.firsts) < runs:
-            return not runs
-        return (
-            np.array_equal(self.firsts[:runs], others.firsts)
-            and np.array_equal(self.ends[: runs - 1], others.ends[:-1])
-            and bool(self.ends[runs - 1] >= others.ends[-1])
-        )
-
-
-_NONE: Numbers = np.empty(0, dtype=np.int64)
-_runs: Cache[tuple[str, FragmentPart], RowIds] = Cache(
-    "row_ids", lambda found: [(found, found.size)], budget
-)
-
-
-def row_ids_of(table: Table) -> RowIds:
-    """The row ids of a version; only fragments that no version before it had are looked at."""
-    parts = layout_of(table).parts
-    written = RowIds.joined([_written(table, part) for part in parts])
-    # A changed row has left one fragment and stands in another under the same id: where no id
-    # is missing, none was deleted, and nobody has to look which rows are left.
-    if written.count == table.pin.row_count:
-        return written
-    return RowIds.joined(
-        [_left(table, part) if part.deletions else _written(table, part) for part in parts]
-    )
-
-
-def _written(table: Table, part: FragmentPart) -> RowIds:
-    """The row ids that a fragment was written with; a version tells them without being read."""
-    whole = replace(part, rows=0, deletions="")
-    known = _runs.get((table.location.uri, whole))
-    if known is None:
-        _runs.missed()
-        meta = _fragment(table.dataset(), part).metadata.row_id_meta
-        if meta is None:
-            return _left(table, part)
-        with storage_errors(f"reading the row ids of {table.location}"):
-            stored = RowIdSequence.from_inline_metadata(meta).to_pyarrow()
-        known = RowIds.of(stored.to_numpy().astype(np.int64))
-        _runs.keep((table.location.uri, whole), known)
-    return known
-
-
-def _left(table: Table, part: FragmentPart) -> RowIds:
-    """The row ids of those rows of a fragment that were not deleted."""
-    known = _runs.get((table.location.uri, part))
-    if known is None:
-        _runs.missed()
-        (read,) = read_parts(table, [ROW_ID], [part])[ROW_ID]
-        known = RowIds.of(read.to_numpy().astype(np.int64))
-        _runs.keep((table.location.uri, part), known)
-    return known
-
-
-def _fragment(dataset: lance.LanceDataset, part: FragmentPart) -> lance.LanceFragment:
-    found = dataset.get_fragment(part.number)
+def _found(dataset: lance.LanceDataset, number: int) -> lance.LanceFragment:
+    found = dataset.get_fragment(number)
     if found is None:
         raise AssertionError("a layout names a fragment that its version does not have")
     return found

@@ -8,11 +8,14 @@ Lance's threads do not survive a fork, so processes are spawned.
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Mapping
+from collections.abc import Container, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import TYPE_CHECKING
 
 from omnigraph.storage.cache_budget import (
     INDEX_SHARE,
+    METADATA_MOST,
     METADATA_SHARE,
     Cache,
     CacheBudget,
@@ -40,11 +43,37 @@ FEW_HANDLES = 32 * 2**20
 _lock = threading.Lock()
 _session: Session | None = None
 
+# What a look at storage itself may keep meanwhile.
+FRESH_BYTES = 64 * 2**20
+_fresh: ContextVar[Session | None] = ContextVar("fresh", default=None)
+
+
+@contextmanager
+def reading_storage() -> Iterator[None]:
+    """Within the block nothing is answered from what this process remembers of versions.
+
+    For whoever wants to know whether files are still what they were. Threads take part in it
+    that run in a copy of the context.
+    """
+    from lance.lance import _Session
+
+    require_usable()
+    token = _fresh.set(
+        _Session(index_cache_size_bytes=FRESH_BYTES, metadata_cache_size_bytes=FRESH_BYTES)
+    )
+    try:
+        yield
+    finally:
+        _fresh.reset(token)
+
 
 def shared_session() -> Session:
     """The one session that every dataset of this process is opened with."""
     global _session  # noqa: PLW0603 - one per process is what it is for
     require_usable()
+    fresh = _fresh.get()
+    if fresh is not None:
+        return fresh
     with _lock:
         if _session is None:
             from lance.lance import _Session  # exported as lance.Session, but not to type checkers
@@ -52,9 +81,13 @@ def shared_session() -> Session:
             allowed = configured_bytes()
             _session = _Session(
                 index_cache_size_bytes=int(allowed * INDEX_SHARE),
-                metadata_cache_size_bytes=int(allowed * METADATA_SHARE),
+                metadata_cache_size_bytes=_metadata_bytes(allowed),
             )
         return _session
+
+
+def _metadata_bytes(allowed: int) -> int:
+    return min(int(allowed * METADATA_SHARE), METADATA_MOST)
 
 
 def cache_uses() -> Mapping[str, CacheUse]:
@@ -67,7 +100,7 @@ def cache_uses() -> Mapping[str, CacheUse]:
     return {
         **budget.uses(),
         "storage_indexes": CacheUse(0, indexes, int(allowed * INDEX_SHARE), 0, 0),
-        "storage_metadata": CacheUse(0, metadata, int(allowed * METADATA_SHARE), 0, 0),
+        "storage_metadata": CacheUse(0, metadata, _metadata_bytes(allowed), 0, 0),
     }
 
 
@@ -79,7 +112,11 @@ class TableHandles:
 
     def __init__(self, budget: CacheBudget = budget) -> None:
         self._handles: Cache[HandleKey, lance.LanceDataset] = Cache(
-            "handles", _weight, budget, lambda whole: max(whole // HANDLES_PART, FEW_HANDLES)
+            "handles",
+            _weight,
+            budget,
+            lambda whole: max(whole // HANDLES_PART, FEW_HANDLES),
+            version=lambda key: key[:2],
         )
 
     def open(self, location: Location, version: int, gap: int | None = None) -> lance.LanceDataset:
@@ -102,6 +139,10 @@ class TableHandles:
         self._handles.forget_all(
             lambda key: key[0] == location.uri and (versions is None or key[1] in versions)
         )
+
+    def forget_lost(self, location: Location, version: int) -> None:
+        """Drop the handles of a version that nobody can ever be told of."""
+        self._handles.forget_version((location.uri, version))
 
     def forget_below(self, root: Location) -> None:
         """Drop the handles of all tables below a place."""
@@ -159,4 +200,6 @@ def open_pin(location: Location, version: int, gap: int | None = None) -> lance.
     What lies no further apart in a file than the ``gap``, in bytes, is read by one request;
     without one, Lance's own measure is taken, which is made for reads of a few rows.
     """
+    if _fresh.get() is not None:
+        return _open(location, version, shared_session(), gap)
     return handles.open(location, version, gap)

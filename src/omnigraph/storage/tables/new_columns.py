@@ -8,7 +8,6 @@ column only once. Rows are neither moved nor written again.
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
@@ -20,6 +19,7 @@ from omnigraph.errors import StorageError
 from omnigraph.rows.stored_columns import ShownAs
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.columns import extended
+from omnigraph.storage.tables.sealed_files import write_sealed_file
 from omnigraph.storage.tables.table import FORMAT, Stamp, Table, TablePin, commit_detached
 
 if TYPE_CHECKING:
@@ -148,17 +148,14 @@ def _write(
     """One file with the new columns of a fragment, described as its metadata will have it."""
     from lance.file import LanceFileWriter
 
-    name = f"{uuid.uuid4().hex}.lance"
     schema = pa.schema([column.field for column in columns])
-    location = table.location.join("data", name)
-    with LanceFileWriter(
-        location.uri,
-        schema,
-        version=FORMAT,
-        storage_options=table.location.storage_options or None,
-    ) as writer:
-        for batch in _pieces(table, fragment, columns, schema):
-            writer.write_batch(batch)
+
+    def write(path: str) -> None:
+        with LanceFileWriter(path, schema, version=FORMAT) as writer:
+            for batch in _pieces(table, fragment, columns, schema):
+                writer.write_batch(batch)
+
+    name, size = write_sealed_file(table.location, write)
     major, minor = (int(part) for part in FORMAT.split("."))
     described: dict[str, Any] = {
         "path": name,
@@ -166,7 +163,7 @@ def _write(
         "column_indices": list(range(len(columns))),
         "file_major_version": major,
         "file_minor_version": minor,
-        "file_size_bytes": None,
+        "file_size_bytes": size,
         "base_id": None,
     }
     return json.dumps(described)

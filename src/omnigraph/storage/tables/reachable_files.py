@@ -7,7 +7,8 @@ decides which files nothing refers to.
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Self
 
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
@@ -43,41 +44,56 @@ def files_of(table: Table) -> set[str]:
     return found
 
 
-def reached_files(
-    location: Location, pins: Iterable[TablePin], stored: Collection[str]
-) -> set[str]:
-    """The files of all these versions, and of the empty table that the directory began as.
+@dataclass(slots=True)
+class ReachedFiles:
+    """What some versions of one table need: by name, by directory, or by transaction.
 
-    ``stored`` are the files that are there: a version names some of its files only by
-    their directory. Raises when a version cannot be read, because nobody knows then
-    what it needs.
+    A version names some of its files only by their directory.
     """
-    wanted = {pin.version: pin for pin in pins}
-    for name in stored:
-        version = version_of(name)
-        if version is not None and version < DETACHED:
-            wanted.setdefault(version, TablePin(version, None, 0))
-    reached: set[str] = set()
-    directories: set[str] = set()
-    transactions: set[str] = set()
-    for pin in wanted.values():
-        reached.add(manifest_name(pin.version))
+
+    files: set[str] = field(default_factory=set)
+    directories: set[str] = field(default_factory=set)
+    transactions: set[str] = field(default_factory=set)
+
+    def __ior__(self, other: ReachedFiles) -> Self:
+        self.files |= other.files
+        self.directories |= other.directories
+        self.transactions |= other.transactions
+        return self
+
+    def __contains__(self, name: str) -> bool:
+        """Whether a file is needed, which is named relative to the table."""
+        if name in self.files:
+            return True
+        if name.startswith("_transactions/"):
+            return _transaction_uuid(name) in self.transactions
+        return _directory(name) in self.directories
+
+
+def reached_files(location: Location, pins: Iterable[TablePin]) -> ReachedFiles:
+    """The files of all these versions.
+
+    Raises when a version cannot be read, because nobody knows then what it needs.
+    """
+    reached = ReachedFiles()
+    for pin in pins:
+        reached.files.add(manifest_name(pin.version))
         with storage_errors(f"enumerating the files of {location}"):
             # Not from the shared handles: these many would push out those that are in use.
             files, indexes = _named_in(open_alone(location, pin.version))
-        reached |= files
-        directories |= indexes
+        reached.files |= files
+        reached.directories |= indexes | _blob_directories(files)
         if pin.transaction_uuid is None:
-            reached |= _transaction(Table(location, pin))
+            reached.files |= _transaction(Table(location, pin))
         else:
-            transactions.add(pin.transaction_uuid)
-    reached |= _inside(stored, directories | _blob_directories(reached))
-    reached |= {
-        name
-        for name in stored
-        if name.startswith("_transactions/") and _transaction_uuid(name) in transactions
-    }
+            reached.transactions.add(pin.transaction_uuid)
     return reached
+
+
+def first_pins(names: Iterable[str]) -> set[TablePin]:
+    """Of a table's files, the versions in its line: those of the empty table that it began as."""
+    versions = map(version_of, names)
+    return {TablePin(one, None, 0) for one in versions if one is not None and one < DETACHED}
 
 
 def version_of(name: str) -> int | None:
@@ -89,6 +105,14 @@ def version_of(name: str) -> int | None:
     if stem.startswith("d") and stem[1:].isdecimal():
         return int(stem[1:])
     return _LAST - int(stem) if stem.isdecimal() else None
+
+
+def version_made_by(name: str) -> int | None:
+    """The version that a file is the transaction of, whether it came to be or lost its race."""
+    directory, _, file = name.rpartition("/")
+    read_version = file.partition("-")[0]
+    is_one = directory == "_transactions" and file.endswith(".txn") and read_version.isdecimal()
+    return int(read_version) + 1 if is_one else None
 
 
 def files_of_version(table: Table) -> set[str]:
@@ -132,7 +156,12 @@ def _blob_directories(files: set[str]) -> set[str]:
 
 
 def _inside(names: Collection[str], directories: set[str]) -> set[str]:
-    return {name for name in names if "/".join(name.split("/")[:2]) in directories}
+    return {name for name in names if _directory(name) in directories}
+
+
+def _directory(name: str) -> str:
+    """The first two parts of a name."""
+    return "/".join(name.split("/", maxsplit=2)[:2])
 
 
 def _has_blobs(schema: pa.Schema) -> bool:

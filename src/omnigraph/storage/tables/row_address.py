@@ -38,3 +38,12 @@ def fragments_of(addresses: Addresses) -> npt.NDArray[np.int64]:
 def rows_of(addresses: Addresses) -> npt.NDArray[np.int64]:
     """The row in its fragment of each address."""
     return (addresses & _ROW_MASK).astype(np.int64)
+
+
+def distinct_addresses(addresses: Addresses) -> Addresses:
+    """Each address once, in their order: sorted, since hashing suits numbers in a row badly."""
+    ordered = np.sort(addresses)
+    is_new = np.ones(len(ordered), dtype=bool)
+    is_new[1:] = ordered[1:] != ordered[:-1]
+    found: Addresses = ordered if is_new.all() else ordered[is_new]
+    return found

@@ -9,7 +9,7 @@ nothing, however large a table is and in however many fragments. A map only ever
 from __future__ import annotations
 
 import threading
-from collections.abc import Container, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
@@ -22,15 +22,16 @@ import pyarrow.compute as pc
 from omnigraph.errors import StorageError
 from omnigraph.rows.filters import among
 from omnigraph.rows.hashing import hash_texts
-from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, Replaced, budget
+from omnigraph.storage.cache_budget import Cache, CacheBudget, CacheUse, Part, budget
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.location import Location
+from omnigraph.storage.replaced_versions import Replaced
+from omnigraph.storage.tables.fragment_map import FileId, FragmentMap
 from omnigraph.storage.tables.row_address import whole_fragment
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Table, is_filterable
 from omnigraph.storage.tables.write_rows import WrittenRows
 
 Texts: TypeAlias = pa.Array | pa.ChunkedArray
-FileId: TypeAlias = tuple[int, str]
 
 # Sixteen bytes a row. A larger table is asked through its filter, which an index should serve.
 MAX_ROWS = 20_000_000
@@ -41,74 +42,15 @@ SMALL_TABLE = 100_000
 # What a map takes for each fragment it knows, and what a file does whose texts are remembered.
 FILE_BYTES = 100
 NOTE_BYTES = 1_000
-# Of the texts of files that were just written, this part of the budget is remembered.
+# Of the texts of files that were just written, this part of the budget is remembered, for those
+# who publish them in a moment.
 NOTES_PART = 16
+# A map with so many times as many addresses as there are rows, and some, forgets where rows were.
+STALE = 4
+SMALL_RUN = 1_000
+MAX_NOTES = 256
 # Beyond so many texts, reading the column and comparing in memory beats a filter that lists them.
 MAX_LISTED = 1_000
-
-
-@dataclass(frozen=True, slots=True)
-class _Run:
-    """Hashes in order, each with the address of the row it was seen in."""
-
-    hashes: npt.NDArray[np.uint64]
-    addresses: npt.NDArray[np.uint64]
-
-    @classmethod
-    def of(cls, hashes: npt.NDArray[np.uint64], addresses: npt.NDArray[np.uint64]) -> _Run:
-        order = np.argsort(hashes, kind="stable")
-        return cls(hashes[order], addresses[order])
-
-    def spans(self, wanted: npt.NDArray[np.uint64]) -> tuple[npt.NDArray[np.intp], ...]:
-        """For each wanted hash, the positions from and up to which it stands."""
-        return (
-            np.searchsorted(self.hashes, wanted, side="left"),
-            np.searchsorted(self.hashes, wanted, side="right"),
-        )
-
-
-@dataclass(frozen=True, slots=True)
-class FragmentMap:
-    """Where a text may stand, for one column of one version of a table."""
-
-    runs: tuple[_Run, ...] = ()
-    files: frozenset[FileId] = frozenset()
-    """The fragments it knows, by id and data file: branches use the same ids for others."""
-
-    def find(
-        self, wanted: npt.NDArray[np.uint64]
-    ) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.uint64]]:
-        """Which of the hashes may be there, and the addresses of the rows that may hold them."""
-        maybe = np.zeros(len(wanted), dtype=bool)
-        found: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
-        for run in self.runs:
-            start, end = run.spans(wanted)
-            count = end - start
-            maybe |= count > 0
-            # Every position of every span: a row that was moved has left its old address there.
-            before = np.cumsum(count) - count
-            positions = np.arange(count.sum()) + np.repeat(start - before, count)
-            found.append(run.addresses[positions])
-        return maybe, np.unique(np.concatenate(found))
-
-    def extended(
-        self,
-        hashes: npt.NDArray[np.uint64],
-        addresses: npt.NDArray[np.uint64],
-        files: frozenset[FileId],
-    ) -> FragmentMap:
-        """With more texts; small runs are merged, so that there are few of them."""
-        runs = list(self.runs)
-        if len(hashes):
-            added = _Run.of(hashes, addresses)
-            while runs and len(runs[-1].hashes) <= 2 * len(added.hashes):
-                last = runs.pop()
-                added = _Run.of(
-                    np.concatenate([last.hashes, added.hashes]),
-                    np.concatenate([last.addresses, added.addresses]),
-                )
-            runs.append(added)
-        return FragmentMap(tuple(runs), files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,20 +139,24 @@ class FragmentMaps:
         hashes = {
             table.columns.of(name): hash_texts(texts.column(name)) for name in texts.column_names
         }
-        start = 0
-        for path, rows in written.sizes:
+        self.note_hashes(table, written.sizes, hashes)
+
+    def note_hashes(self, table: Table, files: Iterable[tuple[str, int]], hashes: Note) -> None:
+        """The same of hashes, by stored column, for files of so many rows each."""
+        start, files = 0, tuple(files)
+        for path, rows in files:
             part = {name: found[start : start + rows] for name, found in hashes.items()}
             start += rows
             self._fresh.keep((table.location.uri, path), part)
+        self._fresh.keep_newest(max(MAX_NOTES, len(files)))
+
+    def mapped(self, table: Table) -> list[str]:
+        """The stored columns that a version has a map of, which `learn` would carry over."""
+        return list(self._of(table))
 
     def learn(self, before: Table, after: Table) -> None:
         """Carry the maps of a version over to the next one, if all its new rows were noted."""
-        uri = before.location.uri
-        known = {
-            column: found
-            for (_, column), entry in self._columns.newest(lambda key: key[0] == uri)
-            if (found := entry.maps.get(before.pin.version)) is not None
-        }
+        uri, known = before.location.uri, self._of(before)
         if not known:
             return
         try:
@@ -223,10 +169,22 @@ class FragmentMaps:
         fragments = [new.get_fragment(number) for number in added]
         files = frozenset(_file_id(fragment) for fragment in fragments if fragment is not None)
         noted = {number: self._fresh.get((uri, path)) or {} for number, path in files}
+        present = frozenset(new.fragment_ids())
         for column, found in known.items():
             if all(column in texts for texts in noted.values()):
                 parts = [(texts[column], number) for number, texts in noted.items()]
-                self._keep(after, column, found.extended(*_addressed(parts), found.files | files))
+                made = found.extended(*_addressed(parts), found.files | files)
+                if made.size > STALE * after.pin.row_count + SMALL_RUN:
+                    made = made.within(present)
+                self._keep(after, column, made)
+
+    def _of(self, table: Table) -> dict[str, FragmentMap]:
+        uri, version = table.location.uri, table.pin.version
+        return {
+            column: found
+            for (_, column), entry in self._columns.newest(lambda key: key[0] == uri)
+            if (found := entry.maps.get(version)) is not None
+        }
 
     def _ask(self, table: Table, column: str) -> int:
         """Count a question about a column; returns how many there were."""
@@ -262,6 +220,9 @@ def find_rows(
     table: Table, column: str, texts: Texts, columns: Sequence[str], *, with_blobs: bool = False
 ) -> pa.Table:
     """The rows whose text is one of these, with their row ids and addresses."""
+    if not table.is_whole:
+        found = find_rows(table.stored, column, texts, columns, with_blobs=with_blobs)
+        return _shown(table, found)
     if isinstance(texts, pa.ChunkedArray):
         texts = texts.combine_chunks()
     texts = texts.unique().drop_null()
@@ -296,6 +257,14 @@ def find_rows(
     return found.select([*columns, ROW_ID, ROW_ADDRESS])
 
 
+def _shown(table: Table, found: pa.Table) -> pa.Table:
+    """Those of some rows that a table shows."""
+    rows = table.shown_rows
+    if rows is None:
+        return found
+    return found.filter(pa.array(rows.hold(found.column(ROW_ID).to_numpy().astype(np.int64))))
+
+
 def _owners(table: Table, addresses: npt.NDArray[np.uint64]) -> list[lance.LanceFragment]:
     """The fragments of some addresses; one that is not there any more has no rows."""
     numbers = np.unique(addresses >> np.uint64(32)).tolist()
@@ -328,8 +297,9 @@ def _made(table: Table, column: str, base: FragmentMap) -> FragmentMap:
         present: Mapping[FileId, lance.LanceFragment] = {
             _file_id(fragment): fragment for fragment in table.dataset().get_fragments()
         }
-        if 2 * len(base.files & present.keys()) < len(base.files):
-            base = FragmentMap()
+        shared = base.files & present.keys()
+        if 2 * len(shared) < len(base.files):
+            base = base.within(frozenset(number for number, _ in shared))
         missing = [fragment for key, fragment in present.items() if key not in base.files]
         hashes: list[npt.NDArray[np.uint64]] = [np.empty(0, dtype=np.uint64)]
         if missing:
@@ -363,5 +333,5 @@ def _addressed(
 
 
 def _file_id(fragment: lance.LanceFragment) -> FileId:
-    # Lance makes a class for every path that it hands out; a plain text is a tenth as large.
-    return fragment.fragment_id, str(fragment.metadata.files[0].path)
+    # Not by `path`: for every path that it hands out, Lance makes a class.
+    return fragment.fragment_id, fragment.metadata.files[0]._path  # noqa: SLF001

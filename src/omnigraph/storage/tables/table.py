@@ -21,12 +21,15 @@ from omnigraph.storage.objects import faults
 from omnigraph.storage.objects.errors import classify, storage_errors
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import handles, open_alone, open_pin, shared_session
+from omnigraph.storage.tables.sealed_files import checksum_of_version
 
 if TYPE_CHECKING:
     import lance
     import pyarrow as pa
     from lance import LanceOperation
     from lance.dataset import Transaction
+
+    from omnigraph.storage.tables.row_ids import RowIds
 
 ROW_ID = "_rowid"
 ROW_ADDRESS = "_rowaddr"
@@ -43,6 +46,8 @@ class TablePin:
     version: int
     transaction_uuid: str | None
     row_count: int
+    checksum: str | None = field(default=None, compare=False)
+    """Of what the version says of itself, if it was noted when it was made."""
 
 
 class ScanExtras(TypedDict, total=False):
@@ -68,6 +73,21 @@ class Table:
     def dataset(self) -> lance.LanceDataset:
         """The opened version as it is stored, for what this class does not offer."""
         return open_pin(self.location, self.pin.version)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it shows all there is of the version."""
+        return True
+
+    @property
+    def stored(self) -> Table:
+        """All there is of the version."""
+        return self
+
+    @property
+    def shown_rows(self) -> RowIds | None:
+        """The rows that it shows, None for all of them."""
+        return None
 
     @property
     def schema(self) -> pa.Schema:
@@ -200,13 +220,13 @@ def _schema(table: Table) -> pa.Schema:
     return table.columns.fields(table.dataset().schema)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def column_names(table: Table) -> frozenset[str]:
     """The names of a pinned version's columns; asking Lance takes longer."""
     return frozenset(table.schema.names)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def is_filterable(table: Table) -> bool:
     """Whether Lance can evaluate Arrow expressions on a table.
 
@@ -218,7 +238,7 @@ def is_filterable(table: Table) -> bool:
     opaque = (pa.uint32(), pa.uint64())
     return not any(
         pa.types.is_list(column.type) and column.type.value_type in opaque
-        for column in table.dataset().schema
+        for column in table.stored.dataset().schema
     )
 
 
@@ -233,7 +253,7 @@ def _with_plain(table: Table, names: Sequence[str]) -> list[str]:
 
     plain = [
         column.name
-        for column in table.dataset().schema
+        for column in table.stored.dataset().schema
         if not pa.types.is_fixed_size_list(column.type)
         and not isinstance(column.type, pa.BaseExtensionType)
     ]
@@ -283,7 +303,7 @@ def create_table(
     if created.version != 1 or not created.has_stable_row_ids:
         raise StorageError(f"{location} was not created as it should be", kind="permanent")
     # The handle is not kept: opened by address, it has a session of its own.
-    return TablePin(1, wanted.uuid, 0)
+    return TablePin(1, wanted.uuid, 0, checksum_of_version(created))
 
 
 def _keyed(schema: pa.Schema, key: str) -> pa.Schema:
@@ -326,10 +346,10 @@ def commit_detached(
         # The retries find an unused random id; there is nobody to lose a race against, and with
         # none allowed every commit fails.
         committed = LanceDataset.commit(dataset, transaction, detached=True)
-        rows = committed.count_rows()
+        rows, checksum = committed.count_rows(), checksum_of_version(committed)
     faults.reach("after_commit", table.location.uri)
     handles.keep(table.location, committed)
-    return TablePin(committed.version, stamp.uuid, rows)
+    return TablePin(committed.version, stamp.uuid, rows, checksum)
 
 
 def made_by(transaction: Transaction) -> Stamp:

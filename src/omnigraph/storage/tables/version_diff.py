@@ -8,10 +8,8 @@ row that was merely moved differs, too: what it says is compared above.
 from __future__ import annotations
 
 import io
-from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from threading import Lock
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,6 +18,8 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import StorageError
 from omnigraph.lang.structural import ID
+from omnigraph.rows.stored_columns import AS_NAMED
+from omnigraph.storage.cache_budget import Cache, budget
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of, stream_parts
@@ -103,6 +103,33 @@ class FragmentDelta:
             scanner = dataset.scanner(columns=[], fragments=fragments, with_row_address=True)
             live = scanner.to_table().column(ROW_ADDRESS).to_numpy()
         return bool(np.isin(wanted[np.isin(owners, suspects)], live).all())
+
+    def has_same(self, addresses: Addresses) -> bool:
+        """Whether the rows that before had at these addresses say in after what they said.
+
+        They may have moved, with all the rows of their fragment.
+        """
+        wanted = np.unique(np.asarray(addresses, dtype=np.uint64))
+        moved = np.isin(fragments_of(wanted), list(self.gone))
+        if not self.keeps(wanted[~moved]):
+            return False
+        old, new = (replace(table, columns=AS_NAMED) for table in (self.before, self.after))
+        names = [name for name in old.schema.names if name in new.schema.names]
+        for start in range(0, len(places := wanted[moved]), LISTED):
+            some = pa.Table.from_batches(
+                rows_at(old, places[start : start + LISTED], [*names, ROW_ID], with_blobs=True)
+            ).sort_by(ROW_ID)
+            listed = ", ".join(map(str, some.column(ROW_ID).to_pylist()))
+            with storage_errors(f"reading rows of {new.location}"):
+                found = new.scanner(
+                    names,
+                    f"{ROW_ID} in ({listed})",
+                    with_row_id=True,
+                    blob_handling="all_binary",
+                ).to_table()
+            if not some.equals(found.sort_by(ROW_ID).select([*names, ROW_ID])):
+                return False
+        return True
 
 
 def fragment_delta(before: Table, after: Table) -> FragmentDelta:
@@ -196,7 +223,7 @@ def _apart(
         if there is None or there.file != part.file:
             whole.append(part)
         elif there.deletions != part.deletions:
-            gone, before = _deletions.of(other, there), _deletions.of(one, part)
+            gone, before = _deletions_of(other, there), _deletions_of(one, part)
             lost = np.setdiff1d(gone, before, assume_unique=True)
             if len(lost):
                 picked.append((part, lost))
@@ -275,32 +302,23 @@ def _picked(
             yield batch.filter(pa.array(mask)).select(list(columns))
 
 
-class _Deletions:
-    """The deleted rows of fragments that were asked for last: versions share most of them."""
-
-    def __init__(self, kept: int = 256) -> None:
-        self._kept = kept
-        self._lock = Lock()
-        self._known: OrderedDict[tuple[str, FragmentPart], Offsets] = OrderedDict()
-
-    def of(self, table: Table, part: FragmentPart) -> Offsets:
-        """The rows of a fragment that a version has deleted, by offset, ascending."""
-        if not part.deletions:
-            return np.empty(0, dtype=np.uint32)
-        key = (table.location.uri, part)
-        with self._lock:
-            known = self._known.get(key)
-        if known is not None:
-            return known
-        found = _deleted(table, part)
-        with self._lock:
-            self._known[key] = found
-            while len(self._known) > self._kept:
-                self._known.popitem(last=False)
-        return found
+# What is kept of a fragment beside the rows themselves.
+DELETIONS_BYTES = 500
+_deletions: Cache[tuple[str, FragmentPart], Offsets] = Cache(
+    "deletions", lambda found: [(found, DELETIONS_BYTES + found.nbytes)], budget
+)
 
 
-_deletions = _Deletions()
+def _deletions_of(table: Table, part: FragmentPart) -> Offsets:
+    """The rows of a fragment that a version has deleted, by offset, ascending."""
+    if not part.deletions:
+        return np.empty(0, dtype=np.uint32)
+    key = (table.location.uri, part)
+    known = _deletions.get(key)
+    if known is None:
+        _deletions.missed()
+        known = _deletions.keep_first(key, _deleted(table, part))
+    return known
 
 
 def _deleted(table: Table, part: FragmentPart) -> Offsets:

@@ -19,7 +19,14 @@ import pyarrow as pa
 
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.errors import storage_errors
-from omnigraph.storage.tables.row_address import fragments_of, rows_of
+from omnigraph.storage.tables.fresh_rows import note_rows
+from omnigraph.storage.tables.row_address import (
+    distinct_addresses,
+    fragments_of,
+    row_addresses,
+    rows_of,
+)
+from omnigraph.storage.tables.sealed_files import seal_deletions, write_sealed
 from omnigraph.storage.tables.table import (
     BLOB,
     FORMAT,
@@ -87,12 +94,17 @@ class WrittenRows:
     @property
     def sizes(self) -> tuple[tuple[str, int], ...]:
         """The name of each data file, and how many rows it has."""
-        decoded = (json.loads(fragment) for fragment in self.fragments)
-        return tuple(
-            (file["path"], fragment["physical_rows"])
-            for fragment in decoded
-            for file in fragment["files"]
-        )
+        return file_rows(self.fragments)
+
+
+def file_rows(fragments: Iterable[str]) -> tuple[tuple[str, int], ...]:
+    """The name of each data file of some fragments, and how many rows it has."""
+    decoded = (json.loads(fragment) for fragment in fragments)
+    return tuple(
+        (file["path"], fragment["physical_rows"])
+        for fragment in decoded
+        for file in fragment["files"]
+    )
 
 
 def write_rows(
@@ -114,14 +126,15 @@ def write_rows(
             if missing := set(schema.names) - set(rows.column_names):
                 raise StorageError(f"an updated row needs {min(missing)!r} too", kind="permanent")
             # Updated rows come first: row ids are given to the first rows of the new fragments.
-            parts.append(_conform(rows, schema))
+            parts.append(conform(rows, schema))
         if inserted is not None and inserted.num_rows:
-            parts.append(_conform(inserted, schema))
+            parts.append(conform(inserted, schema))
     if not parts:
         return WrittenRows()
-    data = pa.concat_tables(parts)
-    written = stage_fragments(table, table.columns.stored(data))
-    return WrittenRows(written, tuple(row_ids), data.num_rows)
+    data = table.columns.stored(pa.concat_tables(parts))
+    written = WrittenRows(stage_fragments(table, data), tuple(row_ids), data.num_rows)
+    note_rows(table, written.sizes, data)
+    return written
 
 
 def write_streams(
@@ -133,7 +146,7 @@ def write_streams(
     counted = [0]
 
     def stored(rows: pa.Table) -> list[pa.RecordBatch]:
-        batches: list[pa.RecordBatch] = table.columns.stored(_conform(rows, schema)).to_batches()
+        batches: list[pa.RecordBatch] = table.columns.stored(conform(rows, schema)).to_batches()
         return batches
 
     def pieces() -> Iterator[pa.RecordBatch]:
@@ -205,14 +218,12 @@ def stage_fragments(table: Table, data: pa.Table | pa.RecordBatchReader) -> tupl
 
     The fragments are JSON, so that other processes can write and one can commit.
     """
-    from lance.fragment import write_fragments
-
     dataset = table.dataset()
     with storage_errors(f"writing rows of {table.location}"):
-        written = write_fragments(
+        written = write_sealed(
             data,
             dataset,
-            mode="append",
+            table.location,
             max_rows_per_file=MAX_ROWS_PER_FILE,
             data_storage_version=FORMAT,
         )
@@ -222,7 +233,7 @@ def stage_fragments(table: Table, data: pa.Table | pa.RecordBatchReader) -> tupl
 def _distinct(addresses: Addresses) -> npt.NDArray[np.uint64]:
     if isinstance(addresses, pa.Array | pa.ChunkedArray):
         addresses = addresses.to_numpy()
-    return np.unique(np.asarray(addresses, dtype=np.uint64))
+    return distinct_addresses(np.asarray(addresses, dtype=np.uint64))
 
 
 def _without(
@@ -234,14 +245,18 @@ def _without(
     if not len(addresses):
         return removed, updated
     dataset = table.dataset()
-    owners, offsets = fragments_of(addresses), rows_of(addresses)
+    # They are in their order; there may be millions, and no more of them is made than must be.
+    owners = np.unique(fragments_of(addresses))
+    starts = np.searchsorted(addresses, row_addresses(owners, np.zeros_like(owners)))
+    ends = np.append(starts[1:], len(addresses))
+    places = zip(owners.tolist(), starts.tolist(), ends.tolist(), strict=True)
     with storage_errors(f"deleting rows of {table.location}"):
-        for owner in np.unique(owners).tolist():
+        for owner, start, end in places:
             fragment = dataset.get_fragment(owner)
             if fragment is None:
                 raise _stale(table)
             metadata = fragment.metadata
-            wanted = offsets[owners == owner]
+            wanted = rows_of(addresses[start:end])
             if wanted[-1] >= metadata.physical_rows:
                 raise _stale(table)
             left = fragment.delete_rows(wanted.tolist())
@@ -251,7 +266,7 @@ def _without(
             if left is None:
                 removed.append(owner)
             else:
-                updated.append(left)
+                updated.append(seal_deletions(table.location, left))
     return removed, updated
 
 
@@ -261,7 +276,7 @@ def _stale(table: Table) -> StorageError:
     )
 
 
-def _conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
+def conform(rows: pa.Table, schema: pa.Schema) -> pa.Table:
     """The rows with the table's columns in the table's order; missing ones are null."""
     given = set(rows.column_names)
     if unknown := given - set(schema.names):

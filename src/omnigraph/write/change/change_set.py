@@ -190,13 +190,15 @@ class TypeBatch:
     """Rows of one type that came in together.
 
     ``rows`` has exactly the columns of `row_columns`. ``fresh`` marks the rows whose ids
-    were made up here, so that no stored row can have them; None means all of them.
+    were made up here, so that no stored row can have them; None means all of them. ``given`` marks,
+    column by column, the cells of a patch that the input mentions; None means that rows are whole.
     """
 
     type: EntityType
     rows: pa.Table
     fresh: pa.BooleanArray | None = None
     places: SourceMap = field(default_factory=NoSource)
+    given: pa.Table | None = None
 
 
 def key_ids(type_: EntityType, rows: pa.Table) -> pa.Array:

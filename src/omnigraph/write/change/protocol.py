@@ -164,5 +164,5 @@ class RowsChange(Change[R_co]):
         base, files = txn.base, txn.files
         files.begin(self.prepared.types, base, self.prepared.size)
         effects = stage(self.prepared, base, files.stamp)
-        files.name({effect.type_key: effect.written.files for effect in effects}, base)
+        files.name({effect.type_key: effect.files for effect in effects}, base)
         return effects

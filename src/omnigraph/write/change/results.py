@@ -5,7 +5,7 @@ Owns their shape; imported by the façade and whoever renders them.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
@@ -57,12 +57,58 @@ class MutationResult:
 
 @dataclass(frozen=True, slots=True)
 class BulkWork:
-    """What a load on Spark took: files written, and seconds by stage in their order."""
+    """What a bulk load took: files written, and seconds by stage in their order.
+
+    ``tasks`` has the seconds of every task of a stage.
+    """
 
     fragments: int
     bytes: int
     seconds: Mapping[str, float]
     log_file: str | None = None
+    tasks: Mapping[str, Sequence[float]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TypeChanges:
+    """What a load does to the rows of one type.
+
+    ``emptied`` counts the stored rows that go because their type is overwritten.
+    """
+
+    inserted: int = 0
+    replaced: int = 0
+    patched: int = 0
+    emptied: int = 0
+
+    @classmethod
+    def of(cls, mode: str, written: int, existing: int, stored: int) -> TypeChanges:
+        """So many rows are written, so many of them exist, of so many that are stored."""
+        if mode == "overwrite":
+            return cls(inserted=written, emptied=stored)
+        changed = {"patched" if mode == "patch" else "replaced": existing}
+        return cls(inserted=written - existing, **changed)
+
+    def __str__(self) -> str:
+        counts = (
+            (self.inserted, "inserted"),
+            (self.replaced, "replaced"),
+            (self.patched, "patched"),
+            (self.emptied, "emptied"),
+        )
+        told = [f"{count:,} {what}" for count, what in counts if count]
+        return ", ".join(told) or "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class RejectSample:
+    """One of the rows that were left out."""
+
+    code: str
+    file: str | None
+    line: int
+    message: str
+    raw: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +117,8 @@ class LoadResult:
 
     ``published`` is None for a dry run. With ``repeats_run`` it was done before, by an earlier
     load with the same run id. ``rejects`` counts the rows that were left out, by code. What the
-    ``work`` took is known of the load that did it.
+    ``work`` took is known of the load that did it, and so are the ``changes`` by type key. Some
+    of the rows left out are ``samples``, if a report was asked for.
     """
 
     branch: str
@@ -88,6 +135,8 @@ class LoadResult:
     is_dry_run: bool = False
     repeats_run: bool = field(default=False, compare=False)
     work: BulkWork | None = field(default=None, compare=False)
+    changes: Mapping[str, TypeChanges] = field(default_factory=dict, compare=False)
+    samples: tuple[RejectSample, ...] = field(default=(), compare=False)
 
     @property
     def commit(self) -> Commit:
@@ -105,6 +154,25 @@ class LoadResult:
     def total(self) -> int:
         """All input rows."""
         return sum(self.nodes.values()) + sum(self.edges.values())
+
+
+@dataclass(frozen=True, slots=True)
+class StepResult:
+    """What one step of a pipeline did; ``name`` is None where there are no steps.
+
+    ``checks`` are those that have found nothing.
+    """
+
+    name: str | None
+    load: LoadResult
+    checks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PipelineResult(LoadResult):
+    """What a pipeline did: the counts of all its steps, the rest as of the last."""
+
+    steps: tuple[StepResult, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,6 +1,7 @@
 """Loads: from decoded batches to one change set, by mode.
 
-Owns what append, merge and overwrite mean. Never decodes and never publishes.
+Owns what append, merge and overwrite mean; a patch is the merge of the rows that it makes.
+Never decodes and never publishes.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from omnigraph.write.load.rejects import ChosenPlaces
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import ReadSet
 
-LoadMode = Literal["append", "merge", "overwrite"]
+LoadMode = Literal["append", "merge", "patch", "overwrite"]
 MODES: tuple[LoadMode, ...] = get_args(LoadMode)
 
 

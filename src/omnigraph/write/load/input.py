@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from glob import glob, has_magic
+from glob import has_magic
 from itertools import chain, groupby, islice
 from os import PathLike
 from pathlib import Path
@@ -28,6 +28,7 @@ from omnigraph.write.rules.violations import Violation
 Engine = Literal["inline", "spark"]
 ENGINES: tuple[str, ...] = ("auto", *get_args(Engine))
 SUFFIXES = (".jsonl", ".ndjson")
+TABLES = (".csv", ".parquet", ".gz", ".zst")
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,41 +138,39 @@ def require_names(
 # -- engines -----------------------------------------------------------------------
 
 
-def choose_engine(data: object, wanted: str = "auto") -> Engine:
-    """The engine for some data.
+def require_engine(wanted: str) -> str:
+    """One of the engines that a caller may name."""
+    if wanted not in ENGINES:
+        raise BadRequest(f"there is no load engine {wanted!r}: choose {' or '.join(ENGINES)}")
+    return wanted
 
-    What one request could carry is loaded in this process, in milliseconds; files beyond that,
-    many files and tables of columns go to Spark.
+
+def is_request_sized(data: object, wanted: str = "auto") -> bool:
+    """Whether data is in memory, or no more than one request could carry.
+
+    Such a load takes milliseconds. Tables in files, many files and whatever is larger are a
+    bulk load, in this process or on Spark. Who asks for this process may call a file of NDJSON
+    anything.
     """
-    match wanted:
-        case "inline":
-            return "inline"
-        case "spark":
-            return "spark"
-        case "auto":
-            return "spark" if _is_for_spark(data) else "inline"
-    raise BadRequest(f"there is no load engine {wanted!r}: choose {' or '.join(ENGINES)}")
-
-
-def _is_for_spark(data: object) -> bool:
+    if wanted == "spark":
+        return False
     if isinstance(data, Mapping):
-        return any(is_frame_of_spark(frame) or _is_path(frame) for frame in data.values())
-    if isinstance(data, (list, tuple)):
-        paths = [one for one in data if _is_path(one)]
-        return any(map(_is_large, paths)) or sum(map(_size, paths)) > REQUEST_BYTES
-    return _is_path(data) and _is_large(data)
+        return not any(is_frame_of_spark(one) or names_files(one) for one in data.values())
+    paths = [*data] if isinstance(data, (list, tuple)) else [data]
+    paths = [one for one in paths if _is_path(one)]
+    if any(_is_bulk(path, may_be_any=wanted == "inline") for path in paths):
+        return False
+    return sum(map(_size, paths)) <= REQUEST_BYTES
 
 
-def _is_large(path: object) -> bool:
+def _is_bulk(path: object, *, may_be_any: bool) -> bool:
     text = str(path)
     if "://" in text and not text.startswith("file://"):
         return True
     place = Path(text.removeprefix("file://")).expanduser()
-    if place.is_dir():
+    if place.is_dir() or (not place.exists() and has_magic(text)):
         return True
-    if not place.exists() and has_magic(text):
-        return True
-    return place.suffix not in SUFFIXES or _size(path) > REQUEST_BYTES
+    return place.suffix in TABLES if may_be_any else place.suffix not in SUFFIXES
 
 
 def _size(path: object) -> int:
@@ -189,7 +188,7 @@ def is_frame_of_spark(frame: object) -> bool:
 class Sources(Protocol):
     """Input that is read row by row."""
 
-    def sift(self, catalog: Catalog, *, strict: bool) -> CheckedRows:
+    def sift(self, catalog: Catalog, *, strict: bool, patches: bool = False) -> CheckedRows:
         """The rows that can be read, and what is wrong with the others; strict, it is raised."""
 
     def rejects(self, violations: Iterable[Violation]) -> Iterator[Reject]:
@@ -205,9 +204,9 @@ class LineSources:
 
     sources: Sequence[NdjsonSource]
 
-    def sift(self, catalog: Catalog, *, strict: bool) -> CheckedRows:
+    def sift(self, catalog: Catalog, *, strict: bool, patches: bool = False) -> CheckedRows:
         """The lines that can be read."""
-        return sift_lines(self.sources, catalog, strict=strict)
+        return sift_lines(self.sources, catalog, strict=strict, patches=patches)
 
     def rejects(self, violations: Iterable[Violation]) -> Iterator[Reject]:
         """Lines."""
@@ -224,9 +223,9 @@ class FrameSources:
 
     frames: Mapping[str, object]
 
-    def sift(self, catalog: Catalog, *, strict: bool) -> CheckedRows:
+    def sift(self, catalog: Catalog, *, strict: bool, patches: bool = False) -> CheckedRows:
         """The rows that can be read."""
-        return sift_frames(self.frames, catalog, strict=strict)
+        return sift_frames(self.frames, catalog, strict=strict, patches=patches)
 
     def rejects(self, violations: Iterable[Violation]) -> Iterator[Reject]:
         """Rows, frame by frame."""
@@ -267,17 +266,5 @@ def _text_source(text: TextInput) -> LineSources:
 def _files(path: Any) -> Iterator[NdjsonSource]:
     if not isinstance(path, (str, PathLike)):
         raise BadRequest(f"a list of paths, then {type(path).__name__}")
-    place = Path(path).expanduser()
-    if place.is_dir():
-        found = sorted(one for one in place.iterdir() if one.suffix in SUFFIXES and one.is_file())
-        if not found:
-            raise BadRequest(f"no *.jsonl or *.ndjson file in the directory {place}")
-    elif place.exists() or not has_magic(str(place)):
-        found = [place]
-    else:
-        matching = glob(str(place), recursive=True)  # noqa: PTH207 - it may be absolute
-        found = sorted(one for one in map(Path, matching) if one.is_file())
-        if not found:
-            raise BadRequest(f"no file matches {place}")
-    for one in found:
-        yield NdjsonSource(str(one), read_file(one))
+    place = Path(str(path).removeprefix("file://")).expanduser()
+    yield NdjsonSource(str(place), read_file(place))

@@ -21,12 +21,15 @@ from omnigraph.errors import BadRequest, ReadSetChanged
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.write.change.change_set import ChangeSet, TypeBatch, type_key
-from omnigraph.write.change.protocol import RowsChange, WriteOutcome, WriteTxn
-from omnigraph.write.change.results import BulkWork, LoadResult
+from omnigraph.write.change.protocol import Effects, RowsChange, WriteOutcome, WriteTxn
+from omnigraph.write.change.results import BulkWork, LoadResult, RejectSample, TypeChanges
 from omnigraph.write.load.changes import MODES, LoadMode, load_changes
+from omnigraph.write.load.csv_options import CsvOptions
 from omnigraph.write.load.input import Sources, read_sources
-from omnigraph.write.load.rejects import Reject, count_codes, too_many, write_rejects
-from omnigraph.write.load.sifting import sift_values
+from omnigraph.write.load.patches import patched, sift_patched, stored_in
+from omnigraph.write.load.rejects import Reject, count_codes, samples_of, too_many, write_rejects
+from omnigraph.write.load.row_order import OrderBy, RowOrder, in_row_order
+from omnigraph.write.load.sifting import CheckedRows, sift_values
 from omnigraph.write.load.skip_rounds import settle
 from omnigraph.write.mutation.operation import note_embedding
 from omnigraph.write.publish.base import Base
@@ -59,8 +62,10 @@ class Load(RowsChange[LoadResult]):
     _sources: Sources | None = None
     _decoded: list[TypeBatch] | None = None
     _decoded_for: Catalog | None = None
+    _sifted: CheckedRows = field(default_factory=CheckedRows)
     _early: list[Reject] = field(default_factory=list)
     _listed: Path | None = None
+    _changes: Mapping[str, TypeChanges] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.commit = PendingCommit.mint(self.actor)
@@ -69,13 +74,18 @@ class Load(RowsChange[LoadResult]):
     def prepare(self, txn: WriteTxn) -> bool:
         """Decode and embed once for a schema, and fold by mode; an empty load is one, too."""
         base, reads = txn.base, txn.reads
+        self.options.order.columns(base.catalog)  # which refuses what there is not
         decoded = self._decode(base, reads)
+        if self.options.mode == "patch":
+            decoded = self._patched(base, reads)
         if self.options.on_error == "fail":
             self.batches = decoded
             self.changes = load_changes(decoded, self.options.mode, base, reads)
+            self._note_changes(base)
             return True
         settled = settle(decoded, self.options.mode, base, reads)
         self.batches, self.changes = settled.batches, settled.changes
+        self._note_changes(base)
         sources = self._sources
         if sources is None:
             raise AssertionError("rows are decoded before they are settled")
@@ -100,15 +110,33 @@ class Load(RowsChange[LoadResult]):
         embedder = embedder_of(self.embedding)
         self._sources = read_sources(self.data, catalog)
         fails = self.options.on_error == "fail"
-        sifted = self._sources.sift(catalog, strict=fails)
-        if not fails:
+        patches = self.options.mode == "patch"
+        self._sifted = sifted = self._sources.sift(catalog, strict=fails, patches=patches)
+        if not fails and not patches:
             sifted = sift_values(sifted, embedder)
             self._early = list(self._sources.rejects(sifted.violations))
         batches = [one.batch for one in sifted.batches]
-        self._decoded = self._embedded(batches, embedder, base, reads) if fails else batches
+        whole = fails and not patches
+        self._decoded = self._embedded(batches, embedder, base, reads) if whole else batches
         self._decoded_for = catalog
         note_embedding(self.notes, embedder)
         return self._decoded
+
+    def _patched(self, base: Base, reads: ReadSet) -> list[TypeBatch]:
+        """The rows that patches lead to on this base."""
+        sources, find = self._sources, stored_in(base, reads)
+        if sources is None:
+            raise AssertionError("patches are decoded before they are completed")
+        embedder = embedder_of(self.embedding)
+        if self.options.on_error == "fail":
+            batches = [one.batch for one in self._sifted.batches]
+            whole = self._embedded(patched(batches, find), embedder, base, reads)
+        else:
+            sifted = sift_patched(self._sifted, find, embedder)
+            self._early = list(sources.rejects(sifted.violations))
+            whole = [one.batch for one in sifted.batches]
+        note_embedding(self.notes, embedder)
+        return whole
 
     def _embedded(
         self, batches: Sequence[TypeBatch], embedder: Embedder, base: Base, reads: ReadSet
@@ -120,6 +148,29 @@ class Load(RowsChange[LoadResult]):
         return [
             replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder)) for batch in batches
         ]
+
+    def stage(self, txn: WriteTxn) -> Effects:
+        """All touched tables, each in the order that was asked for."""
+        changes = self.prepared
+        columns = self.options.order.columns(txn.base.catalog)
+        types = {
+            key: replace(one, rows=in_row_order(one.rows, columns[key])) if key in columns else one
+            for key, one in changes.types.items()
+        }
+        self.changes = replace(changes, types=types)
+        return RowsChange.stage(self, txn)
+
+    def _note_changes(self, base: Base) -> None:
+        changes = {} if self.changes is None else self.changes.types
+        self._changes = {
+            key: TypeChanges.of(
+                self.options.mode,
+                one.rows.num_rows,
+                one.existing.num_rows,
+                base.table(key).table.pin.row_count,
+            )
+            for key, one in changes.items()
+        }
 
     def _check_bound(self) -> None:
         limit = self.options.max_rejects
@@ -148,7 +199,14 @@ class Load(RowsChange[LoadResult]):
 
     def result(self, written: WriteOutcome) -> LoadResult:
         """How many rows of each type were loaded, and what was left out."""
-        return load_result(self.options, written, self.actor, self._accepted)
+        return load_result(
+            self.options,
+            written,
+            self.actor,
+            self._accepted,
+            changes=self._changes,
+            samples=samples_of(self.rejects) if self.options.report else (),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,6 +223,9 @@ class LoadOptions:
     max_rejects: int | None = None
     run_id: str | None = None
     dry_run: bool = False
+    csv: CsvOptions | None = None
+    report: str | None = None
+    order: RowOrder = field(default_factory=RowOrder)
 
     @property
     def notes(self) -> dict[str, Any]:
@@ -179,7 +240,7 @@ class LoadOptions:
         """
         if self.run_id is None:
             return None
-        request = {
+        request: dict[str, Any] = {
             "branch": target.branch,
             "from_branch": target.fork_from,
             "mode": self.mode,
@@ -187,6 +248,8 @@ class LoadOptions:
             "max_rejects": self.max_rejects,
             "data": data(),
         }
+        if self.csv is not None:
+            request["csv"] = msgspec.to_builtins(self.csv)
         return RunId.of(self.run_id, "load", request)
 
     @classmethod
@@ -199,15 +262,30 @@ class LoadOptions:
         max_rejects: int | None = None,
         run_id: str | None = None,
         dry_run: bool = False,
+        csv: CsvOptions | None = None,
+        report: str | None = None,
+        order_by: OrderBy | None = None,
     ) -> LoadOptions:
         """Options as a caller spells them."""
+        if csv is not None and not isinstance(csv, CsvOptions):
+            raise BadRequest(f"csv takes CsvOptions, found {type(csv).__name__}")
         if max_rejects is not None and max_rejects < 0:
             raise BadRequest(f"max_rejects counts rows: {max_rejects} is less than none")
         if on_error == "fail" and max_rejects is not None:
             raise BadRequest('max_rejects is for loads that skip rows: add on_error="skip"')
         if run_id is not None:
             require_run_id(run_id)
-        return cls(_load_mode(mode), _on_error(on_error), rejects, max_rejects, run_id, dry_run)
+        return cls(
+            _load_mode(mode),
+            _on_error(on_error),
+            rejects,
+            max_rejects,
+            run_id,
+            dry_run,
+            csv,
+            report,
+            RowOrder.of(order_by),
+        )
 
 
 def _load_mode(mode: str) -> LoadMode:
@@ -253,6 +331,8 @@ def load_result(
     accepted: Accepted,
     *,
     work: BulkWork | None = None,
+    changes: Mapping[str, TypeChanges] | None = None,
+    samples: tuple[RejectSample, ...] = (),
 ) -> LoadResult:
     """What a load did; of one that was done before, what that did."""
     if written.repeats:
@@ -273,4 +353,6 @@ def load_result(
         is_dry_run=options.dry_run and not written.repeats,
         repeats_run=written.repeats,
         work=work,
+        changes={} if written.repeats or changes is None else changes,
+        samples=() if written.repeats else samples,
     )

@@ -16,9 +16,13 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.errors import BadRequest, Rule, ValidationError
+from omnigraph.write.change.results import RejectSample
 from omnigraph.write.load.columns.texts import shown_row
 from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.rules.violations import SHOWN, SourceLocation, SourceMap, Violation, report
+
+# Of each kind, in a report.
+SAMPLES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +42,21 @@ class Reject:
         """The same as a violation."""
         place = SourceLocation(self.file, self.line)
         return Violation(self.code, self.message, self.type, self.property, None, place)
+
+    def as_sample(self) -> RejectSample:
+        """The same for a report."""
+        return RejectSample(self.code, self.file, self.line, self.message, self.raw)
+
+
+def samples_of(rejects: Iterable[Reject]) -> tuple[RejectSample, ...]:
+    """The first few of every kind."""
+    seen: Counter[str] = Counter()
+    chosen = []
+    for reject in rejects:
+        seen[reject.code] += 1
+        if seen[reject.code] <= SAMPLES:
+            chosen.append(reject.as_sample())
+    return tuple(chosen)
 
 
 def rejects_of_lines(

@@ -19,6 +19,7 @@ from omnigraph.embed.protocol import Embedder
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.write.change.change_set import EntityType, TypeBatch
 from omnigraph.write.load.columns.frames import read_frame, read_tables
+from omnigraph.write.load.columns.keyed_ends import EndNodes, end_nodes
 from omnigraph.write.load.columns.texts import without_views
 from omnigraph.write.load.columns.typed_rows import finish
 from omnigraph.write.load.ndjson.envelopes import (
@@ -30,6 +31,7 @@ from omnigraph.write.load.ndjson.envelopes import (
 )
 from omnigraph.write.load.ndjson.exact import read_exact
 from omnigraph.write.load.ndjson.lines import LinePlaces, Lines, NdjsonSource
+from omnigraph.write.load.ndjson.text_ends import are_spelled_out, with_text_ends
 from omnigraph.write.load.ndjson.typed_lines import read_bulk
 from omnigraph.write.load.rejects import ChosenPlaces, NumberedPlaces
 from omnigraph.write.rules.row_rules import check_required, check_values
@@ -56,7 +58,11 @@ class CheckedRows:
 
 
 def sift_lines(
-    sources: Sequence[NdjsonSource], catalog: Catalog, *, strict: bool = False
+    sources: Sequence[NdjsonSource],
+    catalog: Catalog,
+    *,
+    strict: bool = False,
+    patches: bool = False,
 ) -> CheckedRows:
     """The lines that can be read, one batch for each type by its key; numbered by source.
 
@@ -68,52 +74,75 @@ def sift_lines(
     shown = SHOWN if strict else EVERY
     every = [LineErrors(where, shown)]
     groups = group_by_type(lines.texts, catalog, is_utf8=_are_utf8(sources), problems=every[0])
-    read: list[tuple[EntityType, pa.Table | None, Numbers]] = []
+    read: list[tuple[_Reading, pa.Table | None, Numbers]] = []
     for type_, ordinals in groups:
         every.append(LineErrors(where, shown))
-        table = _read_lines(type_, lines.select(ordinals), ordinals, every[-1])
-        read.append((type_, table, ordinals))
+        reading = _Reading(type_, end_nodes(type_, catalog), patches)
+        table = reading.lines(lines.select(ordinals), ordinals, every[-1])
+        read.append((reading, table, ordinals))
     if strict:
         raise_together(every)
     wrong = first_of_each(every)
     batches = []
-    for type_, table, ordinals in read:
+    for reading, table, ordinals in read:
         if table is None:
             ordinals = ordinals[~np.isin(ordinals, list(wrong))]  # noqa: PLW2901 - what is left
-            table = _read_again(type_, lines, ordinals)  # noqa: PLW2901
+            table = reading.again(lines, ordinals)  # noqa: PLW2901
         if table is not None:
+            type_ = reading.type
             places = LinePlaces(where, ordinals, of_edges=type_.kind == "edge")
             batches.append(SiftedBatch(finish(type_, table, places), places.numbers))
     return CheckedRows(batches, in_order(wrong.values()))
 
 
-def _read_again(type_: EntityType, lines: Lines, ordinals: Numbers) -> pa.Table | None:
-    """The columns of lines without problems; None if there are no lines."""
-    if not len(ordinals):
-        return None
-    table = _read_lines(type_, lines.select(ordinals), ordinals, LineErrors(lines.where(), EVERY))
-    if table is None:
-        raise AssertionError("a line without problems has one when it is read again")
-    return table
+@dataclass(frozen=True, slots=True)
+class _Reading:
+    """How the lines of one type are read; ``nodes`` are those that its ends name."""
 
+    type: EntityType
+    nodes: EndNodes
+    patches: bool
 
-def _read_lines(
-    type_: EntityType, lines: list[bytes], ordinals: np.ndarray, problems: LineErrors
-) -> pa.Table | None:
-    """The columns of lines whose type is known, or None if some of them have problems."""
-    table = read_bulk(type_, lines)
-    if table is not None:
+    def lines(self, lines: list[bytes], ordinals: Numbers, problems: LineErrors) -> pa.Table | None:
+        """The columns of lines whose type is known, or None if some of them have problems."""
+        table = self._bulk(lines)
+        if table is not None:
+            return table
+        # Mostly one line is wrong: the chunks without it are quick to read again.
+        parts = []
+        for start in range(0, len(lines), CHUNK):
+            some = lines[start : start + CHUNK]
+            part = self._bulk(some) if len(lines) > CHUNK else None
+            if part is None:
+                part = read_exact(
+                    self.type,
+                    some,
+                    ordinals[start : start + CHUNK].tolist(),
+                    problems,
+                    patches=self.patches,
+                    nodes=self.nodes,
+                )
+            if part is not None:
+                parts.append(part)
+        return None if problems.total else pa.concat_tables(parts)
+
+    def _bulk(self, lines: list[bytes]) -> pa.Table | None:
+        table = None
+        if not are_spelled_out(self.nodes):
+            table = read_bulk(self.type, lines, patches=self.patches)
+        if table is None and self.nodes and (texts := with_text_ends(lines, self.nodes)):
+            table = read_bulk(self.type, texts, patches=self.patches)
         return table
-    # Mostly one line is wrong: the chunks without it are quick to read again.
-    parts = []
-    for start in range(0, len(lines), CHUNK):
-        some = lines[start : start + CHUNK]
-        part = read_bulk(type_, some) if len(lines) > CHUNK else None
-        if part is None:
-            part = read_exact(type_, some, ordinals[start : start + CHUNK].tolist(), problems)
-        if part is not None:
-            parts.append(part)
-    return None if problems.total else pa.concat_tables(parts)
+
+    def again(self, lines: Lines, ordinals: Numbers) -> pa.Table | None:
+        """The columns of lines without problems; None if there are no lines."""
+        if not len(ordinals):
+            return None
+        told = LineErrors(lines.where(), EVERY)
+        table = self.lines(lines.select(ordinals), ordinals, told)
+        if table is None:
+            raise AssertionError("a line without problems has one when it is read again")
+        return table
 
 
 def _are_utf8(sources: Sequence[NdjsonSource]) -> bool:
@@ -131,7 +160,9 @@ def _is_utf8(source: NdjsonSource) -> bool:
     return True
 
 
-def sift_frames(frames: Mapping[str, object], catalog: Catalog, *, strict: bool) -> CheckedRows:
+def sift_frames(
+    frames: Mapping[str, object], catalog: Catalog, *, strict: bool, patches: bool = False
+) -> CheckedRows:
     """The rows of frames that can be read, one batch for each type by its key.
 
     With ``strict`` one ValidationError is raised for all that is wrong.
@@ -139,7 +170,10 @@ def sift_frames(frames: Mapping[str, object], catalog: Catalog, *, strict: bool)
     sifted, wrong = CheckedRows(), Violations()
     for name, type_, table, is_pandas in read_tables(frames, catalog):
         told = wrong if strict else None
-        found = sift_table(name, type_, table, is_pandas=is_pandas, told=told)
+        nodes = end_nodes(type_, catalog)
+        found = sift_table(
+            name, type_, table, nodes=nodes, is_pandas=is_pandas, told=told, patches=patches
+        )
         sifted.batches.extend(found.batches)
         sifted.violations.extend(found.violations)
     wrong.raise_if_any()
@@ -154,6 +188,8 @@ def sift_table(
     numbers: Numbers | None = None,
     is_pandas: bool = False,
     told: Violations | None = None,
+    patches: bool = False,
+    nodes: EndNodes | None = None,
 ) -> CheckedRows:
     """The rows of a table that can be read; what is wrong with all of them is raised.
 
@@ -168,7 +204,9 @@ def sift_table(
         found = Violations(EVERY) if told is None else told
         places = NumberedPlaces(name, known[rows])
         some = table if len(rows) == table.num_rows else without_views(table).take(pa.array(rows))
-        columns = read_frame(type_, name, some, found, places, is_pandas=is_pandas)
+        columns = read_frame(
+            type_, name, some, found, places, is_pandas=is_pandas, patches=patches, nodes=nodes
+        )
         if columns is not None:
             batch = finish(type_, columns, places)
             return CheckedRows([SiftedBatch(batch, known[rows] + 1)], in_order(violations))
@@ -209,7 +247,9 @@ def chosen(batch: TypeBatch, rows: Numbers) -> TypeBatch:
         return batch
     at = pa.array(rows)
     fresh = None if batch.fresh is None else batch.fresh.take(at)
-    return TypeBatch(batch.type, batch.rows.take(at), fresh, ChosenPlaces(batch.places, rows))
+    places = ChosenPlaces(batch.places, rows)
+    given = None if batch.given is None else batch.given.take(at)
+    return TypeBatch(batch.type, batch.rows.take(at), fresh, places, given)
 
 
 def _first_of_each_row(violations: Iterable[Violation]) -> dict[int, Violation]:

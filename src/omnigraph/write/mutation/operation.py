@@ -17,12 +17,14 @@ from omnigraph.embed.providers import ConfiguredEmbedder, embedder_of
 from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.query.values import Values, statement_time
+from omnigraph.manifest.limits import ReadLimits
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.storage.budget import Budget
 from omnigraph.write.change.change_set import ChangeSet
 from omnigraph.write.change.protocol import Effects, RowsChange, WriteOutcome, WriteTxn
 from omnigraph.write.change.results import EmptiedProperties, MutationResult
 from omnigraph.write.mutation.execute import run_mutation
+from omnigraph.write.mutation.limited import WriteLimits
 from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.recovery.intents import WriterKind
 
@@ -41,8 +43,8 @@ class MutationOutcome:
 class Mutation(RowsChange[MutationResult]):
     """One run of a mutation query.
 
-    ``embedding`` and ``max_bytes``, the most that it may hold at once, are None for what the
-    environment says.
+    ``limits`` are those of an actor who does not see everything. ``embedding`` and ``max_bytes``,
+    the most that it may hold at once, are None for what the environment says.
     """
 
     kind: ClassVar[WriterKind] = "Mutation"
@@ -54,6 +56,7 @@ class Mutation(RowsChange[MutationResult]):
     actor: str | None = None
     run: RunId | None = None
     max_bytes: int | None = None
+    limits: ReadLimits | None = None
     embedding: EmbedderConfig | None = None
     notes: dict[str, Any] = field(default_factory=lambda: {"operation": "mutation"})
     commit: PendingCommit = field(init=False)
@@ -67,9 +70,13 @@ class Mutation(RowsChange[MutationResult]):
 
     def prepare(self, txn: WriteTxn) -> bool:
         """Compile against the schema of the base, and run."""
-        compiled = compile_query(self.source, txn.base.catalog, self.name, path=self.path)
+        limits = None if self.limits is None else WriteLimits.of(self.limits, txn.base)
+        catalog = txn.base.catalog if limits is None else limits.shown
+        compiled = compile_query(self.source, catalog, self.name, path=self.path)
         plan = compiled.require_mutation()
         values = Values(coerce_params(compiled.params, self.params), statement_time())
+        if limits is not None:
+            plan = limits.limited(plan)
         # When it is overtaken and prepared again, no text is paid for again.
         embedder = embedder_of(self.embedding, self._vectors)
         # What another preparation held is of no use any more.
@@ -78,6 +85,8 @@ class Mutation(RowsChange[MutationResult]):
             0, lambda: run_mutation(plan, values, txn.base, txn.reads, embedder)
         )
         note_embedding(self.notes, embedder)
+        if limits is not None:
+            limits.check(done.changes, values)
         self.changes = done.changes
         self._done = MutationOutcome(
             compiled.name, done.affected_nodes, done.affected_edges, done.warnings

@@ -78,4 +78,4 @@ def _are_kept(before: Base, after: Base, identity: TableIdentity, places: Number
     if not len(places):
         return True
     old, new = (base.snapshot.by_identity[identity].pinned for base in (before, after))
-    return fragment_delta(old, new).keeps(places) or only_maintained(before, after, identity)
+    return fragment_delta(old, new).has_same(places) or only_maintained(before, after, identity)

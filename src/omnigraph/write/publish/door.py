@@ -10,9 +10,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections import defaultdict
 from dataclasses import dataclass, replace
-from threading import Lock
 from typing import TypeVar
 
 from omnigraph.errors import (
@@ -25,29 +23,22 @@ from omnigraph.manifest.publish_request import ExactHead, PublishRequest, requir
 from omnigraph.manifest.publisher import FAILURES, RETRIED, is_published
 from omnigraph.manifest.snapshot import BranchState
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.logs.head_log import CompareAndSwapLost
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.head_log import CompareAndSwapLost
 from omnigraph.write.change.protocol import Change, Effects
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.decisions import Decision
 from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.read_set import Dependency, ReadSet
 from omnigraph.write.publish.run_claims import RunClaims, RunContested
-from omnigraph.write.publish.writer_queue import WriterTicket
+from omnigraph.write.publish.turns import Turn
 from omnigraph.write.recovery.intent_scope import IntentScope
 
 _R = TypeVar("_R")
 
 ATTEMPTS = 128
 MAX_PAUSE = 0.003
-
-# Writers of one process take turns at a branch: racing each other would only waste work. It is no
-# part of the protocol, writers of other processes know nothing of it.
-_locks: defaultdict[tuple[str, str], Lock] = defaultdict(Lock)
-_taking = Lock()
-# Whether somebody waited at a branch when this process last published there.
-_awaited: dict[tuple[str, str], bool] = {}
 
 
 class StageAgain(Exception):
@@ -95,7 +86,7 @@ class Door:
         change: Change[_R],
         staged: Staged,
         files: IntentScope,
-        turn: WriterTicket,
+        turn: Turn,
         claims: RunClaims | None = None,
     ) -> tuple[BranchState, Effects]:
         """Make a change visible, on a newer head if need be.
@@ -105,67 +96,65 @@ class Door:
         """
         ControlObjects(self.root).require_create_only()
         branch_id = staged.head.branch_id
-        key = (self.manifest.location.uri, branch_id)
         failures, aimed = 0, 0
         doubt: StorageError | None = None
-        with _lock(key):
-            turn.join(branch_id)
-            for attempt in range(ATTEMPTS):
-                begun = time.monotonic()
-                is_awaited = attempt > 0 or _awaited.get(key, True)
-                waited = (is_awaited and turn.give_way()) or attempt > 0
-                try:
-                    view = self.manifest.known_by_id(branch_id)
-                    if waited or view is None:
-                        # Others may have published while this one waited.
-                        view = self.manifest.view_by_id(branch_id)
-                    if doubt is not None and is_published(view, change.commit, aimed):
-                        published = view
-                        break
-                    if view.log.version >= aimed:
-                        doubt = None  # the version that it aimed at is another's
-                    if staged.head != view.exact:
-                        staged = self._rebase(change, staged, view, files)
-                    # After the head was captured: an intent that stands now was seen by every
-                    # collection that this head knows of, and so for a claim to a run id.
-                    files.require_alive()
-                    if claims is not None:
-                        claims.hold(
-                            change.commit.id,
-                            staged.head,
-                            files.branch,
-                            change.outcome,
-                            branch_created=staged.branch_created,
-                        )
-                except (StorageError, Conflict, RunContested) as error:
-                    if doubt is None:
-                        raise
-                    raise doubt from error
-                reach("publish_ready", files.branch)
-                request = _request(change, staged)
-                try:
-                    published = self.manifest.publish(branch_id, request, view)
+        is_fresh = turn.take(branch_id)
+        for attempt in range(ATTEMPTS):
+            begun = time.monotonic()
+            view = self.manifest.known_by_id(branch_id)
+            is_awaited = attempt > 0 or view is None or view.log.is_awaited
+            is_fresh = not turn.give_way(is_awaited=is_awaited) and is_fresh and attempt == 0
+            try:
+                if view is None or not is_fresh:
+                    # Others may have published while this one waited.
+                    view = self.manifest.view_by_id(branch_id)
+                if doubt is not None and is_published(view, change.commit, aimed):
+                    published = view
                     break
-                except CompareAndSwapLost:
-                    doubt = None
-                    turn.claim(time.monotonic() - begun)
-                    _pause(MAX_PAUSE)
-                except StorageError as error:
-                    failures += 1
-                    if error.kind not in RETRIED or failures == FAILURES:
-                        raise
-                    # It may still come through, as that version and no other.
-                    doubt, aimed = error, view.log.version + 1
-                    _pause(MAX_PAUSE * 2**failures)
-            else:
-                raise Conflict(
-                    f"branch {files.branch} is too busy: {ATTEMPTS} attempts to publish lost the "
-                    "race; retry",
-                    details={"branch": files.branch, "attempts": ATTEMPTS},
-                )
-            _awaited[key] = published.log.is_awaited
-            reach("published", files.branch)
-            return published, staged.effects
+                if view.log.version >= aimed:
+                    doubt = None  # the version that it aimed at is another's
+                if staged.head != view.exact:
+                    staged = self._rebase(change, staged, view, files)
+                # After the head was captured: an intent that stands now was seen by every
+                # collection that this head knows of, and so for a claim to a run id.
+                files.require_alive()
+                if claims is not None:
+                    claims.hold(
+                        change.commit.id,
+                        staged.head,
+                        files.branch,
+                        change.outcome,
+                        branch_created=staged.branch_created,
+                    )
+            except (StorageError, Conflict, RunContested) as error:
+                if doubt is None:
+                    raise
+                raise doubt from error
+            reach("publish_ready", files.branch)
+            request = _request(change, staged)
+            try:
+                published = self.manifest.publish(branch_id, request, view)
+                break
+            except CompareAndSwapLost:
+                doubt = None
+                turn.lost(time.monotonic() - begun)
+                _pause(MAX_PAUSE)
+            except StorageError as error:
+                failures += 1
+                if error.kind not in RETRIED or failures == FAILURES:
+                    raise
+                # It may still come through, as that version and no other.
+                doubt, aimed = error, view.log.version + 1
+                _pause(MAX_PAUSE * 2**failures)
+        else:
+            raise Conflict(
+                f"branch {files.branch} is too busy: {ATTEMPTS} attempts to publish lost the "
+                "race; retry",
+                details={"branch": files.branch, "attempts": ATTEMPTS},
+            )
+        reach("published", files.branch)
+        turn.release()
+        return published, staged.effects
 
     def _rebase(
         self, change: Change[_R], staged: Staged, view: BranchState, files: IntentScope
@@ -271,11 +260,6 @@ def precondition_failed(branch: str, expected: str, actual: str) -> Precondition
         f"branch {branch} is at commit {actual}, not {expected}: nothing was written",
         details={"branch": branch, "expected": expected, "actual": actual},
     )
-
-
-def _lock(key: tuple[str, str]) -> Lock:
-    with _taking:
-        return _locks[key]
 
 
 def _pause(longest: float) -> None:

@@ -13,7 +13,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
-from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError, StorageError
+from omnigraph.errors import (
+    BranchNotFound,
+    ChangeFeedGap,
+    Conflict,
+    OmniGraphError,
+    StorageError,
+)
 from omnigraph.manifest.branches import BranchRefs, EpochMoved
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.publish_request import ExactHead, PendingCommit
@@ -45,7 +51,7 @@ from omnigraph.write.publish.failpoints import reach
 from omnigraph.write.publish.read_set import ReadSet
 from omnigraph.write.publish.run_claims import FirstRun, RunClaims, RunContested
 from omnigraph.write.publish.run_ids import RunId
-from omnigraph.write.publish.writer_queue import WriterTicket
+from omnigraph.write.publish.turns import Turn
 from omnigraph.write.recovery.intent_scope import IntentScope
 
 PREPARATIONS = 32
@@ -147,7 +153,7 @@ def _run(change: Change[_R], target: Target, claims: RunClaims | None, *, dry_ru
     files = IntentScope(
         target.root, target.branch, new_id(), change.commit, change.kind, change.operation_class
     )
-    with files, WriterTicket(target.manifest.objects) as turn:
+    with files, Turn(target.manifest) as turn:
         write = _Write(change, target, claims, files, turn)
         for _ in range(PREPARATIONS):
             try:
@@ -177,7 +183,7 @@ class _Write(Generic[_R]):
     target: Target
     claims: RunClaims | None
     files: IntentScope
-    turn: WriterTicket
+    turn: Turn
     strict: WriteTxn | None = None
     decision: Decision | None = None
     branch_created: bool = False
@@ -194,22 +200,29 @@ class _Write(Generic[_R]):
             effects = self._stage(txn, dry_run=dry_run)
         except AlreadyDone as done:
             change.discard(txn)
-            return change.result(WriteOutcome(branch, done.commit, repeats=True))
+            # It may have been done by a run of the same id, while this one was prepared.
+            first = None if self.claims is None else self.claims.first()
+            told = WriteOutcome(branch, done.commit, repeats=True)
+            return change.result(told if first is None else _repeated(target, first))
         except OmniGraphError as error:
-            # The base may have been collected while it was read: then there is another.
-            gone = isinstance(error, StorageError) and error.kind == "not_found"
-            if gone and _is_overtaken(target, base):
+            # What is read may be collected meanwhile, the base or another commit: then there is
+            # another base.
+            if _is_gone(error) and _is_overtaken(target, base):
                 raise _Again from error
             change.discard(txn)
             raise
         if effects is None:
             self.files.close()
-            if self.claims is not None:
-                self.claims.withdraw()
-            return change.result(WriteOutcome(branch, fork_from=target.fork_from))
+            nothing = WriteOutcome(branch, fork_from=target.fork_from)
+            if self.claims is None:
+                return change.result(nothing)
+            self.claims.withdraw()
+            first = self.claims.first()
+            return change.result(nothing if first is None else _repeated(target, first))
         try:
             view, effects = self._publish(txn, refs, effects)
         except (StageAgain, EpochMoved, _Forked) as again:
+            self.turn.release()
             raise _Again from again
         except RunContested as contested:
             return self._told(txn, contested)
@@ -218,7 +231,7 @@ class _Write(Generic[_R]):
                 change.discard(txn)
                 raise broken.cause from None
             # Others would be faster again: preparing takes longer than publishing.
-            self.turn.claim(time.monotonic() - begun)
+            self.turn.keep(time.monotonic() - begun)
             raise _Again from broken.cause
         self.files.close()
         commit = _commit_of(view, change.commit)
@@ -326,6 +339,13 @@ def _require_unchanged(before: WriteTxn, base: Base) -> None:
 
 def _is_same_schema(one: Base, other: Base) -> bool:
     return one.snapshot.schema == other.snapshot.schema
+
+
+def _is_gone(error: OmniGraphError) -> bool:
+    """Whether it says that something is not there any more."""
+    if isinstance(error, StorageError):
+        return error.kind == "not_found"
+    return isinstance(error, ChangeFeedGap)
 
 
 def _is_overtaken(target: Target, base: Base) -> bool:

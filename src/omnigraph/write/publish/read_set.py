@@ -32,7 +32,7 @@ from omnigraph.storage.tables.table import (
 )
 from omnigraph.storage.tables.version_diff import fragment_delta
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.staging import is_maintenance
+from omnigraph.write.publish.staging import is_built_from, is_maintenance
 
 # Beyond so many new rows, asking again costs less than looking at what was added.
 MAX_DELTA = 100_000
@@ -251,7 +251,8 @@ def _is_rearranged(table: Table, base: TablePin) -> bool:
             raise
         if made is None or not is_maintenance(made_by(made)):
             return False
-        if made.read_version == base.version:
+        # Steps in between may be collected: a commit of several says where they began.
+        if made.read_version == base.version or is_built_from(made_by(made), base):
             return True
         # A step in between, which nobody has published.
         table = table.at(TablePin(made.read_version, None, table.pin.row_count))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from typing import Literal, TypeVar
+from typing import Literal, Protocol, TypeVar
 
 import numpy as np
 import pyarrow as pa
@@ -19,9 +19,14 @@ from omnigraph.errors import ReadSetChanged
 from omnigraph.lang.structural import ID
 from omnigraph.manifest.entries import TableIdentity
 from omnigraph.manifest.publish_request import AdvanceTable
+from omnigraph.storage.tables.fragments import derive_layout
+from omnigraph.storage.tables.handles import handles
+from omnigraph.storage.tables.rewrite import Rewritten
+from omnigraph.storage.tables.row_address import fragments_of
 from omnigraph.storage.tables.row_lookup import find_rows, fragment_maps
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID, Stamp, Table, TablePin
 from omnigraph.storage.tables.write_rows import (
+    Addresses,
     WrittenRows,
     apply_rows,
     overwrite_fragments,
@@ -30,6 +35,7 @@ from omnigraph.storage.tables.write_rows import (
 from omnigraph.write.change.change_set import ChangeSet, EntityType, TypeChange, located_columns
 from omnigraph.write.publish.base import Base, BaseTable
 from omnigraph.write.publish.failpoints import reach
+from omnigraph.write.publish.folding import commit_folded, fold
 
 CONCURRENCY = 8
 _T = TypeVar("_T")
@@ -39,6 +45,7 @@ OperationClass = Literal["logical", "maintenance", "schema"]
 _COMMIT = "omnigraph.commit"
 _OPERATION = "omnigraph.operation"
 _CLASS = "omnigraph.class"
+_BUILT_FROM = "omnigraph.built_from"
 
 
 def stage(changes: ChangeSet, base: Base, stamp: Callable[[], Stamp]) -> tuple[TableEffect, ...]:
@@ -74,7 +81,7 @@ def commit_rows(
     found: BaseTable,
     written: WrittenRows,
     stamp: Stamp,
-    gone: pa.Table | None = None,
+    gone: pa.Table | GoneRows | None = None,
     *,
     replaces_all: bool = False,
     adopted: TablePin | None = None,
@@ -82,16 +89,23 @@ def commit_rows(
     """Commit written rows to a table of a base, visible to nobody.
 
     ``gone`` has the ids of the stored rows that go, and their addresses. With ``adopted``
-    another version of the table takes the place of the base's, before anything else.
+    another version of the table takes the place of the base's, before anything else. Small
+    fragments that were there before are folded, if there are too many.
     """
     start = found.table if adopted is None else found.table.at(adopted)
-    ids, addresses = pa.array([], pa.string()), ()
-    if gone is not None:
-        ids, addresses = gone.column(ID).combine_chunks(), gone.column(ROW_ADDRESS)
+    if isinstance(gone, pa.Table):
+        gone = HeldGoneRows(gone.column(ID).combine_chunks(), gone.column(ROW_ADDRESS))
+    addresses = () if gone is None else gone.addresses()
+    folded: tuple[Rewritten, ...] = ()
     if replaces_all:
         pin = overwrite_fragments(start, written, stamp)
     else:
         pin = apply_rows(start, written, addresses, stamp)
+        if pin != start.pin:
+            touched = _touched(addresses)
+            derive_layout(start, start.at(pin), touched)
+            folded = fold(start, touched)
+            pin = commit_folded(start.at(pin), folded, stamp)
     reach("table_staged", found.type_key)
     return TableEffect(
         found.type_key,
@@ -100,9 +114,17 @@ def commit_rows(
         found.table.pin,
         pin,
         written,
-        ids,
+        gone,
         replaces_all,
+        folded,
     )
+
+
+def _touched(addresses: Addresses) -> frozenset[int]:
+    """The fragments of some rows."""
+    if isinstance(addresses, pa.Array | pa.ChunkedArray):
+        addresses = addresses.to_numpy()
+    return frozenset(fragments_of(np.asarray(addresses, dtype=np.uint64)).tolist())
 
 
 def _split(change: TypeChange) -> tuple[pa.Table, pa.Table]:
@@ -142,19 +164,25 @@ def _restage(effect: TableEffect, base: Base, stamp: Callable[[], Stamp]) -> Tab
     if effect.replaces_all:
         pin = overwrite_fragments(found.table, effect.written, stamp())
     else:
-        pin = apply_rows(found.table, effect.written, _relocate(effect, found), stamp())
+        gone, made = _relocate(effect, found), stamp()
+        pin = apply_rows(found.table, effect.written, gone, made)
+        if pin != found.table.pin:
+            derive_layout(found.table, found.table.at(pin), _touched(gone))
+            pin = commit_folded(found.table.at(pin), effect.folded, made, found.table)
         fragment_maps.learn(found.table, found.table.at(pin))
+    handles.forget_lost(found.table.location, effect.pin.version)
     reach("table_staged", effect.type_key)
     return replace(effect, base_version=found.version, base_pin=found.table.pin, pin=pin)
 
 
 def _relocate(effect: TableEffect, found: BaseTable) -> pa.ChunkedArray | Sequence[int]:
     """Where the rows that go lie now. Their ids are found again: addresses move."""
-    if not len(effect.gone):
+    ids = pa.array([], pa.string()) if effect.gone is None else effect.gone.ids()
+    if not len(ids):
         return ()
-    rows = find_rows(found.table, ID, effect.gone, [ID])
+    rows = find_rows(found.table, ID, ids, [ID])
     kept = np.isin(np.array(effect.written.row_ids, dtype=np.uint64), rows.column(ROW_ID))
-    if rows.num_rows != len(effect.gone) or not kept.all():
+    if rows.num_rows != len(ids) or not kept.all():
         # The read set stands, so this cannot happen; writing would lose or double rows.
         raise ReadSetChanged(
             f"rows of {effect.type_key} have changed: read again and retry",
@@ -170,12 +198,39 @@ def _parallel(work: Callable[[_T], _R], items: Sequence[_T]) -> list[_R]:
         return list(pool.map(work, items))
 
 
+class GoneRows(Protocol):
+    """Stored rows that are replaced or deleted; there may be too many of them to be held."""
+
+    def addresses(self) -> pa.ChunkedArray:
+        """Where they lie in the version that they were found in."""
+
+    def ids(self) -> pa.Array:
+        """By which they are found elsewhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldGoneRows:
+    """The same in memory."""
+
+    held_ids: pa.Array
+    held_addresses: pa.ChunkedArray
+
+    def addresses(self) -> pa.ChunkedArray:
+        """As they are."""
+        return self.held_addresses
+
+    def ids(self) -> pa.Array:
+        """As they are."""
+        return self.held_ids
+
+
 @dataclass(frozen=True, slots=True)
 class TableEffect:
     """One table before and after: the version it was built on, and the one that was made.
 
-    ``written`` are the rows in files. ``gone`` are the ids of stored rows that are replaced or
-    deleted. ``replaces_all`` makes the written rows the whole table.
+    ``written`` are the rows in files. ``gone`` are the stored rows that are replaced or
+    deleted. ``replaces_all`` makes the written rows the whole table. ``folded`` are older rows
+    that were written again, to be put together where they still lie apart.
     """
 
     type_key: str
@@ -184,8 +239,14 @@ class TableEffect:
     base_pin: TablePin
     pin: TablePin
     written: WrittenRows = field(default_factory=WrittenRows)
-    gone: pa.Array = field(default_factory=lambda: pa.array([], pa.string()), compare=False)
+    gone: GoneRows | None = field(default=None, compare=False)
     replaces_all: bool = False
+    folded: tuple[Rewritten, ...] = ()
+
+    @property
+    def files(self) -> tuple[str, ...]:
+        """The data files that were written, below the table's directory."""
+        return (*self.written.files, *(name for one in self.folded for name in one.files))
 
     @property
     def is_nothing(self) -> bool:
@@ -206,3 +267,13 @@ def stamp(commit_id: str, operation_id: str, class_: OperationClass) -> Stamp:
 def is_maintenance(found: Stamp | None) -> bool:
     """Whether a table commit is known to have changed no value that was there."""
     return found is not None and found.properties.get(_CLASS) in ("maintenance", "schema")
+
+
+def built_from(stamp: Stamp, base: TablePin) -> Stamp:
+    """The stamp of a step, of one or several, that leads away from a published version."""
+    return Stamp(properties={**stamp.properties, _BUILT_FROM: str(base.version)})
+
+
+def is_built_from(found: Stamp, base: TablePin) -> bool:
+    """Whether a commit says that all steps that lead to it from a version are like it."""
+    return found.properties.get(_BUILT_FROM) == str(base.version)

@@ -1,4 +1,4 @@
-"""Turns: letting a writer through that keeps losing the race for a branch.
+"""Tickets: letting a writer through that keeps losing the race for a branch of an object store.
 
 Owns the tickets in the queue of a branch, beside its versions. Of two writers that publish
 in a tight loop, the one with the shorter way to the next publish would win every time: a
@@ -19,14 +19,15 @@ import msgspec
 from ulid import ULID
 
 from omnigraph.errors import StorageError
+from omnigraph.storage.logs.head_log import QUEUE
 from omnigraph.storage.objects.control_objects import ControlObjects
-from omnigraph.storage.tables.head_log import QUEUE
 
 SHORTEST, LONGEST = 0.05, 1.0
 """How long others wait for the holder of a ticket, in seconds."""
 FORGOTTEN = 10.0
 """After so many seconds a ticket is of a writer that died."""
-POLL = 0.003
+POLL, LONGEST_POLL = 0.01, 0.1
+"""After so many seconds it is looked again whether they are through: seldom, if it takes long."""
 
 
 class _Ticket(msgspec.Struct, frozen=True):
@@ -56,11 +57,12 @@ class WriterTicket:
     def give_way(self) -> bool:
         """Wait while somebody else's turn has come, and say so: one request when nobody waits."""
         started = time.monotonic()
-        waited = False
+        waited, pause = False, POLL
         while self._is_due_to_another() and time.monotonic() - started < LONGEST:
             waited = True
             self._renew()
-            time.sleep(POLL)
+            time.sleep(pause)
+            pause = min(2 * pause, LONGEST_POLL)
         return waited
 
     def claim(self, window: float) -> None:

@@ -43,10 +43,10 @@ from omnigraph.manifest.branches import begin_epoch, begin_epoch_of_names
 from omnigraph.manifest.entries import MAIN, Commit
 from omnigraph.manifest.snapshot import BranchState, find_commit
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.logs.journal import Journal
 from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
-from omnigraph.storage.tables.journal import Journal
 from omnigraph.storage.tables.reachable_files import files_of
 from omnigraph.storage.tables.table import Table
 from omnigraph.write.change.results import Recovery, RecoveryKind, TableOutcome

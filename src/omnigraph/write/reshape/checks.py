@@ -84,10 +84,10 @@ def violations_among(check: DataCheck, type_: EntityType, rows: RowsOf) -> Viola
 def _breaking(check: DataCheck, type_: EntityType, rows: RowsOf) -> Iterator[pa.ChunkedArray]:
     match check:
         case UniqueMembers():
-            yield from _repeated(type_, rows, [_member(type_, one) for one in check.members])
+            yield from sharing_rows(type_, rows, [_member(type_, one) for one in check.members])
         case UniqueEdges():
             members = [_member(type_, one) for one in check.members]
-            yield from _repeated(type_, rows, [SRC, DST, *members])
+            yield from sharing_rows(type_, rows, [SRC, DST, *members])
         case CardinalityWithin():
             yield _miscounted(check, rows)
         case ColumnIsEmpty():
@@ -142,7 +142,9 @@ def _mask(check: RowCheck, values: pa.ChunkedArray) -> pa.ChunkedArray:
 # -- rows among others -------------------------------------------------------------------
 
 
-def _repeated(type_: EntityType, source: RowsOf, members: list[str]) -> Iterator[pa.ChunkedArray]:
+def sharing_rows(
+    type_: EntityType, source: RowsOf, members: list[str]
+) -> Iterator[pa.ChunkedArray]:
     """The ids of all rows that share their members with another; a null shares nothing."""
     hashes = [np.empty(0, dtype=np.uint64)]
     for _, keys in _keyed(type_, source, members):

@@ -31,9 +31,14 @@ def rekey_edges(
         for batch in batches:
             gone.append(batch.column(ROW_ADDRESS))
             read = pa.Table.from_batches([batch]).drop_columns([ROW_ADDRESS])
-            position = read.schema.get_field_index(ID)
-            ids = key_texts(edge, edge.key, read)
-            yield read.set_column(position, read.schema.field(position), ids)
+            yield with_key_ids(edge, read)
 
     written = write_streams(table, rows(), ())
     return written, apply_rows(table, written, pa.chunked_array(gone, pa.uint64()), stamp)
+
+
+def with_key_ids(edge: NodeType | EdgeType, rows: pa.Table) -> pa.Table:
+    """Edges with the ids that their key gives them."""
+    position = rows.schema.get_field_index(ID)
+    ids = key_texts(edge, edge.key, rows)
+    return rows.set_column(position, rows.schema.field(position), ids)

@@ -17,7 +17,7 @@ from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC, spelling
 from omnigraph.write.change.change_set import TypeChange, type_key, without
 from omnigraph.write.rules.evaluation import Evaluation
-from omnigraph.write.rules.key_finder import HeldKeys, KeyFinder, Mask, StoredKeys
+from omnigraph.write.rules.key_finder import HeldKeys, KeyFinder, KeySet, Mask, StoredKeys
 from omnigraph.write.rules.violations import Violation
 
 
@@ -26,7 +26,7 @@ def ends_of(edge: EdgeType) -> tuple[tuple[str, str], ...]:
     return ((SRC, edge.source), (DST, edge.target))
 
 
-def missing_ends(ends: pa.Array, nodes: Sequence[KeyFinder]) -> Mask:
+def missing_ends(ends: pa.Array, nodes: Sequence[KeySet]) -> Mask:
     """Which ends are found nowhere among the nodes; who comes first is asked first."""
     missing = np.ones(len(ends), dtype=bool)
     for finder in nodes:

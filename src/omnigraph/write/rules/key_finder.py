@@ -26,11 +26,15 @@ Counts = npt.NDArray[np.int64]
 AT, HOLDER = "at", "holder"
 
 
-class KeyFinder(Protocol):
-    """Some rows, by the key that each of them holds."""
+class KeySet(Protocol):
+    """Some keys."""
 
     def has(self, keys: pa.Array) -> Mask:
         """Which of these keys are held."""
+
+
+class KeyFinder(KeySet, Protocol):
+    """Some rows, by the key that each of them holds."""
 
     def find(self, keys: pa.Array) -> pa.Table:
         """A row for every holder: ``at`` says of which key, the others who it is."""

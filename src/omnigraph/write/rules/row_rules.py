@@ -6,7 +6,7 @@ told. Never looks at other rows or at the graph, so it runs inside Spark tasks t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -36,13 +36,16 @@ def check_required(
     places: SourceMap,
     *,
     before_embedding: bool = False,
+    given: Collection[str] | None = None,
 ) -> None:
-    """Every non-nullable property has a value.
+    """Every non-nullable property has a value; of patches, every one of those ``given``.
 
     ``before_embedding`` leaves out the vectors that are still to be computed.
     """
     rule = _Report(type_, rows, violations, places)
     for name, property_ in sorted(type_.properties.items()):
+        if given is not None and name not in given:
+            continue
         if property_.type.nullable or (before_embedding and property_.embedding is not None):
             continue
         column = rows.column(name)
@@ -58,6 +61,13 @@ def check_values(
     A row that is too large is refused at once, whatever else is wrong.
     """
     check_sizes(type_, rows)
+    check_contents(type_, rows, violations, places)
+
+
+def check_contents(
+    type_: EntityType, rows: pa.Table, violations: Violations, places: SourceMap
+) -> None:
+    """The same of rows of any size."""
     check_shapes(type_, rows, violations, places)
     rule = _Report(type_, rows, violations, places)
     if isinstance(type_, NodeType):

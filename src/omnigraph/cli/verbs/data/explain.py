@@ -14,6 +14,7 @@ from omnigraph.cli.options.query_source import (
     store_of,
     view_of,
     view_options,
+    written_query,
 )
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.render.output import write_json, write_text
@@ -41,9 +42,10 @@ def command(
     Without --analyze no data is read, and parameters may be left out.
     """
     branch, snapshot = view_of(branch, snapshot)
+    source = written_query(asked)
     with store_of(scope).read() as graph:
         shown = graph.explain(
-            *asked,
+            *source,
             branch=branch,
             snapshot=snapshot,
             analyze=analyze,

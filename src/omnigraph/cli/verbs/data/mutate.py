@@ -16,6 +16,8 @@ from omnigraph.cli.options.query_source import (
     max_bytes_option,
     source_options,
     store_of,
+    stored_query,
+    written_query,
 )
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.shared import branch_option, if_commit_option, run_id_option
@@ -53,20 +55,31 @@ def command(
 ) -> None:
     """Run a query that changes a graph, as one commit.
 
-    NAME chooses one of several queries. The graph is named with --store.
+    NAME chooses one of several queries, or is a stored one of a server. The graph is named with
+    --store or --server.
     """
-    # Unlike the other commands that write, this one does not name its target.
-    with store_of(scope).write("mutate", replace(scope, quiet=True)) as graph:
-        try:
-            result = graph.mutate(
-                *asked, branch=branch, if_commit=if_commit, run_id=run_id, max_bytes=max_bytes
+    target = store_of(scope)
+    try:
+        if target.is_served and asked.source is None:
+            if max_bytes is not None:
+                raise click.UsageError("the server sets the bound of memory: leave --max-bytes out")
+            name, params = stored_query(asked)
+            result = target.served().invoke_mutation(
+                name, params, branch=branch, if_commit=if_commit, run_id=run_id
             )
-        except PreconditionFailed as error:
-            if as_json:
-                from omnigraph.wire.errors import ErrorBody
+        else:
+            source = written_query(asked)
+            # Unlike the other commands that write, this one does not name its target.
+            with target.write("mutate", replace(scope, quiet=True)) as graph:
+                result = graph.mutate(
+                    *source, branch=branch, if_commit=if_commit, run_id=run_id, max_bytes=max_bytes
+                )
+    except PreconditionFailed as error:
+        if as_json:
+            from omnigraph.wire.errors import ErrorBody
 
-                write_json(ErrorBody.of(error))
-            raise
+            write_json(ErrorBody.of(error))
+        raise
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:
             from omnigraph.wire.results import MutationBody

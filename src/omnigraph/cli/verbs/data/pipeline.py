@@ -46,6 +46,9 @@ def run(
 ) -> None:
     """Run a pipeline: all that it maps is loaded as one commit.
 
+    A document with steps makes one commit for each, in their order. A step
+    whose checks find rows is not published, and ends the run.
+
     FILE is a YAML document. The graph is the one it names, unless --store
     names another.
     """
@@ -54,7 +57,8 @@ def run(
     pipeline = Pipeline.of(file)
     target = _target(scope, pipeline)
     document = pipeline.document
-    if document.options.mode == "overwrite" and not dry_run:
+    overwrites = any(part.options.mode == "overwrite" for part in document.parts)
+    if overwrites and not dry_run:
         deed = f"overwriting types of branch {document.branch}"
         target.require_consent(deed, scope, as_json=as_json)
     with target.write("pipeline run", scope) as graph:
@@ -66,13 +70,18 @@ def run(
         )
     with result_of(None if result.published is None else result.published.id):
         if as_json:
-            from omnigraph.wire.results import LoadBody
+            from omnigraph.wire.pipelines import PipelineBody
 
-            write_json(LoadBody.of(result, uri=target.uri, pipeline=file))
+            write_json(PipelineBody.of_steps(result, target.uri, file))
             return
-        write_text(load_line(target.uri, result))
-    for line in () if scope.quiet else load_notes(result):
-        write_note(line)
+        for step in result.steps:
+            said = "" if step.name is None else f"{step.name}: "
+            write_text(said + load_line(target.uri, step.load))
+    for step in () if scope.quiet else result.steps:
+        for line in load_notes(step.load):
+            write_note(line)
+        if step.checks:
+            write_note(f"{len(step.checks)} checks found nothing: {', '.join(step.checks)}")
 
 
 @command.command("validate", cls=VerbCommand)
@@ -111,8 +120,10 @@ def validate(
         write_json(PipelineCheckBody.of(target.uri, file, problems))
         return EXIT_INVALID if problems else None
     document = pipeline.document
-    types = {(mapped.kind, mapped.type_name) for mapped in document.mapped}
-    write_text(f"{file} is valid: {len(document.sources)} sources, {len(types)} types")
+    parts = document.parts
+    types = {(mapped.kind, mapped.type_name) for part in parts for mapped in part.mapped}
+    sources = sum(len(part.sources) for part in parts)
+    write_text(f"{file} is valid: {sources} sources, {len(types)} types")
     return None
 
 

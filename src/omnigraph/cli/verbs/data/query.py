@@ -12,8 +12,10 @@ from omnigraph.cli.options.query_source import (
     AskedQuery,
     source_options,
     store_of,
+    stored_query,
     view_of,
     view_options,
+    written_query,
 )
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.render.formats import FORMATS, Format, render
@@ -46,13 +48,24 @@ def command(
 ) -> None:
     """Run a query and print what it returns.
 
-    NAME chooses one of several queries. The graph is named with --store.
+    NAME chooses one of several queries, or is a stored one of a server. The graph is named with
+    --store or --server.
     """
     branch, snapshot = view_of(branch, snapshot)
-    with store_of(scope).read() as graph:
-        result = graph.query(
-            *asked, branch=branch, snapshot=snapshot, timeout=timeout, max_bytes=max_bytes
+    target = store_of(scope)
+    if target.is_served and asked.source is None:
+        if max_bytes is not None:
+            raise click.UsageError("the server sets the bound of memory: leave --max-bytes out")
+        name, params = stored_query(asked)
+        result = target.served().invoke(
+            name, params, branch=branch, snapshot=snapshot, timeout=timeout
         )
+    else:
+        source = written_query(asked)
+        with target.read() as graph:
+            result = graph.query(
+                *source, branch=branch, snapshot=snapshot, timeout=timeout, max_bytes=max_bytes
+            )
     wanted: Format = "json" if as_json else format_
     write = write_text if wanted in ("table", "kv") else write_data
     for piece in render(ReadOutput.of(result), wanted):

@@ -16,7 +16,7 @@ from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
 if TYPE_CHECKING:
-    from omnigraph.manifest.snapshot import Snapshot
+    from omnigraph.wire.graphs import SnapshotBody
 
 
 @click.command("snapshot", cls=VerbCommand)
@@ -26,21 +26,34 @@ if TYPE_CHECKING:
 @click.pass_obj
 def command(scope: CommandScope, *, uri: str | None, branch: str, as_json: bool) -> None:
     """Show what a branch holds: every type, its version and its size."""
-    with target_of(scope, uri).read() as graph:
-        snapshot = graph.snapshot(branch)
-    if as_json:
-        from omnigraph.wire.graphs import SnapshotBody
+    from omnigraph.wire.graphs import SnapshotBody
 
-        write_json(SnapshotBody.of(snapshot))
+    target, commit_id = target_of(scope, uri), None
+    if target.is_served:
+        found = target.served().snapshot(branch)
     else:
-        write_text(_text(snapshot))
+        with target.read() as graph:
+            snapshot = graph.snapshot(branch)
+        found, commit_id = SnapshotBody.of(snapshot), snapshot.commit_id
+    if as_json:
+        write_json(found)
+    else:
+        write_text(_text(found, commit_id))
 
 
-def _text(snapshot: Snapshot) -> str:
+def _text(found: SnapshotBody, commit_id: str | None) -> str:
     rows = [
-        (key, found.pin.row_count, found.version, found.pin.version, found.table.path)
-        for key, found in sorted(snapshot.tables.items())
+        (
+            f"{one.entity_kind}:{one.type_name}",
+            one.entity_count,
+            one.published_dataset_version,
+            one.lance_version,
+            one.dataset_path,
+        )
+        for one in found.datasets
     ]
-    heading = f"branch {snapshot.branch}, manifest version {snapshot.manifest_version}"
+    heading = f"branch {found.graph_branch}, manifest version {found.graph_manifest_version}"
     table = render_table(("type", "entities", "version", "lance version", "path"), rows)
-    return f"{heading}, commit {snapshot.commit_id}\n{table}"
+    # A server does not say it.
+    commit = "" if commit_id is None else f", commit {commit_id}"
+    return f"{heading}{commit}\n{table}"

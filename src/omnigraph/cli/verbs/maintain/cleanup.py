@@ -6,6 +6,10 @@ Owns the spelling of the rule and the rendering; what is needed is the engine's 
 from __future__ import annotations
 
 import re
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +17,19 @@ import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
-from omnigraph.cli.render.output import diagnose, write_json, write_note, write_text
+from omnigraph.cli.render.output import (
+    diagnose,
+    is_terminal,
+    write_json,
+    write_note,
+    write_text,
+)
 from omnigraph.cli.render.tables import render_table
 
 if TYPE_CHECKING:
-    from omnigraph.maintain.reports import CleanupReport
+    from omnigraph.maintain.reports import CleanupProgress, CleanupReport
 
+_REDRAW_SECONDS = 0.1
 _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days", "w": "weeks"}
 _DURATION = re.compile(r"(?P<count>[0-9]+)(?P<unit>[smhdw]?)")
 
@@ -93,7 +104,11 @@ def command(
     if confirm:
         target.require_consent("reclaiming old commits", scope, as_json=as_json)
     with target.write("cleanup", scope) if confirm else target.read() as graph:
-        report = graph.cleanup(keep, older_than, grace=grace, dry_run=not confirm)
+        is_shown = is_terminal(sys.stderr) and not as_json
+        with _progress_line(is_shown=is_shown) as progress:
+            report = graph.cleanup(
+                keep, older_than, grace=grace, dry_run=not confirm, progress=progress
+            )
     for notice in report.notices:
         diagnose("note", notice)
     if as_json:
@@ -107,6 +122,30 @@ def command(
     for directory, error in report.errors.items():
         diagnose("error", f"{directory}: {error}")
     return 1 if report.errors else 0
+
+
+@contextmanager
+def _progress_line(*, is_shown: bool) -> Iterator[Callable[[CleanupProgress], None] | None]:
+    """One line on a terminal that says how far it is, and goes when it is done."""
+    if not is_shown:
+        yield None
+        return
+    shown = 0.0
+
+    def show(progress: CleanupProgress) -> None:
+        nonlocal shown
+        now = time.monotonic()
+        if now - shown >= _REDRAW_SECONDS:
+            shown = now
+            text = f"cleanup: {progress.step} {progress.done:,} of {progress.total:,}"
+            sys.stderr.write(f"\r{text}\033[K")
+            sys.stderr.flush()
+
+    try:
+        yield show
+    finally:
+        sys.stderr.write("\r\033[K")
+        sys.stderr.flush()
 
 
 def _text(report: CleanupReport) -> str:

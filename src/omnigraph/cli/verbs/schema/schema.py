@@ -79,10 +79,15 @@ def show_schema(
     if commit is not None and not commit.strip():
         # A script whose variable is unset means something else.
         raise click.UsageError("the commit id of --commit is empty")
-    with target_of(scope, uri).read() as graph:
+    target = target_of(scope, uri)
+    with target.read() as graph:
         at = None if commit is None else commit.strip()
-        shown = graph.snapshot("main" if branch is None else branch, commit=at)
-    source = shown.schema.source
+        if not target.is_served:
+            source = graph.snapshot("main" if branch is None else branch, commit=at).schema.source
+        elif at is None and branch in (None, "main"):
+            source = graph.schema
+        else:
+            source = graph.schema_at(at or branch or "main")
     if as_json:
         from omnigraph.wire.schemas import SchemaBody
 

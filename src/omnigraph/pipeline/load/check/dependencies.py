@@ -2,7 +2,7 @@
 
 Owns which changes of a base leave its verdict standing. A load may have been at work for
 long and its input may be large: only the rows that were added or lost since are looked at,
-and asked of the directories that the check has left.
+and asked of the keys that the check has cut.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.lang.structural import DST, ID, SRC
-from omnigraph.pipeline.load.check.key_index import KeyIndex, KeySource
-from omnigraph.pipeline.load.check.set_rules import tuples_name
+from omnigraph.lang.structural import ID, SRC
+from omnigraph.pipeline.load.check.cuts import KeySlices
+from omnigraph.pipeline.load.check.key_cutting import tuples_name
 from omnigraph.pipeline.load.stage.staged_types import StagedType
 from omnigraph.storage.tables.version_diff import FragmentDelta, fragment_delta
 from omnigraph.write.change.change_set import EntityType, key_texts
 from omnigraph.write.load.changes import LoadMode
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.read_set import Dependency, RecordedRead, WholeTable
+from omnigraph.write.publish.read_set import Dependency, RecordedRead, WholeTable, has_blobs
+from omnigraph.write.rules.edges import ends_of
 from omnigraph.write.rules.uniqueness import constraints_of
-
-# So many ends of staged edges are looked through for nodes that went; then it takes too long.
-MAX_SCANNED = 4_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,21 +53,41 @@ class _Changed:
 class ReplacedRowsUnchanged:
     """The stored rows that have an id of the load's stay the same ones.
 
-    They may change, since they are replaced as a whole, and lie elsewhere.
+    They may change, since they are replaced as a whole, and lie elsewhere. With ``wholly`` they
+    may not: a patch keeps what it does not mention.
     """
 
     type_key: str
-    ids: KeyIndex
+    ids: KeySlices
+    wholly: bool = False
 
     def holds(self, before: Base, after: Base) -> bool:
         """Compare the ids of the rows that came and went."""
         changed = _Changed.of(self.type_key, before, after)
         if changed is None:
             return True
+        if self.wholly and not self._keeps(changed, after):
+            return False
         came, went = (
             ids.filter(pa.array(self.ids.has(ids))) for ids in (changed.came(), changed.went())
         )
         return bool(came.sort().equals(went.sort()))
+
+    def _keeps(self, changed: _Changed, after: Base) -> bool:
+        """Whether rows that came and went are the same but for where they lie."""
+        schema = after.table(self.type_key).table.schema
+        if has_blobs(schema):
+            ids = (changed.came(), changed.went())
+            return not any(self.ids.has(some).any() for some in ids)
+        rows = (changed.delta.rows(schema.names), changed.delta.lost(schema.names))
+        came, went = (
+            some.filter(pa.array(self.ids.has(_combined(some.column(ID)))))
+            .select(schema.names)
+            .sort_by(ID)
+            .combine_chunks()
+            for some in rows
+        )
+        return bool(came.equals(went))
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +97,8 @@ class KeysStillAbsent:
     type_key: str
     type: EntityType
     members: tuple[str, ...]
-    keys: KeyIndex
-    replaced: KeyIndex | None
+    keys: KeySlices
+    replaced: KeySlices | None
 
     def holds(self, before: Base, after: Base) -> bool:
         """Look up the keys of the rows that came."""
@@ -97,10 +115,10 @@ class KeysStillAbsent:
 
 @dataclass(frozen=True, slots=True)
 class EndpointsStillPresent:
-    """No stored node is deleted that one of these columns of staged edges leads to."""
+    """No stored node is deleted that staged edges lead to."""
 
     type_key: str
-    ends: tuple[tuple[KeySource, str], ...]
+    ends: tuple[KeySlices, ...]
 
     def holds(self, before: Base, after: Base) -> bool:
         """Look for the nodes that went and have not come again."""
@@ -109,15 +127,7 @@ class EndpointsStillPresent:
             return True
         went = changed.went()
         went = went.filter(pc.invert(pc.is_in(went, value_set=changed.came())))
-        if not len(went):
-            return True
-        if sum(edges.rows for edges, _ in self.ends) > MAX_SCANNED:
-            return False
-        return not any(
-            pc.any(pc.is_in(rows.column(column), value_set=went), min_count=0).as_py()
-            for edges, column in self.ends
-            for rows in edges.read((column,))
-        )
+        return not any(ends.has(went).any() for ends in self.ends)
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +144,7 @@ class EdgesStillPresent:
 
 def claims_of(
     staged: Mapping[str, StagedType],
-    directories: Mapping[str, KeyIndex],
+    keys: Mapping[str, KeySlices],
     *,
     mode: LoadMode,
     touched: Collection[str],
@@ -145,38 +155,40 @@ def claims_of(
         yield from _whole_tables(touched, base)
     else:
         for key, one in staged.items():
-            yield from _rows(key, one, directories)
+            yield from _rows(key, one, keys, wholly=mode == "patch")
     for end in base.catalog.nodes:
         key = f"node:{end}"
-        if f"stored:{key}" in directories:
-            yield EndpointsStillPresent(key, tuple(_ends(end, staged)))
+        ends = tuple(keys[name] for name in _ends(end, staged) if name in keys)
+        is_replaced = mode == "overwrite" and key in touched
+        if ends and not is_replaced and base.table(key).table.pin.row_count:
+            yield EndpointsStillPresent(key, ends)
 
 
 def _rows(
-    key: str, staged: StagedType, directories: Mapping[str, KeyIndex]
+    key: str, staged: StagedType, keys: Mapping[str, KeySlices], *, wholly: bool
 ) -> Iterator[Dependency]:
     """What the staged rows of a type depend on among the stored ones."""
-    ids = directories.get(f"ids:{key}") if staged.has_given_ids else None
+    ids = keys.get(f"ids:{key}") if staged.has_given_ids else None
     if ids is not None:
-        yield ReplacedRowsUnchanged(key, ids)
+        yield ReplacedRowsUnchanged(key, ids, wholly)
     for rule in constraints_of(staged.type):
-        tuples = directories.get(tuples_name(key, rule))
+        tuples = keys.get(tuples_name(key, rule))
         if tuples is not None:
             yield KeysStillAbsent(key, rule.type, rule.members, tuples, ids)
-    sources = directories.get(f"sources:{key}")
-    if sources is not None:
+    sources = keys.get(f"{SRC}:{key}")
+    if sources is not None and isinstance(staged.type, EdgeType) and staged.type.is_bounded:
         yield KeysStillAbsent(key, staged.type, (SRC,), sources, ids)
-        if isinstance(staged.type, EdgeType) and staged.type.min_out:
+        if staged.type.min_out:
             yield EdgesStillPresent(key)
 
 
-def _ends(name: str, staged: Mapping[str, StagedType]) -> Iterator[tuple[KeySource, str]]:
-    """Where staged edges name nodes of a type."""
-    for one in staged.values():
+def _ends(name: str, staged: Mapping[str, StagedType]) -> Iterator[str]:
+    """The keys of staged edges that name nodes of a type."""
+    for key, one in staged.items():
         if isinstance(one.type, EdgeType):
-            for column, end in ((SRC, one.type.source), (DST, one.type.target)):
+            for column, end in ends_of(one.type):
                 if end == name:
-                    yield one.source(), column
+                    yield f"{column}:{key}"
 
 
 def _whole_tables(touched: Collection[str], base: Base) -> Iterator[Dependency]:

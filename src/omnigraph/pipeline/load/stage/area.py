@@ -8,9 +8,11 @@ left is discarded by the sweep.
 from __future__ import annotations
 
 import io
+import os
+import pickle
 import shutil
-import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import lru_cache
@@ -18,7 +20,6 @@ from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
-import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.parquet as pq
 from ulid import ULID
@@ -31,6 +32,10 @@ from omnigraph.write.recovery.intents import STAGING
 
 _GROUP_ROWS = 131_072
 _GROUP_BYTES = 32 << 20
+# What a sliced file says first of each slice: where it begins.
+_ENTRY = 8
+# So many slices of a store's files are fetched at once.
+_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,29 +59,64 @@ class StagingArea:
         self._put(name, sink.getvalue())
         return name
 
-    def write_array(self, stem: str, array: npt.NDArray[np.uint64]) -> str:
-        """Keep an array; returns the name of its file."""
-        name = f"{stem}-{ULID()}.npy"
-        self._put(name, pa.py_buffer(array.tobytes()))
-        return name
-
     def write_bytes(self, stem: str, data: bytes) -> str:
         """Keep bytes; returns the name of their file."""
         name = f"{stem}-{ULID()}"
         self._put(name, pa.py_buffer(data))
         return name
 
+    def keep(self, stem: str, value: object) -> str:
+        """Keep anything that several tasks need; returns the name of its file."""
+        return self.write_bytes(stem, pickle.dumps(value))
+
+    def kept(self, name: str) -> Any:
+        """What was kept under a name; a process reads it once."""
+        return _kept(self, name)
+
+    def write_slices(self, stem: str, slices: Sequence[pa.RecordBatch]) -> str:
+        """Keep batches of one schema so that each can be read without the others."""
+        bodies = [batch.serialize() if batch.num_rows else pa.py_buffer(b"") for batch in slices]
+        starts = np.cumsum([_ENTRY * (len(bodies) + 1), *(body.size for body in bodies)])
+        sink = pa.BufferOutputStream()
+        sink.write(starts.astype("<u8").tobytes())
+        for body in bodies:
+            sink.write(body)
+        name = f"{stem}-{ULID()}"
+        self._put(name, sink.getvalue())
+        return name
+
+    def read_slice(self, name: str, number: int, schema: pa.Schema) -> pa.RecordBatch | None:
+        """One of the batches; None if it has no rows."""
+        start, end = np.frombuffer(self._read(name, _ENTRY * number, 2 * _ENTRY), "<u8").tolist()
+        if start == end:
+            return None
+        body = pa.py_buffer(self._read(name, start, end - start))
+        return pa.ipc.read_record_batch(pa.ipc.read_message(body), schema)
+
+    def read_slices(
+        self, names: Sequence[str], number: int, schema: pa.Schema
+    ) -> list[pa.RecordBatch | None]:
+        """The same slice of several files; of a store, several at a time."""
+        if self.location.is_local or len(names) < 2:
+            return [self.read_slice(name, number, schema) for name in names]
+        with ThreadPoolExecutor(_AT_ONCE) as pool:
+            return list(pool.map(lambda name: self.read_slice(name, number, schema), names))
+
     def read_bytes(self, name: str) -> bytes:
         """Bytes that were kept."""
-        return self._local(name).read_bytes()
+        if self.location.is_local:
+            return Path(self.location.path, name).read_bytes()
+        data = ControlObjects(self.location).read(name)
+        if data is None:
+            raise FileNotFoundError(f"{self.path(name)} is gone")
+        return data
 
     def read_table(self, name: str) -> pa.Table:
         """A table, mapped into memory where its file is local."""
-        return pa.ipc.open_file(pa.memory_map(str(self._local(name)))).read_all()
-
-    def read_array(self, name: str) -> npt.NDArray[np.uint64]:
-        """An array, mapped into memory."""
-        return np.memmap(self._local(name), dtype=np.uint64, mode="r")
+        if self.location.is_local:
+            file = pa.memory_map(str(Path(self.location.path, name)))
+            return pa.ipc.open_file(file).read_all()
+        return pa.ipc.open_file(pa.py_buffer(self.read_bytes(name))).read_all()
 
     def path(self, name: str) -> Location:
         """Where a file of the area lies."""
@@ -92,8 +132,7 @@ class StagingArea:
                 place.parent.rmdir()
             return
         objects = ControlObjects(self.location)
-        for name in objects.list():
-            objects.delete(name)
+        objects.delete_all(objects.list())
 
     def _put(self, name: str, data: pa.Buffer) -> None:
         if self.location.is_local:
@@ -106,21 +145,18 @@ class StagingArea:
         else:
             ControlObjects(self.location).replace(name, data.to_pybytes())
 
-    def _local(self, name: str) -> Path:
-        if self.location.is_local:
-            return Path(self.location.path) / name
-        return _downloaded(self, name)
+    def _read(self, name: str, start: int, size: int) -> bytes:
+        """Some bytes of a file."""
+        if not self.location.is_local:
+            return ControlObjects(self.location).read_range(name, start, size)
+        with Path(self.location.path, name).open("rb", buffering=0) as file:
+            return os.pread(file.fileno(), size, start)
 
 
 @lru_cache(maxsize=64)
-def _downloaded(area: StagingArea, name: str) -> Path:
-    """A copy on this machine's disk, made once by each process."""
-    data = ControlObjects(area.location).read(name)
-    if data is None:
-        raise FileNotFoundError(f"{area.path(name)} is gone")
-    with tempfile.NamedTemporaryFile(prefix="omnigraph-", suffix=name, delete=False) as file:
-        file.write(data)
-    return Path(file.name)
+def _kept(area: StagingArea, name: str) -> Any:
+    # Written by the driver of the load a moment ago.
+    return pickle.loads(area.read_bytes(name))  # noqa: S301 - see above
 
 
 class Sink(io.RawIOBase):

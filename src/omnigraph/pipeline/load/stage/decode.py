@@ -17,7 +17,6 @@ import pyarrow as pa
 
 from omnigraph.embed.protocol import Embedder
 from omnigraph.embed.providers import embedder_of
-from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.pipeline.input.csv_records import Records
 from omnigraph.pipeline.input.line_blocks import LineBlock, line_blocks
 from omnigraph.pipeline.input.splits import Split
@@ -34,9 +33,18 @@ from omnigraph.storage.tables.write_rows import MAX_ROWS_PER_FILE, write_rows
 from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.load.columns.csv_cells import misfit_text, parse_texts
 from omnigraph.write.load.columns.frames import find_frame_type
+from omnigraph.write.load.columns.keyed_ends import end_nodes
 from omnigraph.write.load.ndjson.lines import NdjsonSource
+from omnigraph.write.load.patches import sift_patched, stored_in_table
 from omnigraph.write.load.rejects import Reject, rejects_of_lines, rejects_of_rows
-from omnigraph.write.load.sifting import SiftedBatch, in_order, sift_lines, sift_table, sift_values
+from omnigraph.write.load.sifting import (
+    CheckedRows,
+    SiftedBatch,
+    in_order,
+    sift_lines,
+    sift_table,
+    sift_values,
+)
 from omnigraph.write.rules.violations import SourceLocation, Violation
 
 # So many bytes of one type are held until they are written.
@@ -61,20 +69,33 @@ class SiftedBlock:
         return self.explain(self.violations)
 
 
-def sifted_blocks(split: Split, catalog: Catalog, embedder: Embedder) -> Iterator[SiftedBlock]:
+def sifted_blocks(split: Split, job: StageJob, embedder: Embedder) -> Iterator[SiftedBlock]:
     """The rows of a split, block by block."""
     if split.file.format == "jsonl":
+        name = split.file.type_name
+        rows_of = None if name is None else find_frame_type(name, job.catalog)
         for block in line_blocks(split):
-            yield _lines(split, block, catalog, embedder)
+            yield _lines(split, block, rows_of, job, embedder)
         return
-    type_ = find_frame_type(split.file.type_name or "", catalog)
+    type_ = find_frame_type(split.file.type_name or "", job.catalog)
     for rows in table_blocks(split):
-        yield _rows(split, rows, type_, embedder)
+        yield _rows(split, rows, type_, job, embedder)
 
 
-def _lines(split: Split, block: LineBlock, catalog: Catalog, embedder: Embedder) -> SiftedBlock:
-    source = NdjsonSource(split.file.name, block.data, may_be_marked=False)
-    sifted = sift_values(sift_lines([source], catalog), embedder)
+def _whole(sifted: CheckedRows, job: StageJob, embedder: Embedder) -> CheckedRows:
+    """Rows with their vectors, and what patches leave as it is."""
+    if not job.patches:
+        return sift_values(sifted, embedder)
+    return sift_patched(
+        sifted, lambda type_, ids: stored_in_table(job.tables[type_key(type_)], ids), embedder
+    )
+
+
+def _lines(
+    split: Split, block: LineBlock, rows_of: EntityType | None, job: StageJob, embedder: Embedder
+) -> SiftedBlock:
+    source = NdjsonSource(split.file.name, block.data, may_be_marked=False, rows_of=rows_of)
+    sifted = _whole(sift_lines([source], job.catalog, patches=job.patches), job, embedder)
 
     def explain(violations: Sequence[Violation]) -> Iterator[Reject]:
         for reject in rejects_of_lines(violations, [source], block.offset):
@@ -84,11 +105,20 @@ def _lines(split: Split, block: LineBlock, catalog: Catalog, embedder: Embedder)
     return SiftedBlock(sifted.batches, sifted.violations, lines, explain)
 
 
-def _rows(split: Split, block: TableBlock, type_: EntityType, embedder: Embedder) -> SiftedBlock:
+def _rows(
+    split: Split, block: TableBlock, type_: EntityType, job: StageJob, embedder: Embedder
+) -> SiftedBlock:
     name = split.file.name or ""
     typed = typed_rows(name, type_, block)
-    sifted = sift_table(name, type_, typed.table, numbers=typed.numbers)
-    sifted = sift_values(sifted, embedder)
+    sifted = sift_table(
+        name,
+        type_,
+        typed.table,
+        numbers=typed.numbers,
+        patches=job.patches,
+        nodes=end_nodes(type_, job.catalog),
+    )
+    sifted = _whole(sifted, job, embedder)
     records = block.records
 
     def explain(violations: Sequence[Violation]) -> Iterator[Reject]:
@@ -240,7 +270,7 @@ def stage(group: SplitGroup) -> StagedTask:
         codes: Counter[str] = Counter()
         rejects: list[Reject] = []
         lines = 0
-        for block in sifted_blocks(split, group.job.catalog, embedder):
+        for block in sifted_blocks(split, group.job, embedder):
             lines = block.lines
             for sifted in block.batches:
                 batch = sifted.batch

@@ -23,7 +23,9 @@ from omnigraph.pipeline.load.stage.area import StagingArea, new_file, write_batc
 from omnigraph.pipeline.load.stage.spark_frames import KeyedEnd, is_spark_frame, write_spark_frame
 from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.load.columns.frames import as_table, frame_types
+from omnigraph.write.load.columns.keyed_ends import EndNodes, end_nodes
 from omnigraph.write.load.columns.texts import require_readable_names
+from omnigraph.write.load.csv_options import CsvOptions
 from omnigraph.write.load.input import (
     PathInput,
     RecordInput,
@@ -54,19 +56,23 @@ class UnstagedInput(Protocol):
 class Frame:
     """The rows of one type; ``label`` is what a person knows them by.
 
-    ``ends`` has the ends of edges that are made of key columns, for a frame of Spark's.
+    ``ends`` has the ends of edges that are made of key columns, for a frame of Spark's; ``nodes``
+    are the types that columns of ends name.
     """
 
     type: EntityType
     label: str
     rows: object
     ends: Mapping[str, KeyedEnd] = field(default_factory=dict)
+    nodes: EndNodes = field(default_factory=dict)
 
     def write(self, area: StagingArea) -> Iterable[InputFile]:
         """Parquet: one file, or one for each part of a frame of Spark's."""
         if is_spark_frame(self.rows):
             rows = cast("DataFrame", self.rows)
-            yield from write_spark_frame(rows, self.type, self.label, self.ends, area)
+            yield from write_spark_frame(
+                rows, self.type, self.label, self.ends, area, nodes=self.nodes
+            )
             return
         reader = _reader(self.type, self.label, self.rows)
         with new_file(area, "frame", ".parquet") as sink:
@@ -175,7 +181,7 @@ class LoadInput:
         return None
 
 
-def given(data: object, catalog: Catalog) -> LoadInput:
+def given(data: object, catalog: Catalog, csv: CsvOptions | None = None) -> LoadInput:
     """Paths, NDJSON text, envelopes, or frames or paths by type name."""
     names = [*catalog.nodes, *catalog.edges]
     match classify(data):
@@ -184,12 +190,13 @@ def given(data: object, catalog: Catalog) -> LoadInput:
         case RecordInput() as records:
             return LoadInput(unwritten=(GivenLines(records.lines(catalog).pieces),))
         case PathInput(paths):
-            return LoadInput(tuple(find_inputs(list(paths), names)))
+            return LoadInput(tuple(find_inputs(list(paths), names, csv)))
         case found:
-            return _by_type(found.by_type, catalog, names)
+            return _by_type(found.by_type, catalog, csv)
 
 
-def _by_type(data: Mapping[Any, object], catalog: Catalog, names: list[str]) -> LoadInput:
+def _by_type(data: Mapping[Any, object], catalog: Catalog, csv: CsvOptions | None) -> LoadInput:
+    names = [*catalog.nodes, *catalog.edges]
     frames = {name: value for name, value in data.items() if not names_files(value)}
     require_names(frames, data, names)
     for name, value in frames.items():
@@ -197,8 +204,9 @@ def _by_type(data: Mapping[Any, object], catalog: Catalog, names: list[str]) -> 
             as_table(name, value)  # which says what a frame is
     paths = {name: value for name, value in data.items() if name not in frames}
     return LoadInput(
-        tuple(find_inputs(paths, names)) if paths else (),
+        tuple(find_inputs(paths, names, csv)) if paths else (),
         tuple(
-            Frame(type_, name, frames[name]) for name, type_ in frame_types(frames, catalog).items()
+            Frame(type_, name, frames[name], nodes=end_nodes(type_, catalog))
+            for name, type_ in frame_types(frames, catalog).items()
         ),
     )

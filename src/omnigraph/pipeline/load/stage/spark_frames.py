@@ -11,7 +11,7 @@ import pickle
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import chain
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pyarrow as pa
 import pyarrow.types as pt
@@ -25,11 +25,13 @@ from omnigraph.pipeline.spark.errors import failures, message_of
 from omnigraph.write.change.change_set import EntityType, key_ids, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column
 from omnigraph.write.load.columns.frames import read_frame
+from omnigraph.write.load.columns.keyed_ends import EndNodes
 from omnigraph.write.load.ndjson.values import ValueTypeError
 from omnigraph.write.rules.violations import NoSource, Violation, Violations
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 _RESULT = "part int, name string, size long, problem binary"
 _NO_ZONE = (
@@ -38,6 +40,14 @@ _NO_ZONE = (
 )
 _WHOLE_DIGITS = 18
 """A decimal of so many digits always fits into 64 bits."""
+
+
+class HasColumns(Protocol):
+    """A DataFrame, as far as its columns go."""
+
+    @property
+    def schema(self) -> StructType:
+        """The columns."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,19 +133,21 @@ def write_spark_frame(
     label: str,
     ends: Mapping[str, KeyedEnd],
     area: StagingArea,
+    *,
+    nodes: EndNodes | None = None,
 ) -> Iterator[InputFile]:
     """Compute a frame, and write it as one Parquet file for each of its parts."""
     if not frame.columns:
         raise BadRequest(f"frame '{label}' has no columns: select at least one")
     problems = Violations()
-    for problem in misfits(frame, type_, label, ends):
+    for problem in misfits(frame, type_, label, ends, nodes):
         problems.add(problem)
     problems.raise_if_any()
-    shape = _shape(frame, type_, label, ends)
+    shape = frame_shape(frame, type_, label, ends)
     name = type_key(type_)
     parts = _run(frame, _WritePart(area, shape), label)
     if not parts:
-        empty = shape.apply(_no_rows(_columns_of(frame)))
+        empty = shape.apply(no_rows(_columns_of(frame)))
         with new_file(area, "frame", ".parquet") as sink:
             write_batches(sink, empty.schema, [])
         yield InputFile(sink.uri, "parquet", sink.size, type_name=name, label=label)
@@ -145,7 +157,11 @@ def write_spark_frame(
 
 
 def misfits(
-    frame: DataFrame, type_: EntityType, label: str, ends: Mapping[str, KeyedEnd]
+    frame: HasColumns,
+    type_: EntityType,
+    label: str,
+    ends: Mapping[str, KeyedEnd],
+    nodes: EndNodes | None = None,
 ) -> list[Violation]:
     """What is wrong with the columns of a frame, which is told without computing it."""
     found = Violations()
@@ -171,7 +187,8 @@ def misfits(
             kept = kept.with_type(pa.timestamp("us", "UTC"))
         fields.append(kept)
     fields += [pa.field(name, pa.string()) for name in ends]
-    read_frame(type_, label, pa.schema(fields).empty_table(), found, NoSource())
+    rows = pa.schema(fields).empty_table()
+    read_frame(type_, label, rows, found, NoSource(), nodes=nodes)
     return found.kept
 
 
@@ -241,7 +258,7 @@ def _run(frame: DataFrame, write: _WritePart, label: str) -> list[Any]:
     return sorted(rows, key=lambda row: int(row["part"]))
 
 
-def _columns_of(frame: DataFrame) -> pa.Schema:
+def _columns_of(frame: HasColumns) -> pa.Schema:
     from pyspark.errors import PySparkException
     from pyspark.sql.pandas.types import to_arrow_schema
 
@@ -251,13 +268,15 @@ def _columns_of(frame: DataFrame) -> pa.Schema:
         raise BadRequest(f"a column of a Spark frame cannot be read: {error}") from None
 
 
-def _no_rows(schema: pa.Schema) -> pa.RecordBatch:
+def no_rows(schema: pa.Schema) -> pa.RecordBatch:
+    """A batch of these columns without rows."""
     return pa.RecordBatch.from_arrays([pa.nulls(0, one.type) for one in schema], schema=schema)
 
 
-def _shape(
-    frame: DataFrame, type_: EntityType, label: str, ends: Mapping[str, KeyedEnd]
+def frame_shape(
+    frame: HasColumns, type_: EntityType, label: str, ends: Mapping[str, KeyedEnd]
 ) -> FrameShape:
+    """How the columns become those of a frame of the type."""
     return FrameShape(label, _casts(_columns_of(frame), type_, ends), ends)
 
 

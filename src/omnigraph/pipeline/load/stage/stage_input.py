@@ -5,6 +5,7 @@ Owns how large splits are, and what staging has made, for one schema.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,11 +18,11 @@ from omnigraph.pipeline.input.splits import (
     Split,
     cut,
     cut_csv,
+    first_lines,
     pack,
     ranges,
     renumber,
 )
-from omnigraph.pipeline.load.check.violations import first_lines
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.decode import stage
 from omnigraph.pipeline.load.stage.frames import LoadInput
@@ -32,7 +33,7 @@ from omnigraph.pipeline.load.stage.staged_types import (
     StageJob,
     staged_types,
 )
-from omnigraph.pipeline.spark.tasks import TaskRunner, spark_errors
+from omnigraph.pipeline.task_runner import TaskRunner
 from omnigraph.write.change.change_set import type_key
 from omnigraph.write.load.columns.frames import find_frame_type
 from omnigraph.write.publish.base import Base
@@ -61,7 +62,7 @@ class Staged:
         tables = [
             (split.number, type_key(find_frame_type(split.file.type_name, self.job.catalog)))
             for split in self.splits
-            if split.file.type_name is not None
+            if split.file.type_name is not None and split.file.format != "jsonl"
         ]
         # A table without rows says that there are none; one with wrong rows only says nothing.
         rejecting = self.rejecting
@@ -74,6 +75,16 @@ class Staged:
         return frozenset(
             found.number for task in self.tasks for found in task.splits if found.codes
         )
+
+    def first_rejecting(self, of_each: int) -> set[int]:
+        """The first splits that together have so many rejected rows of each kind, if there are."""
+        told: Counter[str] = Counter()
+        chosen = set()
+        for found in (found for task in self.tasks for found in task.splits):
+            if any(told[code] < of_each for code in found.codes):
+                chosen.add(found.number)
+                told.update(found.codes)
+        return chosen
 
     @property
     def codes(self) -> dict[str, int]:
@@ -100,14 +111,15 @@ def stage_input(
     runner: TaskRunner,
     *,
     shown: int,
+    patches: bool = False,
 ) -> Staged:
     """Decode every row and write those that are right by themselves, for the tables of a base.
 
     So many rejects are ``shown`` of every split.
     """
-    target = _split_bytes(files, runner.engine.cores)
+    target = _split_bytes(files, runner.cores)
     splits = tuple(cut_inputs(files, runner.run, target))
-    job = StageJob(base.catalog, _tables(base), area, embedding)
+    job = StageJob(base.catalog, _tables(base), area, embedding, patches)
     groups = [SplitGroup(job, group, shown) for group in pack(splits, target)]
     tasks = tuple(runner.run("stage", stage, groups))
     return Staged(files, job, splits, tasks, staged_types(tasks, base))
@@ -117,7 +129,7 @@ def write_down(found: LoadInput, area: StagingArea, runner: TaskRunner) -> tuple
     """Frames and lines as files, beside those that were given: some can be read only once."""
     if not found.unwritten:
         return found.files
-    with runner.stage("frames"), spark_errors(runner.engine):
+    with runner.stage("frames"):
         written = [file for one in found.unwritten for file in one.write(area)]
     return (*found.files, *written)
 

@@ -8,19 +8,16 @@ rows by address; nobody else ever sees it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-
-import numpy as np
+from dataclasses import dataclass, field
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.pipeline.input.splits import Split
-from omnigraph.pipeline.load.check.key_index import Addresses, KeySource
+from omnigraph.pipeline.load.check.key_source import KeySource, grouped
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of
 from omnigraph.storage.tables.reachable_files import files_of_version
-from omnigraph.storage.tables.row_address import fragments_of, rows_of
 from omnigraph.storage.tables.table import Table
 from omnigraph.storage.tables.write_rows import WrittenRows, insert_fragments
 from omnigraph.write.change.change_set import EntityType, find_type
@@ -37,6 +34,8 @@ class StageJob:
     tables: Mapping[str, Table]
     area: StagingArea
     embedding: EmbedderConfig
+    patches: bool = False
+    """Rows are what is said of them, and for the rest what ``tables`` have."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,26 +113,10 @@ class StagedType:
         """The data files, below the directory of the table."""
         return tuple(name for rows in self.rows for name in rows.written.files)
 
-    def source(self, left_out: Addresses | None = None) -> KeySource:
-        """Where keys of the staged rows are read."""
-        source = KeySource(self.table, self.parts)
-        return source if left_out is None else replace(source, left_out=left_out)
-
-    def origins(self, addresses: Addresses) -> list[tuple[int, int]]:
-        """Where rows came from: the split, and which of its accepted rows of the type it is."""
-        fragments, rows = fragments_of(addresses), rows_of(addresses)
-        found = np.empty((len(addresses), 2), dtype=np.int64)
-        by_number = dict(zip((part.number for part in self.parts), self.rows, strict=True))
-        for fragment in np.unique(fragments).tolist():
-            here = fragments == fragment
-            runs = by_number[fragment].runs
-            ends = np.cumsum([run.count for run in runs])
-            at = np.searchsorted(ends, rows[here], side="right")
-            # From where a row stands in the fragment to where it stood in its split.
-            moved = np.array([run.first + run.count for run in runs]) - ends
-            found[here, 0] = np.array([run.split for run in runs])[at]
-            found[here, 1] = rows[here] + moved[at]
-        return [(split, number) for split, number in found.tolist()]
+    @property
+    def groups(self) -> tuple[KeySource, ...]:
+        """The rows in groups of fragments, as tasks take them."""
+        return grouped(self.table, self.parts)
 
 
 def staged_types(tasks: Iterable[StagedTask], base: Base) -> dict[str, StagedType]:
@@ -160,19 +143,19 @@ def forget(types: Iterable[StagedType]) -> None:
     """Delete the versions by which staged rows were read; their data files stay."""
     for staged in types:
         objects = ControlObjects(staged.table.location)
-        for name in sorted(files_of_version(staged.table)):
-            objects.delete(name)
+        objects.delete_all(sorted(files_of_version(staged.table)))
 
 
 def delete_files(base: Base, files: Iterable[tuple[str, str]]) -> None:
     """Delete data files, by type key, with the blobs that were too large for them."""
     objects = ControlObjects(base.root)
+    names: list[str] = []
     for key, name in files:
         path = f"{base.snapshot.tables[key].table.path}/{name}"
-        beside = path.removesuffix(".lance")
-        blobs = objects.list(beside) if has_blobs(base.table(key).table.schema) else []
-        for one in (path, *blobs):
-            objects.delete(one)
+        names.append(path)
+        if has_blobs(base.table(key).table.schema):
+            names += objects.list(path.removesuffix(".lance"))
+    objects.delete_all(names)
 
 
 def joined(written: Iterable[WrittenRows]) -> WrittenRows:

@@ -20,9 +20,10 @@ from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.lang.types import Scalar
 from omnigraph.write.change.change_set import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column, decoded, texts
-from omnigraph.write.load.columns.texts import NOT_UTF8, require_readable_names
-from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
-from omnigraph.write.load.ndjson.exact import unknown_property, wrong_id_text
+from omnigraph.write.load.columns.keyed_ends import EndNodes, ids_of_column
+from omnigraph.write.load.columns.texts import NOT_UTF8, is_text, require_readable_names
+from omnigraph.write.load.columns.typed_rows import default_of, derived_ids, marked
+from omnigraph.write.load.ndjson.exact import no_id_text, unknown_property, wrong_id_text
 from omnigraph.write.load.ndjson.values import ValueTypeError
 from omnigraph.write.rules.row_rules import check_required, check_shapes
 from omnigraph.write.rules.violations import SourceMap, Violation, Violations
@@ -36,10 +37,22 @@ def read_frame(
     places: SourceMap,
     *,
     is_pandas: bool = False,
+    patches: bool = False,
+    nodes: EndNodes | None = None,
 ) -> pa.Table | None:
     """The columns of one frame, or None if something is wrong with it."""
     require_readable_names(table.schema, f"frame '{name}'")
-    return _Frame(type_, name, table, violations, places, is_pandas=is_pandas).read()
+    frame = _Frame(
+        type_,
+        name,
+        table,
+        violations,
+        places,
+        nodes=nodes or {},
+        is_pandas=is_pandas,
+        patches=patches,
+    )
+    return frame.read()
 
 
 def read_tables(
@@ -140,9 +153,13 @@ class _Frame:
         violations: Violations,
         places: SourceMap,
         *,
+        nodes: EndNodes,
         is_pandas: bool,
+        patches: bool,
     ) -> None:
+        self._nodes = nodes
         self._type = type_
+        self._patches = patches
         self._table = table
         self._violations = violations
         self._places = places
@@ -162,11 +179,31 @@ class _Frame:
         if self._violations.total > before:
             return None
         table = pa.table(columns)
-        check_required(self._type, table, self._violations, self._places, before_embedding=True)
+        names = {*self._table.column_names, *self._type.key} if self._patches else None
+        check_required(
+            self._type, table, self._violations, self._places, before_embedding=True, given=names
+        )
         check_shapes(self._type, table, self._violations, self._places)
         if self._violations.total > before:
             return None
-        return self._identified(table)
+        identified = self._identified(table)
+        if identified is None or not self._patches:
+            return identified
+        for name, marks in marked(self._marks()).items():
+            identified = identified.append_column(name, marks)
+        return identified
+
+    def _marks(self) -> dict[str, pa.Array]:
+        """Which cells are given: all of a column that is there."""
+        known = {name: name in self._table.column_names for name in self._type.properties}
+        if not isinstance(self._type, NodeType):
+            known |= {end: bool(self._given(end)) for end in ENDPOINTS}
+        rows = len(self._table)
+        return {
+            name: pa.repeat(pa.scalar(is_there), rows)
+            for name, is_there in known.items()
+            if name not in self._type.key
+        }
 
     def _check_names(self) -> None:
         names = self._table.column_names
@@ -182,6 +219,9 @@ class _Frame:
     def _ids(self) -> pa.Array:
         given = self._given(ID)
         if not given:
+            if self._patches and not self._type.key:
+                label = spelling(ID, self._type.properties)
+                self._say("required", no_id_text(self._type, label), label)
             return pa.nulls(len(self._table), pa.string())
         if len(given) > 1:
             self._say("format", f"only one of the columns {_listed(given)} can be the id", given[0])
@@ -203,15 +243,26 @@ class _Frame:
 
     def _end(self, column: str) -> pa.Array:
         given = self._given(column)
+        if not given and self._patches and not self._type.key:
+            return pa.nulls(len(self._table), pa.string())
         if len(given) != 1:
             said = "only one of the columns" if given else "a column"
             spelled = _listed(given or [ENDPOINTS[column]])
             self._say("format", f"an edge needs {said} {spelled} with the ids of nodes", None)
             return pa.nulls(len(self._table), pa.string())
-        ends = self._texts(given[0], given[0])
+        node = self._nodes.get(column)
+        try:
+            found = self._column(given[0])
+            ends = ids_of_column(given[0], node, found, pandas=self._pandas)
+        except ValueTypeError as misfit:
+            self._say(misfit.rule, misfit.text, given[0])
+            return pa.array([""] * len(self._table))
         if ends.null_count:
             said = f"'{given[0]}' must be the id of a node, found null"
-            self._say_missing(said, given[0], None, ends)
+            if is_text(decoded(found).type):
+                self._say_missing(said, given[0], None, ends)
+            else:
+                self._say_rows("type", said, None, _mask(ends.is_null()))
         return ends
 
     def _texts(self, name: str, property_: str) -> pa.Array:
@@ -230,7 +281,8 @@ class _Frame:
     def _property(self, name: str, stored: pa.DataType) -> pa.Array:
         property_ = self._type.properties[name]
         if name not in self._table.column_names:
-            default = default_of(property_, stored)
+            is_left = self._patches and name not in self._type.key
+            default = None if is_left else default_of(property_, stored)
             if default is None:
                 return pa.nulls(len(self._table), stored)
             return pa.repeat(default, len(self._table))

@@ -141,8 +141,10 @@ def _unknown_type(head: str, name: str, catalog: Catalog) -> str:
     return f"{said}; {hint}" if hint else said
 
 
-def check_envelope(type_: EntityType, envelope: dict[str, Any], text: str) -> list[BadLineError]:
-    """What is wrong with the outer members of a line whose type is known."""
+def check_envelope(
+    type_: EntityType, envelope: dict[str, Any], text: str, *, may_lack_ends: bool = False
+) -> list[BadLineError]:
+    """What is wrong with the outer members of a line whose type is known, but for its ends."""
     is_node = isinstance(type_, NodeType)
     allowed = _NODE_MEMBERS if is_node else _EDGE_MEMBERS
     found = []
@@ -156,12 +158,11 @@ def check_envelope(type_: EntityType, envelope: dict[str, Any], text: str) -> li
             found.append(BadLineError(said, find_name(text, (name,))))
     for end in () if is_node else ("from", "to"):
         if end not in envelope:
+            if may_lack_ends:
+                continue
             role = "source" if end == "from" else "target"
             said = f"'{end}' is missing: give the id of the {role} node"
             found.append(BadLineError(said, find(text, ())))
-        elif type(envelope[end]) is not str:
-            said = f"'{end}' must be a string, the id of a node; found {describe(envelope[end])}"
-            found.append(BadLineError(said, find(text, (end,))))
     if "data" in envelope and type(envelope["data"]) is not dict:
         said = f"'data' must be an object, found {describe(envelope['data'])}"
         hint = "; leave it out if there is none" if envelope["data"] is None else ""

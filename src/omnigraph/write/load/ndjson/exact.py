@@ -20,7 +20,8 @@ from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.lang.types import Scalar
 from omnigraph.write.change.change_set import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.cells import read_date, read_datetime
-from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
+from omnigraph.write.load.columns.keyed_ends import EndNodes, end_id
+from omnigraph.write.load.columns.typed_rows import default_of, derived_ids, marked
 from omnigraph.write.load.ndjson.envelopes import LineErrors, check_envelope
 from omnigraph.write.load.ndjson.json_text import BadLineError, read_json
 from omnigraph.write.load.ndjson.lines import find, find_name
@@ -53,11 +54,17 @@ def unknown_property(type_: EntityType, name: str) -> str:
 
 
 def read_exact(
-    type_: EntityType, lines: Sequence[bytes], ordinals: Sequence[int], problems: LineErrors
+    type_: EntityType,
+    lines: Sequence[bytes],
+    ordinals: Sequence[int],
+    problems: LineErrors,
+    *,
+    patches: bool = False,
+    nodes: EndNodes | None = None,
 ) -> pa.Table | None:
     """The columns of lines whose type is known, or None if some of them have problems."""
     before = problems.total
-    reader = _Reader(type_, problems)
+    reader = _Reader(type_, problems, nodes or {}, patches=patches)
     for line, ordinal in zip(lines, ordinals, strict=True):
         reader.read(line, ordinal)
     if problems.total > before:
@@ -72,6 +79,11 @@ def wrong_id_text(label: str, given: str, right: str) -> str:
     return f"{label} '{quoted(given)}' is not the id its key gives: '{quoted(right)}'; leave it out"
 
 
+def no_id_text(type_: EntityType, label: str) -> str:
+    """What is said about a patch that nothing addresses."""
+    return f"{type_.name} has no key: give the '{label}' of what is to be patched or added"
+
+
 def _calendar(value: Any, scalar: Scalar) -> Any:
     """The default of a property as its stored number, where it is a date or a time."""
     if isinstance(value, str) and scalar is Scalar.DATE:
@@ -84,8 +96,11 @@ def _calendar(value: Any, scalar: Scalar) -> Any:
 class _Reader:
     """Collects the values of lines, column by column, and reports what does not fit."""
 
-    def __init__(self, type_: EntityType, problems: LineErrors) -> None:
+    def __init__(
+        self, type_: EntityType, problems: LineErrors, nodes: EndNodes, *, patches: bool
+    ) -> None:
         self._type = type_
+        self._nodes = nodes
         self._key = type_key(type_)
         self._ids = tuple(dict.fromkeys((spelling(ID, type_.properties), ID)))
         self._problems = problems
@@ -94,6 +109,11 @@ class _Reader:
         self._defaulted = {
             name for name, property_ in type_.properties.items() if property_.default is not None
         }
+        self._patches = patches
+        self._given: dict[str, list[bool]] = {}
+        if patches:
+            self._given = {name: [] for name in self._schema.names if name not in type_.key}
+            del self._given[ID]
         self._absent: dict[str, list[bool]] = {name: [] for name in self._defaulted}
 
     def read(self, line: bytes, ordinal: int) -> None:
@@ -103,16 +123,32 @@ class _Reader:
             self._say(ordinal, bad.text, bad.column)
             return
         text = line.decode()
-        for found in check_envelope(self._type, envelope, text):
+        may_lack = self._patches and not self._type.key
+        for found in check_envelope(self._type, envelope, text, may_lack_ends=may_lack):
             self._say(ordinal, found.text, found.column)
         ends: dict[str, Any] = {}
         if not isinstance(self._type, NodeType):
-            ends = {column: envelope.get(word) for column, word in ENDPOINTS.items()}
+            ends = {
+                column: self._end(column, envelope[word], text, ordinal)
+                for column, word in ENDPOINTS.items()
+                if word in envelope
+            }
+            ends = {column: ends.get(column) for column in ENDPOINTS}
             for column, end in ends.items():
                 self._columns[column].append(end)
+                if column in self._given:
+                    self._given[column].append(end is not None)
         data = envelope.get("data", {})
         if type(data) is dict:
             self._read_data(data, ends, text, ordinal)
+
+    def _end(self, column: str, value: Any, text: str, ordinal: int) -> str | None:
+        word = ENDPOINTS[column]
+        try:
+            return end_id(word, self._nodes.get(column), value)
+        except ValueTypeError as misfit:
+            self._say(ordinal, misfit.text, find(text, (word,)))
+            return None
 
     def _read_data(
         self, data: dict[str, Any], ends: dict[str, Any], text: str, ordinal: int
@@ -135,12 +171,16 @@ class _Reader:
             said = f"'{label}' must be a string, found {describe(id_)}"
             self._say(ordinal, said, find(text, ("data", label)), label, rule="type")
             id_ = _ABSENT
+        if id_ is _ABSENT and self._patches and not self._type.key and not given:
+            self._say(ordinal, no_id_text(self._type, label), None, label, rule="required")
         self._columns[ID].append(None if id_ is _ABSENT else id_)
         row = dict(ends)
         for name, property_ in self._type.properties.items():
             value = data.get(name, _ABSENT)
             row[name] = self._value(property_, value, text, ordinal)
             self._columns[name].append(row[name])
+            if name in self._given:
+                self._given[name].append(value is not _ABSENT)
             if name in self._defaulted:
                 self._absent[name].append(value is _ABSENT)
         if isinstance(id_, str) and self._type.key:
@@ -174,6 +214,8 @@ class _Reader:
 
     def _value(self, property_: PropertyDef, value: Any, text: str, ordinal: int) -> Any:
         name = property_.name
+        if value is _ABSENT and name in self._given:
+            return None
         if value is None or value is _ABSENT:
             filled = value is _ABSENT and property_.default is not None
             if not (filled or property_.type.nullable or property_.embedding is not None):
@@ -215,7 +257,8 @@ class _Reader:
                 continue
             array = column_of(property_.type, values, field.type)
             default = default_of(property_, field.type)
-            if default is not None:
+            if default is not None and field.name not in self._given:
                 array = pc.if_else(pa.array(self._absent[field.name], pa.bool_()), default, array)
             arrays.append(array)
-        return pa.Table.from_arrays(arrays, names=self._schema.names)
+        marks = marked({name: pa.array(m, pa.bool_()) for name, m in self._given.items()})
+        return pa.Table.from_arrays([*arrays, *marks.values()], names=[*self._schema.names, *marks])

@@ -16,6 +16,8 @@ from itertools import accumulate, compress
 import numpy as np
 
 from omnigraph.lang.structural import ENDPOINTS
+from omnigraph.write.change.change_set import EntityType
+from omnigraph.write.load.ndjson.bare_rows import enveloped
 from omnigraph.write.rules.row_limits import row_limits
 from omnigraph.write.rules.violations import SourceLocation
 
@@ -34,12 +36,14 @@ class NdjsonSource:
     """One input text; ``name`` is its file, None for text that came by itself.
 
     Only where a file begins, a byte order mark is one: what is cut out of it ``may_be_marked``
-    no more.
+    no more. With ``rows_of`` the lines are rows of that type, and no envelopes: then only lines
+    are known, and no columns.
     """
 
     name: str | None
     data: bytes
     may_be_marked: bool = True
+    rows_of: EntityType | None = None
 
     def split(self) -> list[bytes]:
         """All lines, also blank ones; a byte order mark at the start is no part of the first."""
@@ -73,8 +77,12 @@ class Lines:
         split = [_not_blank(source) for source in self.sources]
         self._firsts = list(accumulate((len(found) for found, _ in split), initial=0))
         self._numbers = np.concatenate([numbers for _, numbers in split] or [np.empty(0, np.int64)])
-        self.texts: list[bytes] = [line for found, _ in split for line in found]
-        _check_limits(self.texts)
+        texts = [line for found, _ in split for line in found]
+        _check_limits(texts)
+        if any(source.rows_of is not None for source in self.sources):
+            pairs = zip(self.sources, split, strict=True)
+            texts = [line for source, (found, _) in pairs for line in _envelopes(source, found)]
+        self.texts: list[bytes] = texts
 
     def __len__(self) -> int:
         return self._firsts[-1]
@@ -104,6 +112,10 @@ class LineIndex:
         """The source of a line and its number there."""
         source = self.sources[bisect_right(self.firsts, ordinal) - 1]
         return source, int(self.numbers[ordinal])
+
+
+def _envelopes(source: NdjsonSource, lines: list[bytes]) -> list[bytes]:
+    return lines if source.rows_of is None else enveloped(lines, source.rows_of)
 
 
 def _not_blank(source: NdjsonSource) -> tuple[list[bytes], np.ndarray]:

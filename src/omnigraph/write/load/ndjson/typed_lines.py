@@ -7,7 +7,7 @@ chunk is refused without a reason; the exact path finds it. Never guesses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import compress
 from operator import attrgetter
 from typing import Any
@@ -23,7 +23,7 @@ from omnigraph.lang.structural import DST, ID, SRC, spelling
 from omnigraph.lang.types import FLOATS, Scalar
 from omnigraph.write.change.change_set import EntityType, row_columns
 from omnigraph.write.load.columns import cells
-from omnigraph.write.load.columns.typed_rows import default_of, derived_ids
+from omnigraph.write.load.columns.typed_rows import default_of, derived_ids, marked
 
 _BLOCK = 1 << 22
 _TEMPORAL = frozenset({Scalar.DATE, Scalar.DATETIME})
@@ -46,19 +46,24 @@ class _RefusedError(Exception):
     """Something is wrong, or unusual enough to be looked at line by line."""
 
 
-def read_bulk(type_: EntityType, lines: Sequence[bytes]) -> pa.Table | None:
-    """The columns of lines, each of which is known to be one JSON object; None if refused."""
+def read_bulk(
+    type_: EntityType, lines: Sequence[bytes], *, patches: bool = False
+) -> pa.Table | None:
+    """The columns of lines, each of which is known to be one JSON object; None if refused.
+
+    Of ``patches`` only what addresses a row has to be there, and columns of marks tell what is.
+    """
     try:
-        return _read(type_, lines, frozenset())
+        return _read(type_, lines, frozenset(), patches=patches)
     except _RefusedError:
         pass
     try:
-        return _read_mixed(type_, lines)
+        return _read_mixed(type_, lines, patches=patches)
     except _RefusedError:
         return None
 
 
-def _read_mixed(type_: EntityType, lines: Sequence[bytes]) -> pa.Table:
+def _read_mixed(type_: EntityType, lines: Sequence[bytes], *, patches: bool) -> pa.Table:
     """Read lines in groups, by which of their dates are written as numbers."""
     names = sorted(n for n, p in type_.properties.items() if p.type.scalar in _TEMPORAL)
     if not names:
@@ -75,12 +80,15 @@ def _read_mixed(type_: EntityType, lines: Sequence[bytes]) -> pa.Table:
     for kind in kinds.tolist():
         chosen = signs == kind
         numeric = frozenset(name for bit, name in enumerate(names) if kind >> bit & 1)
-        parts.append(_read(type_, list(compress(lines, chosen.tolist())), numeric))
+        some = list(compress(lines, chosen.tolist()))
+        parts.append(_read(type_, some, numeric, patches=patches))
         order.append(np.flatnonzero(chosen))
     return pa.concat_tables(parts).take(np.argsort(np.concatenate(order)))
 
 
-def _read(type_: EntityType, lines: Sequence[bytes], numeric: frozenset[str]) -> pa.Table:
+def _read(
+    type_: EntityType, lines: Sequence[bytes], numeric: frozenset[str], *, patches: bool
+) -> pa.Table:
     text = b"\n".join(lines)
     parsed = _parse(_written_schema(type_, numeric), text, longest=max(map(len, lines)))
     if parsed.num_rows != len(lines):
@@ -96,21 +104,54 @@ def _read(type_: EntityType, lines: Sequence[bytes], numeric: frozenset[str]) ->
     label = spelling(ID, type_.properties)
     columns = {ID: inner.pop(label)}
     if not isinstance(type_, NodeType):
-        columns[SRC], columns[DST] = _known(parsed["from"]), _known(parsed["to"])
-    asked = _asked_about(type_, columns[ID], inner) if may_be_null else []
+        columns[SRC], columns[DST] = parsed["from"], parsed["to"]
+        _require_ends(columns, lines, may_be_left_out=patches and not type_.key)
+    given = {name: columns[name].is_valid() for name in (SRC, DST) if name in columns}
+    asked = _asked_about(type_, columns[ID], inner, patches=patches) if may_be_null else []
     explicit = dict(zip(asked, _explicit_nulls(asked, lines), strict=True)) if asked else {}
     if (nulls := explicit.get(label)) is not None and nulls.any():
         raise _RefusedError
     stored = row_columns(type_)
     for name, property_ in type_.properties.items():
         column = _converted(property_, inner[name], as_number=name in numeric)
-        default = default_of(property_, stored.field(name).type)
+        is_whole = not patches or name in type_.key
+        default = default_of(property_, stored.field(name).type) if is_whole else None
         if default is not None and column.null_count:
             column = _filled(column, default, explicit.get(name))
-        if column.null_count and not property_.type.nullable and property_.embedding is None:
+        if not is_whole:
+            given[name] = _given(column, explicit.get(name))
+        missing = column.null_count if is_whole else _any(explicit.get(name))
+        if missing and not property_.type.nullable and property_.embedding is None:
             raise _RefusedError
         columns[name] = column
-    return _identified(type_, pa.table(columns).select(stored.names))
+    table = _identified(type_, pa.table(columns).select(stored.names))
+    if not patches:
+        return table
+    if table.column(ID).null_count:
+        raise _RefusedError
+    for name, marks in marked(given).items():
+        table = table.append_column(name, marks)
+    return table
+
+
+def _given(column: pa.ChunkedArray, explicit: np.ndarray | None) -> pa.ChunkedArray:
+    marks = column.is_valid()
+    return marks if explicit is None else pc.or_(marks, pa.array(explicit))
+
+
+def _any(marks: np.ndarray | None) -> bool:
+    return marks is not None and bool(marks.any())
+
+
+def _require_ends(
+    columns: Mapping[str, pa.ChunkedArray], lines: Sequence[bytes], *, may_be_left_out: bool
+) -> None:
+    """An end is there, or else it is left out, where it may be; a null is neither."""
+    missing = any(columns[end].null_count for end in (SRC, DST))
+    if missing and not may_be_left_out:
+        raise _RefusedError
+    if missing and any(_NULL in raws for raws in _outer_members(("from", "to"), lines)):
+        raise _RefusedError
 
 
 def _identified(type_: EntityType, table: pa.Table) -> pa.Table:
@@ -191,12 +232,6 @@ def _mapped(column: pa.ChunkedArray, convert: Callable[[pa.Array], pa.Array]) ->
     return converted
 
 
-def _known(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if column.null_count:
-        raise _RefusedError
-    return column
-
-
 def _filled(
     column: pa.ChunkedArray, default: pa.Scalar, explicit: np.ndarray | None
 ) -> pa.ChunkedArray:
@@ -207,14 +242,18 @@ def _filled(
 
 
 def _asked_about(
-    type_: EntityType, ids: pa.ChunkedArray, inner: dict[str, pa.ChunkedArray]
+    type_: EntityType,
+    ids: pa.ChunkedArray,
+    inner: dict[str, pa.ChunkedArray],
+    *,
+    patches: bool,
 ) -> list[str]:
     """The members for which an explicit null and an absence are not the same."""
     asked = [spelling(ID, type_.properties)] if ids.null_count else []
     return asked + [
         name
         for name, property_ in type_.properties.items()
-        if property_.default is not None and inner[name].null_count
+        if (patches or property_.default is not None) and inner[name].null_count
     ]
 
 

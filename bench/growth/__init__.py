@@ -1,0 +1,1 @@
+"""The parts of the growth benchmark: its graphs, its writer processes and its chart."""

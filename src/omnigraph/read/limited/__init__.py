@@ -1,0 +1,1 @@
+"""What somebody sees of a snapshot who may not see all of it."""

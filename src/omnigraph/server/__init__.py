@@ -1,0 +1,1 @@
+"""The server: graphs over HTTP. Thin: parse, call the façade, render."""

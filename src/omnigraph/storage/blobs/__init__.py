@@ -1,0 +1,1 @@
+"""Blobs: the content of Blob properties, and how large it is."""

@@ -1,0 +1,1 @@
+"""Small tables with a linear history: heads that are compared and swapped, and records."""

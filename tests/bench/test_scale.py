@@ -1,0 +1,28 @@
+"""A case of the scale benchmark at a tiny size, and the page that shows its model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.bench_scale import SMALL_BYTES, WORKER_BYTES, case
+from bench.scale.model import Cluster, Load, Model, table
+
+PAGE = Path(__file__).parents[2] / "docs" / "developer" / "how-a-bulk-load-works.md"
+
+
+@pytest.mark.slow
+def test_a_case_is_measured() -> None:
+    found = case("rejected", 600, ranges=3)
+    assert (found["rows"], found["rejected"]) == (100, 600)
+    assert {"stage", "cut keys", "check", "find rows", "leave out", "resolve"} <= found[
+        "cpu"
+    ].keys()
+    assert 0 < found["checks"] < sum(found["cpu"].values())
+    assert found["worker"] < WORKER_BYTES
+    assert 0 < found["temporary"] < SMALL_BYTES
+
+
+def test_the_page_shows_what_the_model_says() -> None:
+    assert table(Model(Load(), Cluster())) in PAGE.read_text()
