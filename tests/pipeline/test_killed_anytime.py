@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -35,7 +36,7 @@ node Person { name: String @key
  mail: String? @unique }
 edge Knows: Person -> Person @card(0..2)
 """
-OPTIONS = {"mode": "merge", "on_error": "skip", "run_id": RUN}
+OPTIONS: dict[str, Any] = {"mode": "merge", "on_error": "skip", "run_id": RUN}
 STORED = [
     {"type": "Person", "data": {"name": "p1", "mail": "m9"}},
     {"type": "Person", "data": {"name": "old"}},
