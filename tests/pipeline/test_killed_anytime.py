@@ -23,7 +23,7 @@ from omnigraph.write.recovery.intents import STAGING
 from omnigraph.write.recovery.sweep import sweep
 from tests import profile
 from tests.pipeline import kill_points
-from tests.pipeline.engines import content
+from tests.pipeline.engines import content, run_tasks_here
 from tests.pipeline.killing import FAR_FUTURE, RUN
 from tests.s3_server import S3Server
 from tests.sound import check_sound
@@ -149,7 +149,7 @@ def check_left(
     # Nobody waits for the dead: the next load goes on at once.
     with pytest.MonkeyPatch.context() as patch:
         if way == "spark":
-            kill_points.run_tasks_here(patch)
+            run_tasks_here(patch)
         done = graph.load(list(files), engine=way, **OPTIONS)
     assert done.repeats_run == happened
     assert content(graph) == after
