@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
-from functools import reduce
 
 from omnigraph.lang.types import INTEGERS, NUMERIC, Scalar, ValueType
 
@@ -84,16 +83,16 @@ def common_type(types: Iterable[ValueType]) -> ValueType | None:
 
     Equal types stay what they are; other numbers become I64, U64 or F64, an enum a String.
     """
-    types = tuple(types)
-    nullable = all(type_.nullable for type_ in types)
-    found = reduce(_common, (replace(type_, nullable=False) for type_ in types[1:]), types[0])
-    return None if found is None else replace(found, nullable=nullable)
+    first, *rest = types = tuple(types)
+    found: ValueType | None = first.without_null
+    for type_ in rest:
+        found = found and _common(found, type_.without_null)
+    return found and found.or_null(when=all(type_.nullable for type_ in types))
 
 
-def _common(left: ValueType | None, right: ValueType) -> ValueType | None:
-    if left is None or left.is_list != right.is_list:
+def _common(left: ValueType, right: ValueType) -> ValueType | None:
+    if left.is_list != right.is_list:
         return None
-    left = replace(left, nullable=False)
     if left == right:
         return left
     if left.scalar in NUMERIC and right.scalar in NUMERIC:
