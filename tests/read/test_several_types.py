@@ -34,7 +34,7 @@ def test_explain_says_how_each_type_is_found(graph: og.Graph) -> None:
     (scan, _) = graph.explain(source).to_json()["operators"]
     assert scan["detail"] == "$m: Message where $m.at > 1 and $m.title is null"
     assert (scan["entities"], scan["access"]) == (5, "whole columns")
-    source = "query q() { match { $t: Tagged { name: \"1\" } } return { $t } }"
+    source = 'query q() { match { $t: Tagged { name: "1" } } return { $t } }'
     (scan, _) = graph.explain(source).to_json()["operators"]
     assert scan["access"] == "every row"
     assert scan["in_memory"] == ['$t.name = "1"']
