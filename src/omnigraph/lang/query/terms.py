@@ -118,6 +118,16 @@ class Aggregate(Spanned):
     argument: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class NodeKey(Spanned):
+    """`Person($n)`, `Flat("Elm Street", 3)`: a node by its type and its key."""
+
+    type_name: Name
+    members: tuple[Value, ...]
+
+
 Value = Literal | ListLiteral | Variable | Now
+Assigned = Value | NodeKey
+"""What may stand after `name:` in a statement."""
 Ranking = Nearest | Bm25 | Rrf
 Expr = Value | Access | Alias | Nearest | TextCall | Bm25 | Rrf | Aggregate

@@ -88,8 +88,7 @@ class ReadContext:
 
     def wiring(self, edge: EdgeType) -> EdgeTables:
         """The tables that an edge type connects."""
-        ends = self.nodes_of(edge.source), self.nodes_of(edge.target)
-        return EdgeTables(self.edges(edge.name), *ends)
+        return EdgeTables(self.edges(edge.name), self.nodes(edge.source), self.nodes(edge.target))
 
     def value_of(self, value: plan.Scalarish) -> plan.Constant:
         """What a literal, a parameter or `now()` stands for."""
