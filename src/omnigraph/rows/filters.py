@@ -18,7 +18,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.literals import epoch_days, epoch_millis
-from omnigraph.lang.predicates import (
+from omnigraph.lang.expressions import (
     CompareOp,
     Comparison,
     Constant,

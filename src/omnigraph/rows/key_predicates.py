@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.lang.predicates import Comparison, InList, Predicate, Property
+from omnigraph.lang.expressions import Comparison, InList, Predicate, Property
 from omnigraph.lang.structural import EDGE_COLUMNS, ID
 from omnigraph.lang.types import INTEGERS, Scalar
 from omnigraph.rows.filters import ValueOf

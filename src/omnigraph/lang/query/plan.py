@@ -10,7 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.lang.predicates import (
+from omnigraph.lang.expressions import (
+    ArithmeticOp,
+    Arithmetic,
+    Call,
+    Case,
     CompareOp,
     Comparison,
     Const,
@@ -18,9 +22,14 @@ from omnigraph.lang.predicates import (
     ConstantScalar,
     Contains,
     Either,
+    EndsWith,
+    Expression,
     InList,
     IsNull,
+    ListOf,
+    Negative,
     NodeRef,
+    Not,
     Now,
     ParamRef,
     Predicate,
@@ -34,8 +43,12 @@ from omnigraph.lang.predicates import (
 from omnigraph.lang.query.terms import InsertVerb
 from omnigraph.lang.types import Scalar, ValueType
 
-# The words of predicates are words of plans.
+# The words of expressions are words of plans.
 __all__ = [
+    "ArithmeticOp",
+    "Arithmetic",
+    "Call",
+    "Case",
     "CompareOp",
     "Comparison",
     "Const",
@@ -43,9 +56,14 @@ __all__ = [
     "ConstantScalar",
     "Contains",
     "Either",
+    "EndsWith",
+    "Expression",
     "InList",
     "IsNull",
+    "ListOf",
+    "Negative",
     "NodeRef",
+    "Not",
     "Now",
     "ParamRef",
     "Predicate",
@@ -73,7 +91,7 @@ class Aggregate:
     """One aggregate over the rows of a group."""
 
     function: AggregateName
-    argument: Property | NodeRef | ParamRef | Const | Now
+    argument: Expression | NodeRef
     type: ValueType
 
 
@@ -85,7 +103,7 @@ class Score:
     type: ValueType = FLOAT_TYPE
 
 
-Output = Property | NodeRef | ParamRef | Const | Now | Aggregate | Score
+Output = Expression | NodeRef | Aggregate | Score
 
 
 # -- rankings --------------------------------------------------------------------
@@ -206,7 +224,7 @@ class CountJoin:
     argument: Property | None
     steps: tuple[Step, ...]
     op: CompareOp
-    value: Scalarish
+    value: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,9 +265,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
-    """A sort key: a result column by name, or a property of a variable."""
+    """A sort key: a result column by name, or an expression over the variables."""
 
-    by: str | Property
+    by: str | Expression
     descending: bool = False
 
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from omnigraph.lang.predicates import Const, Constant, Now, ParamRef, Property, Scalarish
+from omnigraph.lang.expressions import Const, Constant, Now, ParamRef, Property, Scalarish
 from omnigraph.lang.query.params import ParamValue, require
 
 
