@@ -316,16 +316,6 @@ def _in_list(column: Property, field: Any, choices: Constant) -> pc.Expression:
     return field.isin(equal) if len(equal) else _NEVER
 
 
-def equal_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
-    """The values of a type that equal one of some others, for a test of membership."""
-    if scalar in FLOATS:
-        return floats_equal_to(values, scalar)
-    if scalar in INTEGERS:
-        low, high = INTEGER_RANGE[scalar]
-        values = [value for value in values if low <= value <= high and value == int(value)]
-    return arrow_values(values, scalar)
-
-
 def _comparison(column: Property, field: Any, op: CompareOp, value: Any) -> pc.Expression:
     scalar = column.type.scalar
     if value is None:
@@ -372,24 +362,3 @@ def _compare(field: pc.Expression, op: CompareOp, value: pa.Scalar) -> pc.Expres
             return field > value
         case ">=":
             return field >= value
-
-
-def arrow_scalar(value: Any, scalar: Scalar) -> pa.Scalar:
-    """A value of a language type as a scalar of the type it is stored in."""
-    return arrow_values([value], scalar)[0]
-
-
-def arrow_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
-    """Values of a language type as an array of the type they are stored in."""
-    if scalar is Scalar.DATE:
-        days = [None if value is None else epoch_days(value) for value in values]
-        return pa.array(days, pa.int32()).cast(pa.date32())
-    if scalar is Scalar.DATETIME:
-        moments = [None if value is None else epoch_millis(value) for value in values]
-        return pa.array(moments, SCALARS[scalar])
-    if scalar in INTEGERS:
-        values = [None if value is None else int(value) for value in values]
-    if scalar in FLOATS:
-        # An integer constant of a float property is the float of its value.
-        values = [None if value is None else float(value) for value in values]
-    return pa.array(values, SCALARS[scalar])
