@@ -68,7 +68,6 @@ class Now:
     type: ValueType = TIMESTAMP
 
 
-Scalarish = Property | ParamRef | Const | Now
 Fixed = ParamRef | Const | Now
 """What is the same for every row."""
 
@@ -352,7 +351,9 @@ def conjuncts(condition: Expression) -> Iterator[Expression]:
             for one in group:
                 yield from conjuncts(one)
         case Either(groups):
-            yield Either(tuple(tuple(c for one in group for c in conjuncts(one)) for group in groups))
+            yield Either(
+                tuple(tuple(c for one in group for c in conjuncts(one)) for group in groups)
+            )
         case Property():
             yield Comparison(condition, "=", Const(value=True, type=VERDICT))
         case Not(Property() as operand):

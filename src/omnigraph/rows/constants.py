@@ -11,7 +11,7 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.lang.expressions import Constant, ParamRef, Const, Now
+from omnigraph.lang.expressions import Const, Constant, Now, ParamRef
 from omnigraph.lang.literals import epoch_days, epoch_millis
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar, ValueType
 from omnigraph.rows.arrow_types import SCALARS, arrow_type

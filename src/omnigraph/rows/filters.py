@@ -17,23 +17,25 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.literals import epoch_days, epoch_millis
 from omnigraph.lang.expressions import (
     CompareOp,
     Comparison,
     Constant,
     Contains,
     Either,
+    Fixed,
     InList,
     IsNull,
     Predicate,
     Property,
-    Scalarish,
     StartsWith,
+    is_fixed,
 )
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
-from omnigraph.rows.numbers import floats_equal_to, place
+from omnigraph.rows.constants import arrow_scalar, equal_values
+from omnigraph.rows.evaluation import constant_of
+from omnigraph.rows.numbers import place
 from omnigraph.rows.sql_conditions import (
     NEVER,
     Condition,
@@ -45,7 +47,7 @@ from omnigraph.rows.sql_conditions import (
 )
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 
-ValueOf = Callable[[Scalarish], Constant]
+ValueOf = Callable[[Fixed], Constant]
 """Gives the value of a literal, a parameter or the present moment."""
 FieldOf = Callable[[str], Any]
 """Gives what stands for a column: a field of an expression, or a `SqlColumn`, alike to it."""
@@ -121,10 +123,10 @@ def can_filter(predicate: Predicate) -> bool:
     match predicate:
         case IsNull(operand, _):
             return isinstance(operand, Property)
-        case InList(operand, _):
-            return isinstance(operand, Property)
+        case InList(operand, choices):
+            return isinstance(operand, Property) and is_fixed(choices)
         case Comparison(left, _, right) | Contains(left, right) | StartsWith(left, right):
-            return isinstance(left, Property) and not isinstance(right, Property)
+            return isinstance(left, Property) and is_fixed(right)
         case Either(groups):
             members = [member for group in groups for member in group]
             return len(members) <= MOST_TERMS and all(
@@ -274,13 +276,13 @@ def _condition(
             tested = field_of(column.name).is_null()
             return ~tested if negated else tested
         case InList(Property() as column, choices):
-            return _in_list(column, field_of(column.name), value_of(choices))
+            return _in_list(column, field_of(column.name), constant_of(choices, value_of))
         case Comparison(Property() as column, op, value):
-            return _comparison(column, field_of(column.name), op, value_of(value))
+            return _comparison(column, field_of(column.name), op, constant_of(value, value_of))
         case Contains(Property() as column, value):
-            return _contains(column, field_of(column.name), value_of(value))
+            return _contains(column, field_of(column.name), constant_of(value, value_of))
         case StartsWith(Property() as column, value):
-            return _starts_with(field_of(column.name), value_of(value))
+            return _starts_with(field_of(column.name), constant_of(value, value_of))
         case Either(groups):
             alternatives = [
                 together(and_, [_condition(member, value_of, field_of) for member in group])

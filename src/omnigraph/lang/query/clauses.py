@@ -8,10 +8,10 @@ left of `contains` or `in` makes a filter where a node makes a traversal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import NoReturn, TypeVar, cast
 
 from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
-from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.diagnostics import Phase, did_you_mean
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
 from omnigraph.lang.query.calls import parse_aggregate
@@ -25,8 +25,6 @@ BLOCK_WORDS = ("not", "exists", "optional", "any")
 _FILTER_WORDS = (*terms.WORD_OPERATORS, "is", "in", "and", "or")
 _JOINING = ("and", "or")
 _STRAY_WORDS = {
-    "and": "leave it out: all clauses of a block hold together",
-    "or": "write `any { … } or { … }`",
     **{word: f"write `{word} {{ … }}`" for word in BLOCK_WORDS if word != "any"},
     "any": "write `any { … } or { … }`",
 }
@@ -201,15 +199,15 @@ def _parse_match(cursor: Cursor) -> ast.PropertyMatch:
 def _traversal_follows(cursor: Cursor, params: frozenset[str]) -> bool:
     """Whether the variable under the cursor starts a traversal rather than a filter."""
     word, after = cursor.peek(1), cursor.peek(2)
+    is_param = cursor.token.text[1:] in params
     if word.kind is Kind.VARIABLE:
-        return after.text == ":" and cursor.peek(3).kind is not Kind.TYPE
+        return not is_param or (after.text == ":" and cursor.peek(3).kind is not Kind.TYPE)
     if word.kind is Kind.TYPE:
         return True
     if word.text == "<":
-        return after.kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text == ">"
+        return after.kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text != "("
     if word.kind is not Kind.IDENT:
         return False
-    is_param = cursor.token.text[1:] in params
     if word.text == "is":
         return not (after.text == "null" or (after.text == "not" and cursor.peek(3).text == "null"))
     if word.text == "in":
@@ -285,11 +283,46 @@ def _parse_hops(cursor: Cursor) -> ast.HopRange:
 def _parse_condition(cursor: Cursor, condition: terms.Expr) -> ast.Where:
     """What was read as a clause of its own, unless it can be none."""
     if isinstance(condition, terms.Alias):
-        hint = _STRAY_WORDS.get(condition.name) or did_you_mean(condition.name, BLOCK_WORDS)
+        if condition.name in _JOINING:
+            _fail_joining(cursor, condition)
+        known = (*BLOCK_WORDS, *_FILTER_WORDS)
+        hint = _STRAY_WORDS.get(condition.name) or did_you_mean(condition.name, known)
         cursor.fail(condition.span, f"`{condition.name}` does not begin a clause", hint=hint)
+    _refuse_negated_traversal(cursor, condition)
     if isinstance(condition, _NO_CONDITIONS):
         cursor.fail_expected("an operator", known=_FILTER_WORDS)
     return ast.Where(condition, span=condition.span)
+
+
+def _fail_joining(cursor: Cursor, word: terms.Alias) -> NoReturn:
+    """A traversal or a binding is no condition that another could be joined to."""
+    cursor.reporter.report(
+        word.span,
+        f"`{word.name}` joins conditions, not traversals or bindings",
+        phase=Phase.TYPE,
+        code="T26",
+        hint="leave it out: all clauses of a block hold together"
+        if word.name == "and"
+        else "write `any { … } or { … }`",
+    )
+    raise SyntaxFailure
+
+
+def _refuse_negated_traversal(cursor: Cursor, condition: terms.Expr) -> None:
+    """`not $a knows $b` is a traversal, which goes into a block."""
+    if not (
+        isinstance(condition, terms.Negation) and isinstance(condition.operand, terms.Variable)
+    ):
+        return
+    if cursor.token.kind is Kind.IDENT and cursor.peek().kind is Kind.VARIABLE:
+        cursor.reporter.report(
+            condition.span,
+            "`not` denies a condition, not a traversal",
+            phase=Phase.TYPE,
+            code="T26",
+            hint="write `not { … }`",
+        )
+        raise SyntaxFailure
 
 
 _NO_CONDITIONS = (

@@ -82,6 +82,12 @@ def _climb(cursor: Cursor, left: terms.Expr, lowest: int) -> terms.Expr:
                 )
         else:
             left = _logical(cursor, left, rank)
+    if cursor.at("not") and cursor.peek().text == "in":
+        cursor.fail(
+            cursor.token.span.to(cursor.peek().span),
+            "`not in` is written around the whole",
+            hint="write `not (… in […])`",
+        )
     return left
 
 
@@ -156,6 +162,7 @@ def _is_word_alone(cursor: Cursor) -> bool:
     return after.kind is Kind.END or (after.kind is Kind.IDENT and after.text in _ENDINGS)
 
 
+_TRUTHS = ("true", "false")
 _ENDINGS = ("as", "asc", "desc", "and", "or", "is", "in", "contains", "starts_with", "ends_with")
 
 
@@ -169,13 +176,14 @@ def _primary(cursor: Cursor) -> terms.Expr:
         return parse_access(cursor, variable) if cursor.at(".") else variable
     if token.kind is Kind.IDENT:
         after = cursor.peek()
-        if after.text == "(" and not at_temporal(cursor):
+        if token.text in _TRUTHS or at_temporal(cursor):
+            return parse_literal(cursor)
+        if after.text == "(":
             return parse_call(cursor, parse_expr)
         if token.text == "case" and after.text == "{":
             return parse_case(cursor, parse_expr)
-        if after.text != "(" and token.text not in ("true", "false"):
-            cursor.advance()
-            return terms.Alias(token.text, span=token.span)
+        cursor.advance()
+        return terms.Alias(token.text, span=token.span)
     if cursor.at("("):
         return _parenthesised(cursor)
     if cursor.at("["):
@@ -198,8 +206,9 @@ def _list(cursor: Cursor) -> terms.ListLiteral:
         while not cursor.at("]"):
             if items:
                 cursor.expect(",", instead="`,` or `]`")
-            if cursor.at("["):
-                cursor.fail(cursor.token.span, "list literals do not nest")
-            items.append(parse_expr(cursor))
+            item = parse_expr(cursor)
+            if isinstance(item, terms.ListLiteral):
+                cursor.fail(item.span, "list literals do not nest")
+            items.append(item)
     cursor.expect("]")
     return terms.ListLiteral(tuple(items), span=cursor.span_from(start))

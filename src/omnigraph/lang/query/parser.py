@@ -310,7 +310,9 @@ def _parse_atom(cursor: Cursor) -> ast.Atom:
         if cursor.token.kind is Kind.VARIABLE:
             return ast.IsIn(name, parse_variable(cursor))
         return ast.IsIn(name, parse_list(cursor))
-    if (op in terms.COMPARISONS or op in terms.WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
+    if (
+        op in terms.COMPARISONS or op in terms.WORD_OPERATORS
+    ) and cursor.token.kind is not Kind.STRING:
         cursor.advance()
         return ast.Compare(name, cast("terms.FilterOp", op), parse_value(cursor))
     cursor.fail_expected("an operator", known=(*terms.WORD_OPERATORS, "is", "in"))

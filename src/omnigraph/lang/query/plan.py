@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.lang.expressions import (
-    ArithmeticOp,
     Arithmetic,
+    ArithmeticOp,
     Call,
     Case,
     CompareOp,
@@ -24,6 +24,7 @@ from omnigraph.lang.expressions import (
     Either,
     EndsWith,
     Expression,
+    Fixed,
     InList,
     IsNull,
     ListOf,
@@ -34,7 +35,6 @@ from omnigraph.lang.expressions import (
     ParamRef,
     Predicate,
     Property,
-    Scalarish,
     StartsWith,
     TextMatch,
     TextMode,
@@ -45,8 +45,8 @@ from omnigraph.lang.types import Scalar, ValueType
 
 # The words of expressions are words of plans.
 __all__ = [
-    "ArithmeticOp",
     "Arithmetic",
+    "ArithmeticOp",
     "Call",
     "Case",
     "CompareOp",
@@ -58,6 +58,7 @@ __all__ = [
     "Either",
     "EndsWith",
     "Expression",
+    "Fixed",
     "InList",
     "IsNull",
     "ListOf",
@@ -68,7 +69,6 @@ __all__ = [
     "ParamRef",
     "Predicate",
     "Property",
-    "Scalarish",
     "StartsWith",
     "TextMatch",
     "TextMode",
@@ -299,7 +299,7 @@ class Assignment:
     """A property and the value it gets."""
 
     property: str
-    value: Scalarish
+    value: Fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -319,8 +319,8 @@ class InsertEdge:
     """Add an edge between two node ids; the verb is as for nodes."""
 
     edge_type: str
-    source: Scalarish
-    target: Scalarish
+    source: Fixed
+    target: Fixed
     assignments: tuple[Assignment, ...]
     verb: InsertVerb = "insert"
 

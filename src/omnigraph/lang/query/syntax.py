@@ -111,16 +111,7 @@ class Optional(Spanned):
     clauses: tuple[Clause, ...]
 
 
-Clause = (
-    Binding
-    | Traversal
-    | Where
-    | Not
-    | Exists
-    | Counted
-    | AnyOf
-    | Optional
-)
+Clause = Binding | Traversal | Where | Not | Exists | Counted | AnyOf | Optional
 
 
 # -- reads -----------------------------------------------------------------------

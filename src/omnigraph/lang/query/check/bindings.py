@@ -74,6 +74,9 @@ def _value(scope: Scope, condition: ast.PropertyMatch, type_: ValueType) -> plan
                 const = constant(checker, value)
                 return as_time(checker, value.span, const, wanted.scalar) if const else None
             return fit_literal(checker, value, wanted, f"`{name}`", storing=False)
+        case terms.Now() if wanted.scalar is not Scalar.DATETIME:
+            checker.error(value.span, f"`now()` is a DateTime, `{name}` is {wanted}", "T7")
+            return None
         case terms.ListLiteral() if type_.is_list:
             checker.error(
                 value.span, f"`{name}` is matched by one element it contains, not by a list", "T3"

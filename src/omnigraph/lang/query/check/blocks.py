@@ -14,8 +14,8 @@ from omnigraph.lang.expressions import conjuncts
 from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.bindings import check_matches
-from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
 from omnigraph.lang.query.check.expressions import resolve_condition
+from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
 from omnigraph.lang.query.check.predicates import comparison
 from omnigraph.lang.query.check.scope import Bound, NodeBinding, Scope
 from omnigraph.lang.query.check.traversals import TraversalChecker

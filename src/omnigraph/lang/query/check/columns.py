@@ -55,6 +55,10 @@ def check_columns(scope: Scope, projections: tuple[ast.Projection, ...]) -> Chec
         if value is None:
             continue
         columns.append(plan.Column(name, value))
+        if aggregated and isinstance(value, plan.Score):
+            scope.checker.error(
+                item.expr.span, "a score is of one row, and cannot stand beside an aggregate", "T9"
+            )
     return CheckedColumns(tuple(columns), aggregated, len(columns) == len(projections))
 
 

@@ -78,7 +78,11 @@ def resolve_condition(scope: Scope, expr: terms.Expr) -> plan.Expression | None:
         found = _condition(scope, expr)
     if found is None:
         return None
-    if isinstance(found, plan.NodeRef) or found.type.is_list or found.type.scalar is not Scalar.BOOL:
+    if (
+        isinstance(found, plan.NodeRef)
+        or found.type.is_list
+        or found.type.scalar is not Scalar.BOOL
+    ):
         scope.checker.error(
             expr.span,
             f"a condition is true or false, this is {describe(found)}",
@@ -89,6 +93,10 @@ def resolve_condition(scope: Scope, expr: terms.Expr) -> plan.Expression | None:
         )
         return None
     return found
+
+
+def _is_truth(type_: ValueType) -> bool:
+    return type_.scalar is Scalar.BOOL and not type_.is_list
 
 
 # -- conditions --------------------------------------------------------------------

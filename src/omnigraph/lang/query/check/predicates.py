@@ -94,9 +94,7 @@ def _same_times(
     return left, right
 
 
-def as_time(
-    checker: Checker, span: Span, const: plan.Const, wanted: Scalar
-) -> plan.Const | None:
+def as_time(checker: Checker, span: Span, const: plan.Const, wanted: Scalar) -> plan.Const | None:
     """A constant beside a Date or a DateTime: its texts are read as such (T3)."""
     if const.type.scalar is not Scalar.STRING or const.value is None:
         return const
