@@ -210,7 +210,7 @@ def _member(wanted: Expression, choices: Expression, rows: Rows) -> Operand:
 
 def _called(call: Call, rows: Rows) -> Operand:
     # The library is large, and most queries call nothing.
-    from omnigraph.rows.functions import evaluate as apply
+    from omnigraph.rows.functions.evaluate import evaluate as apply
 
     if call.name == "today":
         return constant_scalar(rows.fixed(Now()), Now().type).cast(pa.date32())

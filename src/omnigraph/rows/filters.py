@@ -23,14 +23,17 @@ from omnigraph.lang.expressions import (
     Constant,
     Contains,
     Either,
+    Expression,
     Fixed,
     InList,
     IsNull,
+    NodeRef,
     Predicate,
     Property,
     StartsWith,
     is_fixed,
 )
+from omnigraph.lang.structural import TYPE
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
 from omnigraph.rows.constants import arrow_scalar, equal_values
@@ -122,17 +125,21 @@ def can_filter(predicate: Predicate) -> bool:
     """Whether a predicate compares columns of one row with values, so that a scan may decide it."""
     match predicate:
         case IsNull(operand, _):
-            return isinstance(operand, Property)
+            return _is_column(operand)
         case InList(operand, choices):
-            return isinstance(operand, Property) and is_fixed(choices)
+            return _is_column(operand) and is_fixed(choices)
         case Comparison(left, _, right) | Contains(left, right) | StartsWith(left, right):
-            return isinstance(left, Property) and is_fixed(right)
+            return _is_column(left) and is_fixed(right)
         case Either(groups):
             members = [member for group in groups for member in group]
             return len(members) <= MOST_TERMS and all(
                 can_filter(member) and is_pushable(member) for member in members
             )
     return False
+
+
+def _is_column(operand: Expression | NodeRef) -> bool:
+    return isinstance(operand, Property) and operand.name != TYPE
 
 
 def is_pushable(predicate: Predicate) -> bool:

@@ -233,12 +233,17 @@ def _parse_traversal(cursor: Cursor) -> ast.Traversal:
     if cursor.accept("<"):
         undirected = True
     edge = _parse_edge_word(cursor)
+    others: list[terms.Name] = []
+    while cursor.accept("|"):
+        others.append(_parse_edge_word(cursor))
     if undirected:
         cursor.expect(">")
     hops = _parse_hops(cursor) if cursor.at("{") else None
     right = parse_variable(cursor, "a destination variable")
     span = cursor.span_from(left.span.start)
-    return ast.Traversal(left, edge, right, edge_variable, undirected, hops, span=span)
+    return ast.Traversal(
+        left, edge, right, edge_variable, undirected, hops, tuple(others), span=span
+    )
 
 
 def _parse_edge_word(cursor: Cursor) -> terms.Name:
@@ -247,7 +252,7 @@ def _parse_edge_word(cursor: Cursor) -> terms.Name:
         after = cursor.peek()
         is_edge = (
             after.kind is Kind.VARIABLE
-            or after.text == ">"
+            or after.text in (">", "|")
             or (after.text == "{" and cursor.peek(2).kind is Kind.INTEGER)
         )
         if not is_edge:

@@ -314,5 +314,5 @@ def _parse_atom(cursor: Cursor) -> ast.Atom:
         op in terms.COMPARISONS or op in terms.WORD_OPERATORS
     ) and cursor.token.kind is not Kind.STRING:
         cursor.advance()
-        return ast.Compare(name, cast("terms.FilterOp", op), parse_value(cursor))
+        return ast.Compare(name, op, parse_value(cursor))
     cursor.fail_expected("an operator", known=(*terms.WORD_OPERATORS, "is", "in"))

@@ -15,11 +15,14 @@ import pyarrow as pa
 
 from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
-from omnigraph.read.access.entities import NO_NODE
+from omnigraph.lang.types import ValueType
+from omnigraph.read.access.entities import NO_NODE, Entities, FoundRows
+from omnigraph.read.access.entity_sets import EntitySet, parts_of, translated
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.rows import evaluation
 from omnigraph.storage.budget import beside, look, need, took
+from omnigraph.storage.tables.columns import arrow_field
 
 # A text that is searched takes as long as so many rows, and so does a letter that is searched for.
 TEXT = 3
@@ -40,8 +43,9 @@ class BoundRows:
 
     def column(self, found: plan.Property) -> pa.Array:
         """A property of each."""
-        entities = self.ctx.variables[found.variable]
-        values = entities.values(found.name, self.bindings.columns[found.variable])
+        bound = self.ctx.variables[found.variable]
+        positions = self.bindings.columns[found.variable]
+        values = property_of(bound, found.name, found.type, positions)
         return took(values.combine_chunks()) if isinstance(values, pa.ChunkedArray) else values
 
     def nobody(self, node: plan.NodeRef) -> pa.Array:
@@ -72,6 +76,15 @@ class BoundRows:
         look()
 
 
+def property_of(
+    bound: Entities | EntitySet | FoundRows, name: str, type_: ValueType, positions: Positions
+) -> pa.Array:
+    """A property; of several types, as far as they have it in the type that is asked for."""
+    if isinstance(bound, EntitySet):
+        return bound.values_as(name, positions, arrow_field(name, type_).type)
+    return bound.values(name, positions)
+
+
 def passing(conditions: Sequence[plan.Predicate], rows: Bindings, ctx: ReadContext) -> Mask:
     """The rows for which every condition is true."""
     return evaluation.passing(conditions, BoundRows(rows, ctx))
@@ -92,9 +105,16 @@ def _found(match: plan.TextMatch, rows: BoundRows) -> Mask | None:
             f"param '{name}': the number of edits is 0 or more, found {edits}",
             details={"param": name},
         )
-    words = Words(ctx.nodes(match.node_type), match.subject.name)
-    weight = TEXT * words.entities.count + LETTER * len(query)
-    found = beside(weight, partial(words.matching, match.mode, query, edits))
+    nodes = ctx.nodes(match.node_type)
     need(2 * POSITION * rows.count)
-    mask: Mask = np.asarray(among(rows.bindings.columns[variable], found))
+    positions = rows.bindings.columns[variable]
+    bound = ctx.variables[variable]
+    if not isinstance(bound, FoundRows):
+        positions = translated(positions, bound, nodes)
+    mask = np.zeros(rows.count, dtype=bool)
+    for part in parts_of(nodes):
+        words = Words(part, match.subject.name)
+        weight = TEXT * part.count + LETTER * len(query)
+        found = beside(weight, partial(words.matching, match.mode, query, edits))
+        mask |= among(translated(positions, nodes, part), found)
     return mask

@@ -6,14 +6,17 @@ Owns the result columns of a query, from the rows it bound. Reads a property onl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 
 import pyarrow as pa
 
 from omnigraph.lang.expressions import leaves_of
 from omnigraph.lang.query import plan
+from omnigraph.lang.structural import TYPE
 from omnigraph.read.access.entities import NO_NODE
+from omnigraph.read.access.entity_sets import EntitySet
 from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
-from omnigraph.read.execute.bound_rows import BoundRows
+from omnigraph.read.execute.bound_rows import BoundRows, property_of
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.planner import shown_properties
 from omnigraph.rows.conditions import repeated
@@ -29,6 +32,24 @@ def ids_of(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positio
         return ctx.variables[variable].values("@id", rows.columns[variable][chosen])
 
     return ids
+
+
+def ties_of(
+    names: Iterable[str], rows: Bindings, ctx: ReadContext
+) -> list[Callable[[Positions], pa.Array]]:
+    """What tells rows apart that are equal otherwise: ids, and types where these may be several."""
+    ties: list[Callable[[Positions], pa.Array]] = []
+    for name in names:
+        if name not in rows.columns:
+            continue
+        ties.append(ids_of(name, rows, ctx))
+        if isinstance(ctx.variables[name], EntitySet):
+            ties.append(partial(_types_of, name, rows, ctx))
+    return ties
+
+
+def _types_of(variable: str, rows: Bindings, ctx: ReadContext, chosen: Positions) -> pa.Array:
+    return ctx.variables[variable].values(TYPE, rows.columns[variable][chosen])
 
 
 def bring(values: Iterable[plan.Output], rows: Bindings, ctx: ReadContext) -> None:
@@ -47,8 +68,8 @@ def bring(values: Iterable[plan.Output], rows: Bindings, ctx: ReadContext) -> No
 def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
     """One column."""
     match value:
-        case plan.NodeRef(variable):
-            return node_objects(variable, rows, ctx)
+        case plan.NodeRef():
+            return node_objects(value, rows, ctx)
         case plan.ParamRef() | plan.Const() | plan.Now():
             need(POSITION * rows.count)
             return took(repeated(constant_scalar(ctx.value_of(value), value.type), rows.count))
@@ -60,13 +81,18 @@ def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
             return values_of(value, BoundRows(rows, ctx))
 
 
-def node_objects(variable: str, rows: Bindings, ctx: ReadContext) -> pa.Array:
-    """Nodes as objects: `@id` and every property except blobs and vectors."""
-    entities = ctx.variables[variable]
-    positions = rows.columns[variable]
-    names = shown_properties(entities.type)
+def node_objects(node: plan.NodeRef, rows: Bindings, ctx: ReadContext) -> pa.Array:
+    """Nodes as objects: `@id` and every property except blobs and vectors.
+
+    One of several types has its `@type`, and the properties of its interface.
+    """
+    entities = ctx.variables[node.variable]
+    positions = rows.columns[node.variable]
+    type_ = ctx.catalog.nodes_called(node.node_type)
+    names = shown_properties(type_)
     entities.bring(names, positions)
-    values = [entities.values(name, positions) for name in names]
+    types = {name: found.type for name, found in type_.properties.items()}
+    values = [property_of(entities, name, types.get(name, plan.TEXT), positions) for name in names]
     objects = pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))
     del values  # which are the parts of the objects, and count once
     return took(objects)
