@@ -40,7 +40,6 @@ from omnigraph.lang.expressions import (
     StartsWith,
     TextMatch,
 )
-from omnigraph.lang.types import ValueType
 from omnigraph.rows.arithmetic import alike, combine, negative
 from omnigraph.rows.arrow_types import arrow_type
 from omnigraph.rows.comparisons import compare
@@ -84,7 +83,7 @@ class Rows(Protocol):
     def take(self, chosen: Positions) -> Rows:
         """Some of them."""
 
-    def need(self, size: int) -> None:
+    def need(self, size: int, /) -> None:
         """Say that so many bytes are needed for a while."""
 
     def look(self) -> None:
@@ -217,7 +216,7 @@ def _called(call: Call, rows: Rows) -> Operand:
     arguments = [evaluate(argument, rows) for argument in call.arguments]
     rows.need(2 * _VALUE * rows.count)
     rows.look()
-    return apply(call.name, arguments, rows.count, call.type)
+    return apply(call.name, arguments, rows.count, call.type, bounds=rows)
 
 
 def _listed(made: ListOf, rows: Rows) -> Operand:
@@ -239,11 +238,13 @@ def _chosen(case: Case, rows: Rows) -> Operand:
         hit = _passes(condition, some)
         _add_part(value, left[hit], rows, places, parts)
         left = left[~hit]
-    if case.otherwise is None:
-        places.append(left)
-        parts.append(pa.nulls(len(left), _null_type(parts, case.type)))
-    else:
+    if case.otherwise is not None:
         _add_part(case.otherwise, left, rows, places, parts)
+    elif len(left):
+        places.append(left)
+        parts.append(pa.nulls(len(left), parts[0].type if parts else arrow_type(case.type)))
+    if not parts:
+        return pa.nulls(0, arrow_type(case.type))
     rows.need(4 * _VALUE * rows.count)
     whole = pa.concat_arrays(alike(parts))
     order = np.empty(rows.count, dtype=np.int64)
@@ -258,13 +259,11 @@ def _add_part(
     places: list[Positions],
     parts: list[Operand],
 ) -> None:
+    if not len(chosen):
+        return
     some = rows if len(chosen) == rows.count else rows.take(chosen)
     places.append(chosen)
     parts.append(values_of(value, some))
-
-
-def _null_type(parts: Sequence[Operand], type_: ValueType) -> pa.DataType:
-    return parts[0].type if parts else arrow_type(type_)
 
 
 @dataclass(frozen=True, slots=True)
