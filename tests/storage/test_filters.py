@@ -115,7 +115,7 @@ def column(name: str) -> plan.Property:
     return plan.Property("x", name, COLUMNS[name])
 
 
-def value_of(value: plan.Scalarish) -> plan.Constant:
+def value_of(value: plan.Expression) -> plan.Constant:
     assert isinstance(value, plan.Const)
     return value.value
 
