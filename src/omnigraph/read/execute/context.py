@@ -90,7 +90,7 @@ class ReadContext:
         """The tables that an edge type connects."""
         return EdgeTables(self.edges(edge.name), self.nodes(edge.source), self.nodes(edge.target))
 
-    def value_of(self, value: plan.Scalarish) -> plan.Constant:
+    def value_of(self, value: plan.Fixed) -> plan.Constant:
         """What a literal, a parameter or `now()` stands for."""
         return Values(self.params, self.now).of(value)
 

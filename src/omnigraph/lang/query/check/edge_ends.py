@@ -13,7 +13,7 @@ from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.structural import ENDPOINTS
 from omnigraph.lang.types import ValueType
 
-ValueOf = Callable[[str, terms.Value, ValueType], plan.Scalarish | None]
+ValueOf = Callable[[str, terms.Value, ValueType], plan.Fixed | None]
 """A value as one of a type, with what it is for; None after reporting."""
 
 

@@ -196,6 +196,8 @@ def _assignments(
             continue
         seen.add(name.text)
         if name.text in endpoints:
+            if isinstance(statement, ast.Update):
+                _assigned_value(checker, name.text, assignment.value, plan.TEXT)
             continue
         target = _assigned_type(checker, name, type_, endpoints)
         if target is None:
@@ -250,7 +252,7 @@ def _declared_param(checker: Checker, variable: terms.Variable) -> plan.ParamRef
 
 def _assigned_value(
     checker: Checker, name: str, value: terms.Assigned, target: ValueType
-) -> plan.Scalarish | None:
+) -> plan.Fixed | None:
     match value:
         case terms.NodeKey():
             checker.error(value.span, f"`{name}` is {target}, and a node is no value", "T7")
@@ -368,7 +370,7 @@ def _predicate(checker: Checker, atom: ast.Atom, column: plan.Property) -> plan.
 
 def _compared_value(
     checker: Checker, atom: ast.Compare, column: plan.Property
-) -> plan.Scalarish | None:
+) -> plan.Fixed | None:
     value = atom.value
     match value:
         case terms.NodeKey():
