@@ -5,8 +5,9 @@ Owns single hops and walks of several: every node whose distance from a start li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Protocol
 
 import numpy as np
@@ -57,7 +58,15 @@ class EdgeExpansion:
         """Those of a step."""
         step = planned.step
         edge = ctx.catalog.edges[step.edge_type]
-        return cls(ctx, edge, step.direction, planned.path, step.edge_variable is not None)
+        is_each = step.each is not None or planned.is_traced
+        with_edges = step.edge_variable is not None or is_each
+        return cls(ctx, edge, step.direction, planned.path, with_edges)
+
+    @property
+    def turned(self) -> EdgeExpansion:
+        """The same ways, walked from where they lead to."""
+        ways: dict[Way, Way] = {"out": "in", "in": "out", "both": "both"}
+        return replace(self, way=ways[self.way])
 
     @cached_property
     def wiring(self) -> EdgeTables:
@@ -169,14 +178,19 @@ def _positions(nodes: Entities, ids: pa.Array) -> Positions:
     return positions
 
 
-def walk(hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int) -> ExpandedRows:
-    """Every (start, node) within the bounds."""
+def walk(
+    hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int | None
+) -> ExpandedRows:
+    """Every (start, node) within the bounds; without an upper one, until nothing new is found."""
     need(5 * starts.nbytes)
     known, inverse = map(took, np.unique(starts, return_inverse=True))
     alive = known[known >= 0]
     nothing = np.empty(0, dtype=np.int64)
-    if not hops.wiring.edges.count or not len(alive):
+    if not len(alive):
         return ExpandedRows(nothing, nothing)
+    if not hops.wiring.edges.count:
+        itself = np.flatnonzero(starts >= 0) if not min_hops else nothing
+        return ExpandedRows(itself, starts[itself])
     dense = hops.strategy(alive) == "csr"
     extent = max(hops.adjacency().extent, int(alive.max()) + 1) if dense else 0
     chunk = max(1, MAX_MARKS // extent) if dense else len(alive)
@@ -199,18 +213,20 @@ def walk(hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int) -
 
 
 def _search(
-    hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int, visited: _Visited
+    hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int | None, visited: _Visited
 ) -> tuple[Positions, Positions]:
     """Pairs of the ordinal of a start and a node, for starts that are marked together."""
     space = visited.space
     ordinals = np.arange(len(starts))
-    visited.add(ordinals * space + starts)
+    begun = visited.add(ordinals * space + starts)
     found: list[Positions] = [np.empty(0, dtype=np.int64)]
-    if min_hops <= 1 and hops.may_loop:
+    if not min_hops:
+        found.append(begun)
+    elif min_hops == 1 and hops.may_loop:
         loops = np.flatnonzero(hops.connects(starts, starts))
         found.append(loops * space + starts[loops])
     frontier_of, frontier = ordinals, starts
-    for depth in range(1, max_hops + 1):
+    for depth in count(1) if max_hops is None else range(1, max_hops + 1):
         look()
         steps = hops.from_(frontier)
         need(3 * steps.origins.nbytes)

@@ -21,6 +21,7 @@ from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.access.column_cache import ColumnCache, columns
 from omnigraph.read.access.entities import Entities, FoundRows
 from omnigraph.read.access.topology_cache import EdgeTables, Topologies, topologies
+from omnigraph.read.access.ways import Ways
 from omnigraph.read.execute.bindings import Bindings
 from omnigraph.read.execute.trace import Trace
 from omnigraph.read.plan.physical import Expansion
@@ -40,7 +41,7 @@ class ReadContext:
     trace: Trace = field(default_factory=Trace)
     columns: ColumnCache = field(default_factory=lambda: columns)
     topologies: Topologies = field(default_factory=lambda: topologies)
-    variables: dict[str, Entities | FoundRows] = field(default_factory=dict)
+    variables: dict[str, Entities | FoundRows | Ways] = field(default_factory=dict)
     """What each bound variable ranges over."""
     scores: dict[plan.Ranking, Callable[[Bindings], npt.NDArray[np.float64]]] = field(
         default_factory=dict

@@ -9,11 +9,13 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.read.access.entities import NO_NODE
+from omnigraph.read.access.entities import NO_NODE, Entities
+from omnigraph.read.access.ways import Ways
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.planner import shown_properties
@@ -97,9 +99,47 @@ def node_objects(variable: str, rows: Bindings, ctx: ReadContext) -> pa.Array:
     """Nodes as objects: `@id` and every property except blobs and vectors."""
     entities = ctx.variables[variable]
     positions = rows.columns[variable]
+    if isinstance(entities, Ways):
+        return way_objects(entities, positions)
     names = shown_properties(entities.type)
     entities.bring(names, positions)
     values = [entities.values(name, positions) for name in names]
     objects = pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))
     del values  # which are the parts of the objects, and count once
     return took(objects)
+
+
+def way_objects(ways: Ways, positions: Positions) -> pa.Array:
+    """Ways as objects: their nodes and their edges, each as it would be shown by itself."""
+    found = ways.laid_out(positions)
+    missing = positions < 0
+    nodes = _entity_objects(ways.nodes, found.nodes, {})
+    ends = {
+        "from": ways.edges.values("@src", found.edges),
+        "to": ways.edges.values("@dst", found.edges),
+    }
+    edges = _entity_objects(ways.edges, found.edges, ends)
+    lengths = np.maximum(np.diff(found.starts) - 1, 0)
+    edge_starts = np.concatenate([[0], np.cumsum(lengths)])
+    lists = [
+        pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values)
+        for starts, values in ((found.starts, nodes), (edge_starts, edges))
+    ]
+    mask = pa.array(missing) if missing.any() else None
+    return took(pa.StructArray.from_arrays(lists, ["nodes", "edges"], mask=mask))
+
+
+def _entity_objects(
+    entities: Entities, positions: Positions, more: dict[str, pa.Array]
+) -> pa.Array:
+    """Entities as parts of a way: with their type."""
+    names = shown_properties(entities.type)
+    entities.bring(names, positions)
+    type_ = pa.array([entities.type.name]).take(pa.array(np.zeros(len(positions), dtype=np.int64)))
+    columns = {"@type": type_, "@id": entities.values("@id", positions), **more}
+    columns |= {name: entities.values(name, positions) for name in names if name != "@id"}
+    values = [
+        found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        for found in columns.values()
+    ]
+    return pa.StructArray.from_arrays(values, list(columns))

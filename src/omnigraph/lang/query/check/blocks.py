@@ -7,7 +7,7 @@ and nested tests are checked last, when every variable of the block is known.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan, resolved, terms
@@ -15,8 +15,9 @@ from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.bindings import check_matches
 from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
 from omnigraph.lang.query.check.predicates import FilterClause, comparison, resolve_filter
-from omnigraph.lang.query.check.scope import Bound, NodeBinding, Scope
+from omnigraph.lang.query.check.scope import Bound, EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.query.check.traversals import TraversalChecker
+from omnigraph.lang.query.check.ways import check_steps, check_way_step
 from omnigraph.lang.source import Span
 from omnigraph.lang.types import NUMERIC, ValueType
 
@@ -25,7 +26,7 @@ TestClause = ast.Not | ast.Exists | ast.AnyOf | ast.Counted
 
 def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.ResolvedBlock:
     """Resolve one block in its own scope, which is filled with what the block binds."""
-    parts: list[resolved.Segment | resolved.OptionalBlock] = []
+    parts: list[_Segment | resolved.OptionalBlock] = []
     predicates: list[plan.Predicate] = []
     pending: list[ast.Clause] = []
     for clause in clauses:
@@ -46,7 +47,38 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
             test = _check_test(scope, clause)
             if test is not None:
                 tests.append(test)
-    return resolved.ResolvedBlock(tuple(parts), tuple(predicates), tuple(tests))
+    whole = (
+        # What holds of each step of a walk may look at all that the block binds.
+        part.completed(scope) if isinstance(part, _Segment) else part
+        for part in parts
+    )
+    return resolved.ResolvedBlock(tuple(whole), tuple(predicates), tuple(tests))
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A segment whose traversals are known, but not yet what holds of their steps."""
+
+    nodes: tuple[resolved.NodeVariable, ...]
+    traversals: list[tuple[ast.Traversal, resolved.Traversal]]
+    way_steps: tuple[resolved.WayStep, ...]
+    known: frozenset[str]
+    """The variables that the block has bound by its end."""
+
+    def completed(self, scope: Scope) -> resolved.Segment:
+        """The segment with what holds of each step."""
+        later = scope.own.keys() - self.known
+        # Those that walk under conditions may look at each other's ends, but not at each other.
+        later |= {
+            written.edge_variable.name
+            for written, _ in self.traversals
+            if written.edge_variable is not None and written.each is not None
+        }
+        whole = tuple(
+            check_steps(scope, written, found, check_block, frozenset(later))
+            for written, found in self.traversals
+        )
+        return resolved.Segment(self.nodes, whole, self.way_steps)
 
 
 # -- what binds variables ----------------------------------------------------------
@@ -54,7 +86,7 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
 
 def _check_segment(
     scope: Scope, clauses: list[ast.Clause], predicates: list[plan.Predicate]
-) -> resolved.Segment:
+) -> _Segment:
     nodes: list[resolved.NodeVariable] = []
     bindings = [clause for clause in clauses if isinstance(clause, ast.Binding)]
     for binding in bindings:
@@ -64,7 +96,9 @@ def _check_segment(
             predicates.extend(check_matches(scope, binding, node))
     traversals = [clause for clause in clauses if isinstance(clause, ast.Traversal)]
     checked = TraversalChecker(scope).check_all(traversals)
-    return resolved.Segment(tuple(dict.fromkeys(nodes)), checked)
+    written = [clause for clause in clauses if isinstance(clause, ast.WayStep)]
+    steps = [found for clause in written if (found := check_way_step(scope, clause)) is not None]
+    return _Segment(tuple(dict.fromkeys(nodes)), checked, tuple(steps), frozenset(scope.own))
 
 
 def _declare(scope: Scope, binding: ast.Binding) -> resolved.NodeVariable | None:
@@ -98,7 +132,8 @@ def _may_rebind(scope: Scope, bound: Bound, binding: ast.Binding) -> bool:
     checker = scope.checker
     name = binding.variable.name
     if not isinstance(bound, NodeBinding):
-        checker.error(binding.span, f"${name} is an edge and cannot become a node", "T23")
+        what, code = ("an edge", "T23") if isinstance(bound, EdgeBinding) else ("a way", "T27")
+        checker.error(binding.span, f"${name} is {what} and cannot become a node", code)
         return False
     if bound.type is not None and bound.type.name != binding.type_name.text:
         if binding.type_name.text in checker.catalog.nodes:

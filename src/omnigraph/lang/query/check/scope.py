@@ -34,7 +34,18 @@ class EdgeBinding:
     nullable: bool = False
 
 
-Bound = NodeBinding | EdgeBinding
+@dataclass(frozen=True, slots=True)
+class WayBinding:
+    """A variable that stands for a way: nodes of one type, by edges of one type."""
+
+    name: str
+    type: EdgeType | None
+    node: NodeType | None
+    weighted: bool = False
+    nullable: bool = False
+
+
+Bound = NodeBinding | EdgeBinding | WayBinding
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,9 +7,10 @@ a type, so the order in which they are written does not matter.
 from __future__ import annotations
 
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.query import resolved, terms
+from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
-from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
+from omnigraph.lang.query.check.scope import Bound, EdgeBinding, NodeBinding, Scope, WayBinding
+from omnigraph.lang.query.check.ways import check_hops, names_way
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 
 
@@ -21,8 +22,10 @@ class TraversalChecker:
         self.checker = scope.checker
         self.catalog = scope.checker.catalog
 
-    def check_all(self, traversals: list[ast.Traversal]) -> tuple[resolved.Traversal, ...]:
-        """Resolve every traversal; the result keeps the written order."""
+    def check_all(
+        self, traversals: list[ast.Traversal]
+    ) -> list[tuple[ast.Traversal, resolved.Traversal]]:
+        """Resolve every traversal; the result keeps the written order, without faulty ones."""
         checked: dict[int, resolved.Traversal | None] = {}
         waiting = list(enumerate(traversals))
         while waiting:
@@ -31,8 +34,8 @@ class TraversalChecker:
             for index, traversal in ready or waiting[:1]:
                 checked[index] = self._check(traversal)
                 waiting.remove((index, traversal))
-        in_order = (checked[index] for index in sorted(checked))
-        return tuple(traversal for traversal in in_order if traversal is not None)
+        in_order = ((traversals[index], checked[index]) for index in sorted(checked))
+        return [(written, found) for written, found in in_order if found is not None]
 
     def _has_known_end(self, traversal: ast.Traversal) -> bool:
         return any(
@@ -61,14 +64,18 @@ class TraversalChecker:
         if not (sound and fits):
             return None
         hops = traversal.hops
+        way = None
+        if edge_variable is not None and names_way(traversal):
+            way, edge_variable = plan.Way(edge_variable, traversal.every), None
         return resolved.Traversal(
             resolved.NodeVariable(left_name, left_type),
             resolved.NodeVariable(right_name, right_type),
             edge.name,
             "both" if traversal.undirected else "in" if inward else "out",
             hops.minimum if hops else 1,
-            (hops.maximum or hops.minimum) if hops else 1,
+            hops.maximum if hops else 1,
             edge_variable,
+            way,
         )
 
     # -- the edge --------------------------------------------------------------------
@@ -85,18 +92,7 @@ class TraversalChecker:
     def _check_form(self, traversal: ast.Traversal, edge: EdgeType | None) -> bool:
         """The rules that look at the clause alone: bounds, `<…>`, the edge variable."""
         error = self.checker.error
-        sound = True
-        hops = traversal.hops
-        if hops is not None:
-            if hops.minimum < 1:
-                error(hops.span, "a traversal takes at least one hop", "T15")
-                sound = False
-            if hops.maximum is None:
-                error(hops.span, "hop bounds need a maximum", "T15", hint="write `{min,max}`")
-                sound = False
-            elif hops.maximum < hops.minimum:
-                error(hops.span, "the largest number of hops is below the smallest", "T15")
-                sound = False
+        sound = check_hops(self.checker, traversal, edge)
         if edge is not None and traversal.undirected and edge.source != edge.target:
             error(
                 traversal.edge.span,
@@ -113,9 +109,6 @@ class TraversalChecker:
         if variable is None:
             return True
         error = self.checker.error
-        if traversal.hops is not None:
-            error(variable.span, "an edge variable stands for one edge: it takes no bounds", "T23")
-            return False
         if variable.name == terms.ANONYMOUS:
             return True
         ends = (traversal.left.name, traversal.right.name)
@@ -124,8 +117,11 @@ class TraversalChecker:
             or variable.name in self.checker.params
             or self.scope.find(variable.name) is not None
         ):
+            what, code = ("way", "T27") if names_way(traversal) else ("edge", "T23")
             error(
-                variable.span, f"${variable.name} is in use already; name the edge otherwise", "T23"
+                variable.span,
+                f"${variable.name} is in use already; name the {what} otherwise",
+                code,
             )
             return False
         return True
@@ -135,7 +131,11 @@ class TraversalChecker:
         if variable is None or variable.name == terms.ANONYMOUS:
             return None
         if self.scope.find(variable.name) is None:
-            self.scope.declare(EdgeBinding(variable.name, edge))
+            bound: Bound = EdgeBinding(variable.name, edge)
+            if names_way(traversal):
+                node = None if edge is None else self.catalog.nodes.get(edge.source)
+                bound = WayBinding(variable.name, edge, node, traversal.weight is not None)
+            self.scope.declare(bound)
         return variable.name
 
     # -- its ends --------------------------------------------------------------------
@@ -163,9 +163,10 @@ class TraversalChecker:
         if variable.name == terms.ANONYMOUS:
             return True
         bound = self.scope.find(variable.name)
-        if isinstance(bound, EdgeBinding):
+        if isinstance(bound, EdgeBinding | WayBinding):
+            what, code = ("an edge", "T23") if isinstance(bound, EdgeBinding) else ("a way", "T27")
             self.checker.error(
-                variable.span, f"${variable.name} is an edge and cannot end another", "T23"
+                variable.span, f"${variable.name} is {what} and cannot end another", code
             )
             return False
         if bound is None and variable.name in self.checker.params:
