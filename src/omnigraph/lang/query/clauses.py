@@ -25,7 +25,7 @@ from omnigraph.lang.query.expressions import (
 from omnigraph.lang.query.traversals import (
     is_undirected,
     is_way_step,
-    parse_edge_word,
+    parse_edge_words,
     parse_every,
     parse_hops,
     parse_way_step,
@@ -241,7 +241,7 @@ def _parse_traversal(cursor: Cursor, params: frozenset[str]) -> ast.Traversal:
         cursor.expect(":", instead="`:` and an edge after the edge variable")
     if cursor.accept("<"):
         undirected = True
-    edge = parse_edge_word(cursor)
+    edge, others = parse_edge_words(cursor)
     if undirected:
         cursor.expect(">")
     hops = parse_hops(cursor) if cursor.at("{") else None
@@ -253,7 +253,17 @@ def _parse_traversal(cursor: Cursor, params: frozenset[str]) -> ast.Traversal:
         weight = parse_expr(cursor)
     span = cursor.span_from(left.span.start)
     return ast.Traversal(
-        left, edge, right, edge_variable, undirected, hops, every, each, weight, span=span
+        left,
+        edge,
+        right,
+        edge_variable,
+        undirected,
+        hops,
+        others,
+        every=every,
+        each=each,
+        weight=weight,
+        span=span,
     )
 
 

@@ -326,7 +326,9 @@ def _spell_traversal(clause: ast.Traversal) -> str:
 
 def _spell_traversal_head(clause: ast.Traversal) -> str:
     """All up to the block of `each`."""
-    edge = f"<{clause.edge.text}>" if clause.undirected else clause.edge.text
+    edge = "|".join(name.text for name in (clause.edge, *clause.others))
+    if clause.undirected:
+        edge = f"<{edge}>"
     if clause.edge_variable is not None:
         edge = f"{spell(clause.edge_variable)}:{edge}"
     every = "every " if clause.every else ""

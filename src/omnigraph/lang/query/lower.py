@@ -36,13 +36,14 @@ def lower_read(catalog: Catalog, read: CheckedRead) -> plan.ReadPlan:
         read.order,
         read.limit,
         read.offset,
-        _tie_breakers(read.variables) if has_rows_of_variables else (),
+        _tie_breakers(read.variables, read.ways) if has_rows_of_variables else (),
     )
 
 
-def _tie_breakers(variables: Iterable[str]) -> tuple[str, ...]:
+def _tie_breakers(variables: Iterable[str], ways: frozenset[str]) -> tuple[str, ...]:
+    """Ids decide between rows, and between ways the order in which they were found."""
     named = (name for name in variables if not name.startswith("#"))
-    return tuple(sorted(named, key=lambda name: f"{name}.id"))
+    return tuple(sorted(named, key=lambda name: (name in ways, f"{name}.id")))
 
 
 def _rank(block: resolved.ResolvedBlock, ranking: plan.Ranking | None) -> plan.Rank | None:
@@ -247,7 +248,7 @@ class _BlockLowering:
         if node.name not in self.compared:
             return 3
         equal = self.compared[node.name]
-        key = self.catalog.nodes[node.node_type].key
+        key = self.catalog.nodes_called(node.node_type).key
         if "@id" in equal or (key and equal.issuperset(key)):
             return 0
         return 1 if equal else 2
@@ -278,6 +279,7 @@ class _BlockLowering:
                 closes,
                 () if closes else self._take(target.name),
                 self._take(edge) if edge is not None else (),
+                traversal.others,
                 traversal.way,
                 each,
                 not forward,
@@ -293,7 +295,7 @@ class _BlockLowering:
     def _each(self, each: resolved.Each) -> plan.Each:
         bound = frozenset({*self.bound, each.edge, each.node})
         steps = _lower_block(self.catalog, each.block, bound)
-        return plan.Each(each.edge, each.node, steps, tuple(sorted(each.uses)))
+        return plan.Each(each.edge, each.node, each.node_type, steps, tuple(sorted(each.uses)))
 
 
 @dataclass(frozen=True, slots=True)

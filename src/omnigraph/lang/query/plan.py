@@ -156,6 +156,7 @@ class Each:
 
     edge: str
     node: str
+    node_type: str
     steps: tuple[Step, ...]
     uses: tuple[str, ...] = ()
     """Variables of the row that the steps look at."""
@@ -169,6 +170,7 @@ class Way:
     """
 
     variable: str
+    node_type: str
     every: bool = False
     weight: Scalarish | None = None
     edge: str = ""
@@ -198,9 +200,16 @@ class Expand:
     closes: bool = False
     where: tuple[Predicate, ...] = ()
     edge_where: tuple[Predicate, ...] = ()
+    others: tuple[str, ...] = ()
+    """Alternatives to the edge type."""
     way: Way | None = None
     each: Each | None = None
     from_right: bool = False
+
+    @property
+    def edge_types(self) -> tuple[str, ...]:
+        """The edge type and its alternatives, by name."""
+        return tuple(sorted((self.edge_type, *self.others)))
 
 
 @dataclass(frozen=True, slots=True)

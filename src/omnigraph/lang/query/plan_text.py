@@ -49,8 +49,10 @@ def _line(step: plan.Step) -> str:
 
 def _expand(step: plan.Expand) -> str:
     before, after = _ARROWS[step.direction]
+    edge = "|".join(step.edge_types)
     named = step.edge_variable if step.way is None else step.way.variable
-    edge = f"${named}:{step.edge_type}" if named else step.edge_type
+    if named:
+        edge = f"${named}:{edge}"
     farthest = "" if step.max_hops is None else step.max_hops
     is_one = (step.min_hops, step.max_hops) == (1, 1) and step.way is None
     hops = "" if is_one else f"{{{step.min_hops},{farthest}}}"

@@ -26,6 +26,7 @@ class Each:
 
     edge: str
     node: str
+    node_type: str
     block: ResolvedBlock
     uses: frozenset[str]
     """Outer variables the block looks at."""
@@ -42,6 +43,8 @@ class Traversal:
     min_hops: int = 1
     max_hops: int | None = 1
     edge_variable: str | None = None
+    others: tuple[str, ...] = ()
+    """Alternatives to the edge type."""
     way: plan.Way | None = None
     each: Each | None = None
 

@@ -64,7 +64,10 @@ class Each(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Traversal(Spanned):
-    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`; with bounds `$w` is the way."""
+    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`; with bounds `$w` is the way.
+
+    ``others`` are alternatives to the edge: `$a knows|follows $b`.
+    """
 
     left: Variable
     edge: Name
@@ -72,6 +75,7 @@ class Traversal(Spanned):
     edge_variable: Variable | None = None
     undirected: bool = False
     hops: HopRange | None = None
+    others: tuple[Name, ...] = ()
     every: bool = False
     each: Each | None = None
     weight: Expr | None = None

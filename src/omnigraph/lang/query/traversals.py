@@ -16,7 +16,7 @@ from omnigraph.lang.tokens import Kind
 
 def is_undirected(cursor: Cursor) -> bool:
     """Whether `<edge>` follows the variable under the cursor, rather than a comparison."""
-    return cursor.peek(2).kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text == ">"
+    return cursor.peek(2).kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text in (">", "|")
 
 
 def is_way_step(cursor: Cursor, params: frozenset[str]) -> bool:
@@ -57,14 +57,22 @@ def parse_every(cursor: Cursor) -> bool:
     return True
 
 
-def parse_edge_word(cursor: Cursor) -> terms.Name:
-    """The name of an edge."""
+def parse_edge_words(cursor: Cursor) -> tuple[terms.Name, tuple[terms.Name, ...]]:
+    """The name of an edge, and those of its alternatives."""
+    edge = _parse_edge_word(cursor)
+    others: list[terms.Name] = []
+    while cursor.accept("|"):
+        others.append(_parse_edge_word(cursor))
+    return edge, tuple(others)
+
+
+def _parse_edge_word(cursor: Cursor) -> terms.Name:
     token = cursor.token
     if token.kind is Kind.TYPE:
         after = cursor.peek()
         is_edge = (
             after.kind is Kind.VARIABLE
-            or after.text == ">"
+            or after.text in (">", "|")
             or (after.text == "{" and cursor.peek(2).kind is Kind.INTEGER)
         )
         if not is_edge:

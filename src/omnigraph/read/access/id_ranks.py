@@ -13,6 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.read.access.entities import Entities
+from omnigraph.read.access.entity_sets import EntitySet, Many
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.storage.budget import need, took
 
@@ -34,9 +35,9 @@ class _Ranks:
         return self.ranks.nbytes
 
 
-def id_ranks(entities: Entities, positions: Positions) -> Positions:
+def id_ranks(entities: Many, positions: Positions) -> Positions:
     """Numbers in the order of the ids of these entities, the same for the same entity."""
-    if len(positions) < min(FEW, entities.count // PART):
+    if isinstance(entities, EntitySet) or len(positions) < min(FEW, entities.count // PART):
         known = distinct(positions)
         return _ranked(entities.values("@id", known))[np.searchsorted(known, positions)]
     whole = entities.cache.derived(entities.table, "@id_ranks", lambda: _whole(entities))

@@ -208,7 +208,8 @@ class _Search:
         else:
             chosen = order[explorer.first_edges(run, steps.edges[order])]
         if explorer.backwards:
-            return chosen
+            backwards: Positions = chosen
+            return backwards
         ranks = id_ranks(explorer.nodes, steps.targets[chosen])
         following: Positions = chosen[np.lexsort([ranks, steps.origins[chosen]])]
         return following

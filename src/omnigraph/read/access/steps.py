@@ -10,8 +10,8 @@ from typing import Literal, Protocol
 
 import numpy as np
 
-from omnigraph.read.access.entities import Entities
-from omnigraph.read.access.expand import EdgeExpansion
+from omnigraph.read.access.entity_sets import Many
+from omnigraph.read.access.expand import Hops
 from omnigraph.read.access.id_ranks import id_ranks
 from omnigraph.read.access.way_tree import WayTree
 from omnigraph.read.execute.bindings import Mask, Positions
@@ -34,15 +34,17 @@ class StepRule(Protocol):
 class Explorer:
     """Steps along an edge type that may be walked; ``backwards`` is from right to left."""
 
-    hops: EdgeExpansion
-    nodes: Entities
+    hops: Hops
+    nodes: Many
+    edges: Many
     rule: StepRule | None = None
     backwards: bool = False
 
     @property
     def turned(self) -> Explorer:
         """The same steps, walked from where they lead to."""
-        return Explorer(self.hops.turned, self.nodes, self.rule, not self.backwards)
+        hops = self.hops.turned
+        return Explorer(hops, self.nodes, self.edges, self.rule, not self.backwards)
 
     def allowed(self, units: Positions, steps: Candidates) -> Candidates:
         """The steps that may be walked."""
@@ -67,9 +69,8 @@ class Explorer:
             return starts
         sizes = np.diff(np.append(starts, len(groups)))
         several = np.flatnonzero(np.repeat(sizes > 1, sizes))
-        entities = self.hops.ctx.edges(self.hops.edge.name)
         ranks = np.zeros(len(groups), dtype=np.int64)
-        ranks[several] = id_ranks(entities, edges[several])
+        ranks[several] = id_ranks(self.edges, edges[several])
         order = np.lexsort([ranks, groups])
         chosen: Positions = order[starts]
         return chosen
@@ -88,8 +89,9 @@ class Candidates:
         """Some of them."""
         need(4 * self.origins.nbytes)
         edges = None if self.edges is None else took(self.edges[mask])
-        found = (took(one[mask]) for one in (self.origins, self.starts, self.targets))
-        return Candidates(*found, edges)
+        return Candidates(
+            took(self.origins[mask]), took(self.starts[mask]), took(self.targets[mask]), edges
+        )
 
 
 @dataclass(frozen=True, slots=True)

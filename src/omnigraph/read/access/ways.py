@@ -10,8 +10,10 @@ from collections.abc import Iterable
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.lang.schema.catalog import EdgeType
-from omnigraph.read.access.entities import Entities, Positions
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.schema.type_sets import TypeSet
+from omnigraph.read.access.entities import Positions
+from omnigraph.read.access.entity_sets import Many
 from omnigraph.read.access.way_tree import LaidOut, WayTree
 from omnigraph.storage.budget import need, took
 
@@ -19,17 +21,15 @@ from omnigraph.storage.budget import need, took
 class Ways:
     """All ways of a variable, by the place of their entry in all trees."""
 
-    def __init__(self, nodes: Entities, edges: Entities) -> None:
+    def __init__(self, nodes: Many, edges: Many) -> None:
         self.nodes = nodes
         self.edges = edges
         self._trees: list[WayTree] = []
         self._count = 0
 
     @property
-    def type(self) -> EdgeType:
+    def type(self) -> NodeType | EdgeType | TypeSet:
         """The type of the edges that ways lead along."""
-        if not isinstance(self.edges.type, EdgeType):
-            raise AssertionError("ways lead along edges")
         return self.edges.type
 
     def add(self, tree: WayTree) -> int:

@@ -153,7 +153,8 @@ class _Search:
             raise AssertionError("steps are told apart by their edges")
         chosen = order[explorer.first_edges(run, steps.edges[order])]
         if explorer.backwards:
-            return chosen
+            backwards: Positions = chosen
+            return backwards
         ranks = id_ranks(explorer.nodes, steps.targets[chosen])
         following: Positions = chosen[np.lexsort([ranks, steps.origins[chosen]])]
         return following

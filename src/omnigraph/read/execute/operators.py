@@ -15,7 +15,9 @@ import pyarrow as pa
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.access.entities import NO_NODE, Entities
-from omnigraph.read.access.expand import EdgeExpansion, ExpandedRows, walk
+from omnigraph.read.access.entity_sets import EntitySet, Many, translated
+from omnigraph.read.access.expand import ExpandedRows, walk
+from omnigraph.read.access.joined_hops import PlannedHops
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
 from omnigraph.read.execute.comparisons import compare
@@ -152,11 +154,30 @@ def select(scan: ScanNodes, ctx: ReadContext) -> Positions:
         ctx.trace.note(**scan.notes)
     variable, path = scan.step.variable, scan.path
     ctx.variables[variable] = entities = ctx.nodes(scan.step.node_type)
-    positions = _positions(entities, variable, path, ctx)
+    if isinstance(entities, EntitySet):
+        positions = _positions_of_all(scan, entities, ctx)
+    else:
+        positions = _positions(entities, variable, path, ctx)
     if not path.left or not len(positions):
         return positions
     rows = Bindings({variable: positions}, len(positions))
     return positions[passing(path.left, rows, ctx)]
+
+
+def _positions_of_all(scan: ScanNodes, every: EntitySet, ctx: ReadContext) -> Positions:
+    """The nodes that the scans of several types find; what is left is decided of them together."""
+    found = [np.empty(0, dtype=np.int64)]
+    variable = scan.step.variable
+    for one, part in zip(scan.parts or (), every.parts, strict=True):
+        ctx.variables[variable] = part
+        positions = _positions(part, variable, one.path, ctx)
+        if one.path.left and len(positions):
+            rows = Bindings({variable: positions}, len(positions))
+            positions = positions[passing(one.path.left, rows, ctx)]
+        found.append(translated(positions, part, every))
+    ctx.variables[variable] = every
+    need(sum(positions.nbytes for positions in found))
+    return took(np.concatenate(found))
 
 
 def _positions(entities: Entities, variable: str, path: AccessPath, ctx: ReadContext) -> Positions:
@@ -178,28 +199,27 @@ def _positions(entities: Entities, variable: str, path: AccessPath, ctx: ReadCon
 
 
 def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
-    step, hops = planned.step, EdgeExpansion.of(planned, ctx)
-    targets = ctx.nodes(step.target_type)
+    step, hops = planned.step, PlannedHops(planned, ctx)
     sources = rows.columns[step.source]
     if ctx.trace.is_on:
         ctx.trace.note(**planned.notes)
     several = step.max_hops != 1 or not step.min_hops
     if step.closes and step.edge_variable is None and not several:
         ends = rows.columns[step.target]
-        return rows.keep(hops.connects(sources, ends) & (ends != NO_NODE))
+        return rows.keep(hops.once().connects(sources, ends) & (ends != NO_NODE))
     steps = _steps(step, hops, sources, several=several)
     if step.closes:
         met = steps.targets == rows.columns[step.target][steps.origins]
         steps = _kept(steps, met)
     if not step.closes:
-        ctx.variables[step.target] = targets
+        ctx.variables[step.target] = hops.targets
     if step.where:
-        steps = _kept(steps, _targets_passing(step, steps.targets, targets, ctx))
+        steps = _kept(steps, _targets_passing(step, steps.targets, hops.targets, ctx))
     found = rows.take(steps.origins)
     if not step.closes:
         found = found.bind(step.target, steps.targets)
     if step.edge_variable is not None and steps.edges is not None:
-        ctx.variables[step.edge_variable] = ctx.edges(step.edge_type)
+        ctx.variables[step.edge_variable] = ctx.edges_of(step.edge_types)
         found = found.bind(step.edge_variable, steps.edges)
     return found.keep(passing(step.edge_where, found, ctx)) if step.edge_where else found
 
@@ -219,7 +239,7 @@ def _search(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
 
 def _reached(planned: ExpandEdges, rows: Bindings, found: Walked, ctx: ReadContext) -> Bindings:
     """Rows with the ends that they lead to, as far as these pass."""
-    step, targets = planned.step, ctx.nodes(planned.step.target_type)
+    step, targets = planned.step, PlannedHops(planned, ctx).targets
     if not step.closes:
         ctx.variables[step.target] = targets
     reached = rows.take(found.origins)
@@ -247,11 +267,17 @@ def _walk_ways(step: plan.WalkWay, rows: Bindings, ctx: ReadContext) -> Bindings
 
 
 def _steps(
-    step: plan.Expand, hops: EdgeExpansion, sources: Positions, *, several: bool
+    step: plan.Expand, hops: PlannedHops, sources: Positions, *, several: bool
 ) -> ExpandedRows:
     if several:
-        return walk(hops, sources, step.min_hops, step.max_hops)
-    return hops.from_(sources)
+        chained, every = hops.chained()
+        starts = translated(sources, hops.sources, every)
+        found = walk(chained, starts, step.min_hops, step.max_hops)
+        targets = translated(found.targets, every, hops.targets)
+        if targets is found.targets:
+            return found
+        return _kept(ExpandedRows(found.origins, targets), targets != NO_NODE)
+    return hops.once().from_(sources)
 
 
 def _kept(steps: ExpandedRows, mask: Mask) -> ExpandedRows:
@@ -260,9 +286,7 @@ def _kept(steps: ExpandedRows, mask: Mask) -> ExpandedRows:
     return ExpandedRows(took(steps.origins[mask]), took(steps.targets[mask]), edges)
 
 
-def _targets_passing(
-    step: plan.Expand, found: Positions, targets: Entities, ctx: ReadContext
-) -> Mask:
+def _targets_passing(step: plan.Expand, found: Positions, targets: Many, ctx: ReadContext) -> Mask:
     """Which of the targets pass the predicates on them; each is looked at once."""
     each = distinct(found)
     ctx.variables[step.target] = targets
@@ -297,7 +321,7 @@ def _degrees(block: Block, rows: Bindings, ctx: ReadContext) -> Positions | None
     """How many solutions each row has, where that is only the number of its neighbours."""
     if block.counted is None:
         return None
-    step, hops = block.counted.step, EdgeExpansion.of(block.counted, ctx)
+    step, hops = block.counted.step, PlannedHops(block.counted, ctx).once()
     sources = rows.columns[step.source]
     if hops.strategy(sources) != "csr":
         return None

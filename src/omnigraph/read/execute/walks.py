@@ -18,7 +18,10 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import spell
 from omnigraph.read.access import levels, pairs
 from omnigraph.read.access.csr import adjacency
-from omnigraph.read.access.expand import MAX_MARKS, SPACE, EdgeExpansion
+from omnigraph.read.access.entities import NO_NODE
+from omnigraph.read.access.entity_sets import Many, translated
+from omnigraph.read.access.expand import MAX_MARKS, SPACE
+from omnigraph.read.access.joined_hops import PlannedHops
 from omnigraph.read.access.steps import Explorer, Found, StepRule, Tracing
 from omnigraph.read.access.unrolling import unrolled
 from omnigraph.read.access.way_tree import NOTHING, Costs, WayTree
@@ -80,25 +83,38 @@ class _Walk:
         self.step = step = planned.step
         self.ctx = ctx
         self.in_pieces = in_pieces
-        self.units = _Units.of(step, rows)
-        self.ways = _ways_of(step, ctx)
-        hops = EdgeExpansion.of(planned, ctx)
         is_long = step.max_hops is None or step.closes or _weight(step) is not None
-        if is_long and hops.path.strategy is None:
-            hops = replace(hops, path=replace(hops.path, strategy="csr"))
+        if is_long and planned.path.strategy is None:
+            planned = replace(planned, path=replace(planned.path, strategy="csr"))
+        self.planned = PlannedHops(planned, ctx)
+        hops, self.every = self.planned.chained()
+        self.units = _Units.of(step, self._chained(rows))
+        self.ways = _ways_of(step, ctx)
         self.is_dense = hops.strategy(self.units.sources) == "csr"
         rule = None
         if planned.each is not None and step.each is not None:
-            rule = _Rule(step, planned.each, self.units.groups, rows, ctx, has_solution)
-        nodes = ctx.nodes(step.target_type)
-        self.explorer = Explorer(hops, nodes, rule, step.from_right)
+            judged = _Judged(planned.each, self.every, ctx, has_solution)
+            rule = _Rule(step, judged, self.units.groups, rows)
+        edges = ctx.edges_of(step.edge_types)
+        self.explorer = Explorer(hops, self.every, edges, rule, step.from_right)
         if step.closes and step.from_right:
             self.explorer = self.explorer.turned
-        self.extent = max(ctx.nodes(step.target_type).count, 1)
+        self.extent = max(self.every.count, 1)
         way = step.way
         self.tracing: Tracing = "distances"
         if way is not None and planned.is_traced:
             self.tracing = "every" if way.every else "one"
+
+    def _chained(self, rows: Bindings) -> Bindings:
+        """Rows whose ends are told among all nodes that the walk may lead through."""
+        step, planned = self.step, self.planned
+        rows = rows.bind(
+            step.source, translated(rows.columns[step.source], planned.sources, self.every)
+        )
+        if not step.closes:
+            return rows
+        ends = translated(rows.columns[step.target], planned.targets, self.every)
+        return rows.bind(step.target, ends)
 
     @property
     def bounds(self) -> tuple[int, int | None]:
@@ -124,7 +140,7 @@ class _Walk:
         width = MARK if _weight(self.step) is not None or self.step.closes else 1
         most = max(1, MAX_MARKS // (self.extent * width)) if self.is_dense else 1 << 20
         if self.tracing != "distances":
-            edges = self.explorer.hops.wiring.edges.count
+            edges = self.explorer.hops.edge_count
             most = max(1, min(most, MAX_MARKS // (8 * max(1, min(edges, self.extent * 8)))))
         size, begin = 1 if self.in_pieces else most, 0
         while begin < self.units.count:
@@ -207,7 +223,7 @@ class _Walk:
         extent = self.extent if self.is_dense else None
         weight = _weight(self.step)
         if weight is not None:
-            weigh = _Weights(self.step, weight, self.ctx)
+            weigh = _Weights(self.step, weight, self.every, self.ctx)
             return cheapest(explorer, weigh, starts, bounds, extent, wanted=wanted)
         return levels.search(explorer, starts, bounds, self.tracing, extent=extent, wanted=wanted)
 
@@ -217,32 +233,40 @@ class _Walk:
         if found.links is not None:
             batch = BATCH if self.in_pieces else None
             backwards = self.explorer.backwards
-            for tree, entries, owners in unrolled(found, ends, batch, from_right=backwards):
+            for made, entries, owners in unrolled(found, ends, batch, from_right=backwards):
                 at = ends[owners]
-                yield found.units[at], found.nodes[at], self._kept(tree, entries)
+                yield found.units[at], found.nodes[at], self._kept(made, entries)
             return
         order = np.argsort(found.units[ends], kind="stable")
         ends = ends[order]
         tree, entries = found.tree, ends
+        units, nodes = found.units[ends], found.nodes[ends]
         if tree is None:
-            tree, entries = _lengths(found.nodes[ends], found.hops[ends]), np.arange(len(ends))
-        yield found.units[ends], found.nodes[ends], self._kept(tree, entries)
+            lengths = _lengths(nodes, found.hops[ends])
+            yield units, nodes, self._kept(lengths, np.arange(len(ends)))
+        else:
+            yield units, nodes, self._kept(tree, entries)
 
     def _kept(self, tree: WayTree, entries: Positions) -> Positions | None:
         """The places of ways, once they are kept."""
         if self.ways is None:
             return None
-        return self.ways.add(tree) + entries
+        nodes = translated(tree.nodes, self.every, self.ways.nodes)
+        return self.ways.add(replace(tree, nodes=nodes)) + entries
 
     def _rows(
         self, units: Positions, ends: Positions, ways: Positions | None, some: range
     ) -> Walked:
         """What was found for units, for the rows that they are made of."""
         rows = self.units.rows[self.units.starts[some.start] : self.units.starts[some.stop]]
-        of = self.units.of[rows] - some.start
+        of = self.units.of_rows[rows] - some.start
         found = adjacency(units, np.arange(len(units)), None)
         origins, place, _ = found.expand(of)
-        return Walked(rows[origins], ends[place], None if ways is None else ways[place])
+        targets = translated(ends[place], self.every, self.planned.targets)
+        if not self.step.closes and (targets == NO_NODE).any():
+            kept = targets != NO_NODE
+            origins, place, targets = origins[kept], place[kept], targets[kept]
+        return Walked(rows[origins], targets, None if ways is None else ways[place])
 
 
 _Ends = tuple[Positions, Positions, "Positions | None"]
@@ -264,7 +288,7 @@ def _ways_of(step: plan.Expand, ctx: ReadContext) -> Ways | None:
         return None
     known = ctx.variables.get(step.way.variable)
     if not isinstance(known, Ways):
-        known = Ways(ctx.nodes(step.target_type), ctx.edges(step.edge_type))
+        known = Ways(ctx.nodes(step.way.node_type), ctx.edges_of(step.edge_types))
         ctx.variables[step.way.variable] = known
     return known
 
@@ -285,7 +309,7 @@ class _Units:
     sources: Positions
     ends: Positions
     groups: _Groups
-    of: Positions
+    of_rows: Positions
     """The unit of each row; -1 where an end is nobody."""
     rows: Positions
     """The rows, unit by unit."""
@@ -345,29 +369,32 @@ def _matches(keys: Positions, wanted: Positions) -> tuple[Positions, Positions]:
     return of, order[place]
 
 
+@dataclass(frozen=True, slots=True)
+class _Judged:
+    """What judges steps: a block, and what the nodes of a walk are told among."""
+
+    block: Block
+    every: Many
+    ctx: ReadContext
+    has_solution: HasSolution
+
+
 class _Rule:
     """What holds of each step, judged by running the block for many steps at once."""
 
-    def __init__(
-        self,
-        step: plan.Expand,
-        block: Block,
-        groups: _Groups,
-        rows: Bindings,
-        ctx: ReadContext,
-        has_solution: HasSolution,
-    ) -> None:
+    def __init__(self, step: plan.Expand, judged: _Judged, groups: _Groups, rows: Bindings) -> None:
         if step.each is None:
             raise AssertionError("steps without conditions are not judged")
         self.each = step.each
-        self.block = block
+        self.block = judged.block
         self.groups = groups
         self.outer = rows.take(groups.rows)
-        self.has_solution = has_solution
+        self.has_solution = judged.has_solution
         # Judging is part of the walk: what it takes is not told step by step.
-        self.ctx = replace(ctx, trace=Trace())
-        ctx.variables[step.each.edge] = edges = ctx.edges(step.edge_type)
-        ctx.variables[step.each.node] = ctx.nodes(step.target_type)
+        self.ctx = ctx = replace(judged.ctx, trace=Trace())
+        self.every, self.nodes = judged.every, ctx.nodes(step.each.node_type)
+        ctx.variables[step.each.edge] = edges = ctx.edges_of(step.edge_types)
+        ctx.variables[step.each.node] = self.nodes
         self._judged: np.ndarray | None = None
         if not groups.uses and 2 * edges.count <= MAX_JUDGED:
             need(2 * edges.count)
@@ -408,15 +435,19 @@ class _Rule:
 
     def _true(self, groups: Positions, edges: Positions, entered: Positions) -> Mask:
         columns = {name: self.outer.columns[name][groups] for name in self.groups.uses}
-        columns |= {self.each.edge: edges, self.each.node: entered}
+        nodes = translated(entered, self.every, self.nodes)
+        columns |= {self.each.edge: edges, self.each.node: nodes}
         return self.has_solution(self.block, Bindings(columns, len(edges)), self.ctx)
 
 
 class _Weights:
     """What steps weigh: never less than nothing."""
 
-    def __init__(self, step: plan.Expand, weight: plan.Scalarish, ctx: ReadContext) -> None:
+    def __init__(
+        self, step: plan.Expand, weight: plan.Scalarish, every: Many, ctx: ReadContext
+    ) -> None:
         self.step = step
+        self.every = every
         self.weight = weight
         self.ctx = ctx
 
@@ -426,8 +457,9 @@ class _Weights:
         if way is None or not len(edges):
             return np.zeros(len(edges))
         ctx = self.ctx
-        ctx.variables[way.edge] = ctx.edges(self.step.edge_type)
-        ctx.variables[way.node] = ctx.nodes(self.step.target_type)
+        ctx.variables[way.edge] = every_edge = ctx.edges_of(self.step.edge_types)
+        ctx.variables[way.node] = nodes = ctx.nodes(way.node_type)
+        entered = translated(entered, self.every, nodes)
         rows = Bindings({way.edge: edges, way.node: entered}, len(edges))
         values = operand(self.weight, rows, ctx)
         if isinstance(values, pa.Scalar):
@@ -436,12 +468,12 @@ class _Weights:
         bad = np.flatnonzero(wrong.to_numpy(zero_copy_only=False))
         if len(bad):
             at = int(bad[0])
-            edge = ctx.edges(self.step.edge_type).values("@id", edges[at : at + 1])[0].as_py()
+            edge = every_edge.values("@id", edges[at : at + 1])[0].as_py()
             found = values[at].as_py()
             raise QueryError(
                 f"`by {spell(self.weight)}` is {'null' if found is None else found} for the "
-                f"{self.step.edge_type} {edge!r}: a weight is a number, 0 or more",
-                details={"edge_type": self.step.edge_type, "edge": edge, "weight": found},
+                f"{'|'.join(self.step.edge_types)} {edge!r}: a weight is a number, 0 or more",
+                details={"edge": edge, "weight": found},
             )
         costs: Costs = np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
         return costs

@@ -18,9 +18,13 @@ from omnigraph.lang.query.check.predicates import FilterClause, comparison, reso
 from omnigraph.lang.query.check.scope import Bound, EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.query.check.traversals import TraversalChecker
 from omnigraph.lang.query.check.ways import check_steps, check_way_step
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.type_sets import TypeSet, members_of
 from omnigraph.lang.source import Span
-from omnigraph.lang.types import NUMERIC, ValueType
+from omnigraph.lang.structural import TYPE
+from omnigraph.lang.types import NUMERIC, Scalar, ValueType
 
+TYPE_NAMES = ValueType(Scalar.STRING, is_list=True)
 TestClause = ast.Not | ast.Exists | ast.AnyOf | ast.Counted
 
 
@@ -52,7 +56,9 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
         part.completed(scope) if isinstance(part, _Segment) else part
         for part in parts
     )
-    return resolved.ResolvedBlock(tuple(whole), tuple(predicates), tuple(tests))
+    return resolved.ResolvedBlock(
+        tuple(_as_narrowed(scope, part) for part in whole), tuple(predicates), tuple(tests)
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,31 +87,54 @@ class _Segment:
         return resolved.Segment(self.nodes, whole, self.way_steps)
 
 
+def _as_narrowed(
+    scope: Scope, part: resolved.Segment | resolved.OptionalBlock
+) -> resolved.Segment | resolved.OptionalBlock:
+    """With the types that the variables of the block have in the end."""
+    if isinstance(part, resolved.OptionalBlock):
+        return part
+
+    def known(node: resolved.NodeVariable) -> resolved.NodeVariable:
+        bound = scope.own.get(node.name)
+        if not isinstance(bound, NodeBinding) or bound.type is None:
+            return node
+        return replace(node, node_type=bound.type.name)
+
+    return resolved.Segment(
+        tuple(dict.fromkeys(map(known, part.nodes))),
+        tuple(
+            replace(one, left=known(one.left), right=known(one.right)) for one in part.traversals
+        ),
+        part.way_steps,
+    )
+
+
 # -- what binds variables ----------------------------------------------------------
 
 
 def _check_segment(
     scope: Scope, clauses: list[ast.Clause], predicates: list[plan.Predicate]
 ) -> _Segment:
-    nodes: list[resolved.NodeVariable] = []
     bindings = [clause for clause in clauses if isinstance(clause, ast.Binding)]
-    for binding in bindings:
-        node = _declare(scope, binding)
-        if node is not None:
-            nodes.append(node)
-            predicates.extend(check_matches(scope, binding, node))
+    nodes = [_declare(scope, binding, predicates) for binding in bindings]
     traversals = [clause for clause in clauses if isinstance(clause, ast.Traversal)]
     checked = TraversalChecker(scope).check_all(traversals)
     written = [clause for clause in clauses if isinstance(clause, ast.WayStep)]
     steps = [found for clause in written if (found := check_way_step(scope, clause)) is not None]
-    return _Segment(tuple(dict.fromkeys(nodes)), checked, tuple(steps), frozenset(scope.own))
+    for binding, node in zip(bindings, nodes, strict=True):
+        if node is not None:
+            predicates.extend(check_matches(scope, binding, node))
+    known = tuple(dict.fromkeys(node for node in nodes if node))
+    return _Segment(known, checked, tuple(steps), frozenset(scope.own))
 
 
-def _declare(scope: Scope, binding: ast.Binding) -> resolved.NodeVariable | None:
-    """Bind a variable to a node type, or add conditions to one that is bound already."""
+def _declare(
+    scope: Scope, binding: ast.Binding, predicates: list[plan.Predicate]
+) -> resolved.NodeVariable | None:
+    """Bind a variable to nodes, or narrow and add conditions to one that is bound already."""
     checker = scope.checker
     variable = binding.variable
-    node_type = checker.catalog.nodes.get(binding.type_name.text)
+    node_type = checker.catalog.find_nodes(binding.type_name.text)
     if node_type is None:
         _report_unknown_type(scope, binding.type_name)
     if variable.name == terms.ANONYMOUS:
@@ -121,39 +150,54 @@ def _declare(scope: Scope, binding: ast.Binding) -> resolved.NodeVariable | None
                 variable.span, f"${variable.name} is a parameter; name the node otherwise"
             )
         scope.declare(NodeBinding(variable.name, node_type))
-    elif not _may_rebind(scope, bound, binding):
+    elif not _may_rebind(scope, bound, binding, node_type, predicates):
         return None
     if node_type is None:
         return None
     return resolved.NodeVariable(variable.name, node_type.name)
 
 
-def _may_rebind(scope: Scope, bound: Bound, binding: ast.Binding) -> bool:
+def _may_rebind(
+    scope: Scope,
+    bound: Bound,
+    binding: ast.Binding,
+    wanted: NodeType | TypeSet | None,
+    predicates: list[plan.Predicate],
+) -> bool:
     checker = scope.checker
     name = binding.variable.name
     if not isinstance(bound, NodeBinding):
         what, code = ("an edge", "T23") if isinstance(bound, EdgeBinding) else ("a way", "T27")
         checker.error(binding.span, f"${name} is {what} and cannot become a node", code)
         return False
-    if bound.type is not None and bound.type.name != binding.type_name.text:
-        if binding.type_name.text in checker.catalog.nodes:
-            checker.error(
-                binding.type_name.span,
-                f"${name} is a {bound.type.name} already and cannot be a "
-                f"{binding.type_name.text} too",
-            )
+    if bound.type is None or wanted is None:
         return False
-    return bound.type is not None
+    if bound.type == wanted:
+        return True
+    both = set(members_of(bound.type)).intersection(members_of(wanted))
+    narrowed = checker.catalog.nodes_among(both, (bound.type, wanted))
+    if narrowed is None:
+        checker.error(
+            binding.type_name.span,
+            f"${name} is a {bound.type.name} already and cannot be a {wanted.name} too",
+            "T28" if isinstance(bound.type, TypeSet) or isinstance(wanted, TypeSet) else None,
+        )
+        return False
+    if set(members_of(bound.type)) - both and (name not in scope.own or bound.nullable):
+        # What binds the variable finds others too.
+        types = plan.Const(tuple(sorted(both)), TYPE_NAMES)
+        predicates.append(plan.InList(plan.Property(name, TYPE, plan.TEXT), types))
+    scope.narrow(bound, narrowed)
+    return True
 
 
 def _report_unknown_type(scope: Scope, name: terms.Name) -> None:
     catalog = scope.checker.catalog
-    if name.text in catalog.interfaces:
-        message, hint = f"{name.text} is an interface; only node types can be bound", None
-    elif name.text in catalog.edges:
-        message, hint = f"{name.text} is an edge type; only node types can be bound", None
+    if name.text in catalog.edges:
+        message, hint = f"{name.text} is an edge type; only nodes can be bound", None
     else:
-        message, hint = f"unknown node type {name.text}", name_hint(name.text, catalog.nodes)
+        message = f"unknown node type {name.text}"
+        hint = name_hint(name.text, (*catalog.nodes, *catalog.interfaces))
     scope.checker.error(name.span, message, "T1", hint=hint)
 
 

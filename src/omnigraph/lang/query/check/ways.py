@@ -13,16 +13,12 @@ from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.operands import resolve_operand
 from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope, WayBinding
-from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.type_sets import TypeSet, members_of
 from omnigraph.lang.source import Span
 from omnigraph.lang.types import NUMERIC
 
 CheckBlock = Callable[[Scope, tuple[ast.Clause, ...]], resolved.ResolvedBlock]
-
-
-def can_chain(edge: EdgeType) -> bool:
-    """Whether a step along an edge may follow another one."""
-    return edge.source == edge.target
 
 
 def names_way(traversal: ast.Traversal) -> bool:
@@ -33,9 +29,12 @@ def names_way(traversal: ast.Traversal) -> bool:
 # -- the form of a traversal ---------------------------------------------------------
 
 
-def check_hops(checker: Checker, traversal: ast.Traversal, edge: EdgeType | None) -> bool:
-    """The rules about bounds, `each`, `every` and `by` that look at the clause alone."""
-    faults = [*_bounds(traversal, edge), *_words(traversal, edge)]
+def check_hops(checker: Checker, traversal: ast.Traversal, apart: str) -> bool:
+    """The rules about bounds, `each`, `every` and `by` that look at the clause alone.
+
+    ``apart`` says what the edge connects, if one step along it can never follow another.
+    """
+    faults = [*_bounds(traversal, apart), *_words(traversal, apart)]
     for span, message, code, hint in faults:
         checker.error(span, message, code, hint=hint)
     return not faults
@@ -44,7 +43,7 @@ def check_hops(checker: Checker, traversal: ast.Traversal, edge: EdgeType | None
 _Fault = tuple[Span, str, str, str | None]
 
 
-def _bounds(traversal: ast.Traversal, edge: EdgeType | None) -> Iterator[_Fault]:
+def _bounds(traversal: ast.Traversal, apart: str) -> Iterator[_Fault]:
     hops = traversal.hops
     if hops is None:
         return
@@ -58,16 +57,16 @@ def _bounds(traversal: ast.Traversal, edge: EdgeType | None) -> Iterator[_Fault]
             "T15",
             "leave the clause out, or write `{0,n}`",
         )
-    elif edge is not None and (least, most) != (1, 1) and not can_chain(edge):
+    elif apart and (least, most) != (1, 1):
         yield (
             hops.span,
-            f"one {edge.name} cannot follow another: it leads from {edge.source} to {edge.target}",
+            f"one `{traversal.edge.text}` cannot follow another: {apart}",
             "T22",
             "leave the bounds out",
         )
 
 
-def _words(traversal: ast.Traversal, edge: EdgeType | None) -> Iterator[_Fault]:
+def _words(traversal: ast.Traversal, apart: str) -> Iterator[_Fault]:
     way, hops, weight = traversal.edge_variable, traversal.hops, traversal.weight
     words = [
         (word, span)
@@ -91,9 +90,10 @@ def _words(traversal: ast.Traversal, edge: EdgeType | None) -> Iterator[_Fault]:
     if weight is not None and hops is not None and hops.minimum > 1:
         hint = "write `{1,…}`"
         yield hops.span, "the way of least weight begins with any number of hops", "T27", hint
-    if names_way(traversal) and edge is not None and not can_chain(edge) and way is not None:
+    is_one_hop = hops is not None and (hops.minimum, hops.maximum) == (1, 1)
+    if names_way(traversal) and apart and way is not None and is_one_hop:
         hint = "leave the bounds out, and it is the edge"
-        yield way.span, f"a way leads through nodes of one type, {edge.name} does not", "T27", hint
+        yield way.span, f"a way goes on where a step ends: {apart}", "T27", hint
 
 
 # -- what holds of each step -----------------------------------------------------------
@@ -113,19 +113,18 @@ def check_steps(
     if traversal.each is None and traversal.weight is None:
         return found
     checker = scope.checker
-    edge, node_type = checker.catalog.edges[found.edge_type], found.right.node_type
+    names = sorted((found.edge_type, *found.others))
+    edge, node_type = checker.catalog.edges_called(names), found.right.node_type
     inner = Scope(checker, scope)
-    names = ["", ""]
+    step_edge = step_node = ""
     if traversal.each is not None:
-        names = [
-            _declare(scope, inner, variable)
-            for variable in (traversal.each.edge, traversal.each.node)
-        ]
-        inner.declare(EdgeBinding(names[0], edge))
-        inner.declare(NodeBinding(names[1], checker.catalog.nodes[node_type]))
+        step_edge = _declare(scope, inner, traversal.each.edge)
+        inner.declare(EdgeBinding(step_edge, edge))
+        step_node = _declare(scope, inner, traversal.each.node)
+        inner.declare(NodeBinding(step_node, checker.catalog.nodes_called(node_type)))
     if traversal.weight is not None and found.way is not None:
         weight = _weight(inner, traversal.weight)
-        way = replace(found.way, weight=weight, edge=names[0], node=names[1])
+        way = replace(found.way, weight=weight, edge=step_edge, node=step_node)
         found = replace(found, way=way)
     if traversal.each is None or traversal.each.clauses is None:
         return found
@@ -134,7 +133,7 @@ def check_steps(
     for name in sorted(uses & not_yet):
         message = f"${name} is known only when the steps have been walked"
         checker.error(traversal.each.span, message, "T27")
-    return replace(found, each=resolved.Each(names[0], names[1], block, uses))
+    return replace(found, each=resolved.Each(step_edge, step_node, node_type, block, uses))
 
 
 def _declare(scope: Scope, inner: Scope, variable: terms.Variable) -> str:
@@ -191,7 +190,7 @@ def check_way_step(scope: Scope, clause: ast.WayStep) -> resolved.WayStep | None
         elif not isinstance(bound, NodeBinding):
             checker.error(variable.span, f"${variable.name} is no node", "T27")
             sound = False
-        elif bound.type is not None and node is not None and bound.type.name != node.name:
+        elif bound.type is not None and node is not None and not _may_be(bound.type, node):
             said = f"${variable.name} is a {bound.type.name}, ${clause.way.name} leads through"
             checker.error(variable.span, f"{said} nodes of type {node.name}", "T5")
             sound = False
@@ -199,3 +198,7 @@ def check_way_step(scope: Scope, clause: ast.WayStep) -> resolved.WayStep | None
         return None
     ends = [resolved.NodeVariable(name, node.name) for name in names]
     return resolved.WayStep(clause.way.name, ends[0], ends[1], clause.undirected)
+
+
+def _may_be(found: NodeType | TypeSet, wanted: NodeType | TypeSet) -> bool:
+    return not set(members_of(found)).isdisjoint(members_of(wanted))
