@@ -193,6 +193,23 @@ def _starts_with_variable(expr: terms.Expr) -> bool:
 
 _hops = st.builds(gq.HopRange, naturals, maybe(naturals))
 _edge_words = st.builds(terms.Name, but(idents, "not"))
+
+
+def _ways(clauses: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(
+        gq.Traversal,
+        _variables,
+        _edge_words,
+        _variables,
+        _variables,
+        st.booleans(),
+        _hops,
+        every=st.booleans(),
+        each=st.builds(gq.Each, _variables, _variables, clauses),
+        weight=opaque(_expressions),
+    )
+
+
 _traversals = st.one_of(
     st.builds(gq.Traversal, _variables, _edge_words, st.one_of(_variables, _parameters)),
     st.builds(gq.Traversal, _variables, _edge_words, _variables, hops=_hops),
@@ -213,6 +230,7 @@ _traversals = st.one_of(
         undirected=st.just(value=True),
         hops=maybe(_hops),
     ),
+    _ways(st.none()),
 )
 _filters = st.one_of(
     st.builds(gq.Filter, _expressions, st.sampled_from(terms.COMPARISONS), _expressions),
@@ -239,6 +257,7 @@ _simple_clauses = opaque(
             several(_matches),
         ),
         _traversals,
+        st.builds(gq.WayStep, _variables, _variables, _variables, st.booleans()),
         _filters,
         st.builds(gq.NullTest, _expressions, st.booleans()),
         _memberships,
@@ -250,6 +269,7 @@ _simple_clauses = opaque(
 def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     block = several(inner, least=1)
     return st.one_of(
+        _ways(block),
         st.builds(gq.Not, block),
         st.builds(gq.Exists, block),
         st.builds(gq.Optional, block),
