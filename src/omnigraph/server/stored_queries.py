@@ -48,6 +48,22 @@ class StoredQueries:
         return cls.of(source for path in paths for source in _sources(Path(path)))
 
     @classmethod
+    def named(cls, paths: Sequence[tuple[str, str | None]]) -> StoredQueries:
+        """The same; of a path that has a name beside it just the query of that name."""
+        whole = [source for path, name in paths if name is None for source in _sources(Path(path))]
+        found = dict(cls.of(iter(whole)).by_name)
+        for path, name in paths:
+            if name is None:
+                continue
+            one = cls.of(_sources(Path(path))).by_name.get(name)
+            if one is None:
+                raise BadRequest(f"{path} holds no query `{name}`")
+            if name in found:
+                raise BadRequest(f"query `{name}` is stored twice: rename one of them")
+            found[name] = one
+        return cls(dict(sorted(found.items())))
+
+    @classmethod
     def of(cls, sources: Iterator[Source]) -> StoredQueries:
         """All queries of some texts; two of one name are refused."""
         found: dict[str, StoredQuery] = {}
