@@ -10,13 +10,14 @@ from typing import cast
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.expressions import parse_integer, parse_variable
+from omnigraph.lang.query.literals import parse_integer
+from omnigraph.lang.query.names import parse_variable
 from omnigraph.lang.tokens import Kind
 
 
 def is_undirected(cursor: Cursor) -> bool:
     """Whether `<edge>` follows the variable under the cursor, rather than a comparison."""
-    return cursor.peek(2).kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text in (">", "|")
+    return cursor.peek(2).kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text != "("
 
 
 def is_way_step(cursor: Cursor, params: frozenset[str]) -> bool:

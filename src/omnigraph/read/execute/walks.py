@@ -28,10 +28,12 @@ from omnigraph.read.access.way_tree import NOTHING, Costs, WayTree
 from omnigraph.read.access.ways import Ways
 from omnigraph.read.access.weighted import MARK, cheapest
 from omnigraph.read.execute.bindings import Bindings, Mask, Positions
+from omnigraph.read.execute.bound_rows import BoundRows
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import operand, repeated
 from omnigraph.read.execute.trace import Trace
 from omnigraph.read.plan.physical import Block, ExpandEdges
+from omnigraph.rows.conditions import repeated
+from omnigraph.rows.evaluation import values_of
 from omnigraph.storage.budget import look, need, took
 
 HasSolution = Callable[[Block, Bindings, ReadContext], Mask]
@@ -272,7 +274,7 @@ class _Walk:
 _Ends = tuple[Positions, Positions, "Positions | None"]
 
 
-def _weight(step: plan.Expand) -> plan.Scalarish | None:
+def _weight(step: plan.Expand) -> plan.Expression | None:
     return None if step.way is None else step.way.weight
 
 
@@ -444,7 +446,7 @@ class _Weights:
     """What steps weigh: never less than nothing."""
 
     def __init__(
-        self, step: plan.Expand, weight: plan.Scalarish, every: Many, ctx: ReadContext
+        self, step: plan.Expand, weight: plan.Expression, every: Many, ctx: ReadContext
     ) -> None:
         self.step = step
         self.every = every
@@ -461,7 +463,7 @@ class _Weights:
         ctx.variables[way.node] = nodes = ctx.nodes(way.node_type)
         entered = translated(entered, self.every, nodes)
         rows = Bindings({way.edge: edges, way.node: entered}, len(edges))
-        values = operand(self.weight, rows, ctx)
+        values = values_of(self.weight, BoundRows(rows, ctx))
         if isinstance(values, pa.Scalar):
             values = repeated(values, rows.count)
         wrong = pc.fill_null(pc.invert(pc.greater_equal(values, 0)), fill_value=True)

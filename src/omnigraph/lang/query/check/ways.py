@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
-from omnigraph.lang.query.check.operands import resolve_operand
+from omnigraph.lang.query.check.expressions import resolve
 from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope, WayBinding
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.schema.type_sets import TypeSet, members_of
@@ -147,10 +147,10 @@ def _declare(scope: Scope, inner: Scope, variable: terms.Variable) -> str:
     return name
 
 
-def _weight(inner: Scope, expr: terms.Expr) -> plan.Scalarish | None:
+def _weight(inner: Scope, expr: terms.Expr) -> plan.Expression | None:
     """What a step weighs: a number, told by its edge, the node it enters and parameters."""
     checker = inner.checker
-    value = resolve_operand(inner, expr)
+    value = resolve(inner, expr)
     if inner.used_outer:
         hint = "a weight is told by the names of `each` and by parameters"
         checker.error(expr.span, "a step weighs the same wherever it is walked", "T27", hint=hint)
