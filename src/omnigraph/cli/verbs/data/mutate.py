@@ -20,7 +20,12 @@ from omnigraph.cli.options.query_source import (
     written_query,
 )
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.shared import branch_option, if_commit_option, run_id_option
+from omnigraph.cli.options.shared import (
+    branch_option,
+    if_commit_option,
+    message_option,
+    run_id_option,
+)
 from omnigraph.cli.render.output import (
     DONE_BEFORE,
     author_lines,
@@ -40,6 +45,7 @@ if TYPE_CHECKING:
 @branch_option
 @if_commit_option
 @run_id_option
+@message_option
 @max_bytes_option
 @json_option
 @click.pass_obj
@@ -50,6 +56,7 @@ def command(
     branch: str,
     if_commit: str | None,
     run_id: str | None,
+    message: str | None,
     max_bytes: int | None,
     as_json: bool,
 ) -> None:
@@ -63,6 +70,8 @@ def command(
         if target.is_served and asked.source is None:
             if max_bytes is not None:
                 raise click.UsageError("the server sets the bound of memory: leave --max-bytes out")
+            if message is not None:
+                raise click.UsageError("a commit made over HTTP has no message: leave -m out")
             name, params = stored_query(asked)
             result = target.served().invoke_mutation(
                 name, params, branch=branch, if_commit=if_commit, run_id=run_id
@@ -72,7 +81,12 @@ def command(
             # Unlike the other commands that write, this one does not name its target.
             with target.write("mutate", replace(scope, quiet=True)) as graph:
                 result = graph.mutate(
-                    *source, branch=branch, if_commit=if_commit, run_id=run_id, max_bytes=max_bytes
+                    *source,
+                    branch=branch,
+                    if_commit=if_commit,
+                    run_id=run_id,
+                    max_bytes=max_bytes,
+                    message=message,
                 )
     except PreconditionFailed as error:
         if as_json:
