@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 import click
 
 from omnigraph.cli.options.scope import CommandScope, Target, target_of
-from omnigraph.cli.options.shared import together
+from omnigraph.cli.options.shared import BranchOption, together
 from omnigraph.errors import BadRequest, ParamError
 from omnigraph.storage.objects.files import replaced_file
 
@@ -54,7 +54,12 @@ max_bytes_option = click.option(
     help="The memory it may take, such as 512MB; a quarter of all if not given.",
 )
 state_options = together(
-    click.option("--branch", metavar="B", help="The branch; main if not given."),
+    click.option(
+        "--branch",
+        metavar="B",
+        cls=BranchOption,
+        help="The branch; main if not given, and nothing else is configured.",
+    ),
     click.option("--snapshot", metavar="ID", help="A commit: what the graph showed then."),
 )
 view_options = together(

@@ -23,8 +23,16 @@ def together(*options: Callable[[Any], Any]) -> Callable[[_Function], _Function]
     return lambda function: reduce(lambda made, option: option(made), options[::-1], function)
 
 
+class BranchOption(click.Option):
+    """The branch that a command works on: where none is given, what is configured, else main."""
+
+
 branch_option = click.option(
-    "--branch", metavar="B", default="main", help="The branch; main if not given."
+    "--branch",
+    metavar="B",
+    cls=BranchOption,
+    default="main",
+    help="The branch; main if not given, and nothing else is configured.",
 )
 
 

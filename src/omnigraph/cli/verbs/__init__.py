@@ -64,6 +64,7 @@ VERBS: Mapping[str, Verb] = {
     "repair": Verb("maintain", "Make again what is derived of a graph, and show what is lost."),
     "login": Verb("serving", "Keep the token of a server."),
     "logout": Verb("serving", "Forget the token of a server."),
+    "config": Verb("project", "Look at what is configured, check it, and rewrite it."),
     "graphs": Verb("serving", "Look at the graphs of a server."),
     "profile": Verb("serving", "Look at the configured profiles."),
     "lint": Verb("schema", "Check a schema, and queries against it, without running them."),

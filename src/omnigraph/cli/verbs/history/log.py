@@ -14,6 +14,7 @@ import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.shared import BranchOption
 from omnigraph.cli.render.commit_graph import Line, draw, in_order, nodes_of, parent_ids
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import time_text
@@ -55,7 +56,12 @@ def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> date
 
 @click.command("log", cls=VerbCommand)
 @uri_argument
-@click.option("--branch", metavar="B", help="The branch; main if not given.")
+@click.option(
+    "--branch",
+    metavar="B",
+    cls=BranchOption,
+    help="The branch; main if not given, and nothing else is configured.",
+)
 @click.option("--all", "every", is_flag=True, help="Every branch.")
 @click.option("--graph", "as_drawing", is_flag=True, help="Draw how the commits descend.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N.")

@@ -17,6 +17,7 @@ from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.query_source import read_source
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument, uri_option
 from omnigraph.cli.options.shared import (
+    BranchOption,
     branch_option,
     engine_of,
     if_commit_option,
@@ -67,7 +68,12 @@ def command() -> None:
 
 @command.command("show", cls=VerbCommand)
 @uri_argument
-@click.option("--branch", metavar="B", help="The branch; main if not given.")
+@click.option(
+    "--branch",
+    metavar="B",
+    cls=BranchOption,
+    help="The branch; main if not given, and nothing else is configured.",
+)
 @click.option("--commit", metavar="ID", help="A commit: the schema that it was made with.")
 @json_option
 @click.pass_obj
