@@ -30,7 +30,7 @@ _NONE = frozenset({b"", b"null"})
 async def listed(call: Call) -> Response:
     """All stored queries of the graph."""
     call.require("read", call.branch_of(None))
-    known = call.graph.queries.by_name.values()
+    known = list(call.graph.queries.by_name.values())
     if call.graph.is_limited(call.actor):
         known = await call.read(lambda session: [one for one in known if _is_shown(one, session)])
     found = [
