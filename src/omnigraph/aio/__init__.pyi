@@ -412,6 +412,10 @@ class Session:
         branch: str = ...,
         where: str | None = None,
         only_missing: bool = True,
+        commit_rows: int | None = None,
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
         actor: str | None = None,
     ) -> EmbedResult: ...
     async def close(self) -> None: ...

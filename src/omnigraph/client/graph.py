@@ -196,11 +196,16 @@ class ServedGraph(ServedReading):
         branch: str = MAIN,
         where: str | None = None,
         only_missing: bool = True,
+        commit_rows: int | None = None,
+        engine: str = "auto",
+        spark: object | None = None,
+        progress: bool = False,
         actor: str | None = None,
     ) -> EmbedResult:
-        """Make the `@embed` vectors of stored nodes that have none, as one commit."""
-        refuse(actor=actor)
-        body = encode(EmbedRequest(type, property, branch, where, only_missing))
+        """Make the `@embed` vectors of stored nodes that have none, as one commit or several."""
+        del progress
+        refuse(actor=actor, spark=spark, engine="spark" if engine == "spark" else None)
+        body = encode(EmbedRequest(type, property, branch, where, only_missing, commit_rows))
         ask = Ask(method="POST", parts=("embed",), body=body, repeatable=only_missing)
         done = results.embedding(self._connection.json(ask, EmbedBody))
         self._note(done.branch, done.commit)

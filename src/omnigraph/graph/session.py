@@ -21,7 +21,7 @@ from omnigraph.lang.source import Source
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.store import GraphHandle
-from omnigraph.write.backfill import Backfill, EmbedResult
+from omnigraph.write.backfill import Backfill, EmbedResult, backfill
 from omnigraph.write.change.results import LoadResult, MutationResult, PipelineResult
 from omnigraph.write.load.operation import Load, LoadOptions
 from omnigraph.write.mutation.operation import Mutation
@@ -306,16 +306,35 @@ class Session(Upkeep):
         branch: str = MAIN,
         where: str | None = None,
         only_missing: bool = True,
+        commit_rows: int | None = None,
+        engine: str = "auto",
+        spark: SparkSession | SparkSettings | str | None = None,
+        progress: bool = False,
         actor: str | None = None,
     ) -> EmbedResult:
         """Make the `@embed` vectors of stored nodes that have none, as one commit.
 
         Without a ``property`` all vectors of the type are made. ``where`` chooses nodes, as the
         condition of a mutation does. Unless ``only_missing``, vectors that are there are made
-        again.
+        again. With ``commit_rows`` there is a commit for each so many rows, in whole files: what
+        was committed stays when it is stopped, and the next call goes on there. Types of many
+        millions of rows are embedded on Spark, or as the ``engine`` says.
         """
-        backfill = Backfill(type, property, where, only_missing, actor or self.actor)
-        return run(backfill, self._access.target(branch))
+        from omnigraph.pipeline.load.entry import SparkTarget
+        from omnigraph.pipeline.maintenance import maintenance_workers
+
+        choice = SparkTarget.of(spark, progress=progress)
+        with maintenance_workers(self.location, engine, choice) as workers:
+            first = Backfill(
+                type,
+                property,
+                where,
+                only_missing,
+                actor or self.actor,
+                workers=workers,
+                commit_rows=commit_rows,
+            )
+            return backfill(first, self._access.target(branch))
 
     # -- keeping it in order ---------------------------------------------------------
 

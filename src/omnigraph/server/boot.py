@@ -22,7 +22,7 @@ from uvicorn.supervisors.multiprocess import Multiprocess, Process
 
 from omnigraph.errors import BadRequest
 from omnigraph.server.access_log import log_to_stderr, logs_as_before
-from omnigraph.server.connections import GuardedProtocol
+from omnigraph.server.connections.protocol import GuardedProtocol
 from omnigraph.server.served import GraphSource, State, state_of
 from omnigraph.server.settings import Limits
 from omnigraph.server.tokens import Tokens

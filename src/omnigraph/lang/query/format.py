@@ -11,17 +11,16 @@ from typing import TypeVar
 
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.layout import WIDTH, Group, Item, Page, render
-from omnigraph.lang.literals import decimal, quote
+from omnigraph.lang.literals import quote
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
 from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.spelling import spell, spell_null_test
 from omnigraph.lang.source import Source, Span
 
 _Part = TypeVar("_Part", ast.Projection, ast.Ordering)
 
-Simple = (
-    ast.Binding | ast.Traversal | ast.Filter | ast.NullTest | ast.Membership | ast.TextPredicate
-)
+Simple = ast.Binding | ast.Traversal | ast.Where
 """A clause without clauses inside."""
 
 
@@ -201,33 +200,6 @@ def _assigning(
     return Item(span, flat, (f"{head} {{", group, f"}}{foot}"))
 
 
-def spell(expr: terms.Expr) -> str:
-    """The canonical text of an expression."""
-    match expr:
-        case terms.Literal():
-            return _spell_literal(expr)
-        case terms.ListLiteral(items):
-            return f"[{', '.join(map(_spell_literal, items))}]"
-        case terms.Variable(name):
-            return f"${name}"
-        case terms.Now():
-            return "now()"
-        case terms.Access(variable, property_):
-            return f"${variable.name}.{property_.text}"
-        case terms.Alias(name):
-            return name
-        case terms.Nearest(subject, query):
-            return _spell_call("nearest", subject, query)
-        case terms.TextCall(name, subject, query, edits):
-            return _spell_call(name, subject, query, edits)
-        case terms.Bm25(subject, query):
-            return _spell_call("bm25", subject, query)
-        case terms.Rrf(primary, secondary, k):
-            return _spell_call("rrf", primary, secondary, k)
-        case terms.Aggregate(name, argument):
-            return _spell_call(name, argument)
-
-
 def spell_clause(clause: Simple) -> str:
     """A clause without nested clauses, on one line."""
     match clause:
@@ -236,14 +208,8 @@ def spell_clause(clause: Simple) -> str:
             return f"{head} {spell_braced(map(spell_entry, matches))}" if matches else head
         case ast.Traversal():
             return _spell_traversal(clause)
-        case ast.Filter(left, op, right):
-            return f"{spell(left)} {op} {spell(right)}"
-        case ast.NullTest(operand, negated):
-            return f"{spell(operand)} {_spell_null_test(negated=negated)}"
-        case ast.Membership(operand, choices):
-            return f"{spell(operand)} in {spell(choices)}"
-        case ast.TextPredicate(call):
-            return spell(call)
+        case ast.Where(condition):
+            return spell(condition)
 
 
 def spell_entry(entry: ast.PropertyMatch | ast.Assignment) -> str:
@@ -280,26 +246,6 @@ def spell_braced(items: Iterable[str]) -> str:
     return f"{{ {inside} }}" if inside else "{}"
 
 
-def _spell_call(name: str, *arguments: terms.Expr | None) -> str:
-    written = (spell(argument) for argument in arguments if argument is not None)
-    return f"{name}({', '.join(written)})"
-
-
-def _spell_literal(literal: terms.Literal) -> str:
-    match literal.value:
-        case None:
-            return "null"
-        case bool(value):
-            return "true" if value else "false"
-        case int(value):
-            return str(value)
-        case float(value):
-            return decimal(value)
-        case str(value):
-            text = quote(value)
-            return text if literal.kind == "string" else f"{literal.kind}({text})"
-
-
 def _spell_traversal(clause: ast.Traversal) -> str:
     edge = "|".join(name.text for name in (clause.edge, *clause.others))
     if clause.undirected:
@@ -315,16 +261,12 @@ def _spell_hops(hops: ast.HopRange | None) -> str:
     return f"{{{hops.minimum},{'' if hops.maximum is None else hops.maximum}}}"
 
 
-def _spell_null_test(*, negated: bool) -> str:
-    return "is not null" if negated else "is null"
-
-
 def _spell_atom(atom: ast.Atom) -> str:
     name = atom.property.text
     match atom:
         case ast.Compare(op=op, value=value):
             return f"{name} {op} {spell(value)}"
         case ast.IsNull(negated=negated):
-            return f"{name} {_spell_null_test(negated=negated)}"
+            return f"{name} {spell_null_test(negated=negated)}"
         case ast.IsIn(choices=choices):
             return f"{name} in {spell(choices)}"

@@ -10,7 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.lang.predicates import (
+from omnigraph.lang.expressions import (
+    Arithmetic,
+    ArithmeticOp,
+    Call,
+    Case,
     CompareOp,
     Comparison,
     Const,
@@ -18,14 +22,19 @@ from omnigraph.lang.predicates import (
     ConstantScalar,
     Contains,
     Either,
+    EndsWith,
+    Expression,
+    Fixed,
     InList,
     IsNull,
+    ListOf,
+    Negative,
     NodeRef,
+    Not,
     Now,
     ParamRef,
     Predicate,
     Property,
-    Scalarish,
     StartsWith,
     TextMatch,
     TextMode,
@@ -34,8 +43,12 @@ from omnigraph.lang.predicates import (
 from omnigraph.lang.query.terms import InsertVerb
 from omnigraph.lang.types import Scalar, ValueType
 
-# The words of predicates are words of plans.
+# The words of expressions are words of plans.
 __all__ = [
+    "Arithmetic",
+    "ArithmeticOp",
+    "Call",
+    "Case",
     "CompareOp",
     "Comparison",
     "Const",
@@ -43,14 +56,19 @@ __all__ = [
     "ConstantScalar",
     "Contains",
     "Either",
+    "EndsWith",
+    "Expression",
+    "Fixed",
     "InList",
     "IsNull",
+    "ListOf",
+    "Negative",
     "NodeRef",
+    "Not",
     "Now",
     "ParamRef",
     "Predicate",
     "Property",
-    "Scalarish",
     "StartsWith",
     "TextMatch",
     "TextMode",
@@ -73,7 +91,7 @@ class Aggregate:
     """One aggregate over the rows of a group."""
 
     function: AggregateName
-    argument: Property | NodeRef | ParamRef | Const | Now
+    argument: Expression | NodeRef
     type: ValueType
 
 
@@ -85,7 +103,7 @@ class Score:
     type: ValueType = FLOAT_TYPE
 
 
-Output = Property | NodeRef | ParamRef | Const | Now | Aggregate | Score
+Output = Expression | NodeRef | Aggregate | Score
 
 
 # -- rankings --------------------------------------------------------------------
@@ -213,7 +231,7 @@ class CountJoin:
     argument: Property | None
     steps: tuple[Step, ...]
     op: CompareOp
-    value: Scalarish
+    value: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +272,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
-    """A sort key: a result column by name, or a property of a variable."""
+    """A sort key: a result column by name, or an expression over the variables."""
 
-    by: str | Property
+    by: str | Expression
     descending: bool = False
 
 
@@ -288,7 +306,7 @@ class Assignment:
     """A property and the value it gets."""
 
     property: str
-    value: Scalarish
+    value: Fixed
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +326,8 @@ class InsertEdge:
     """Add an edge between two node ids; the verb is as for nodes."""
 
     edge_type: str
-    source: Scalarish
-    target: Scalarish
+    source: Fixed
+    target: Fixed
     assignments: tuple[Assignment, ...]
     verb: InsertVerb = "insert"
 

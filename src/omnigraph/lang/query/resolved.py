@@ -70,7 +70,7 @@ class AggregateTest:
     function: plan.AggregateName
     argument: plan.Property | None
     op: plan.CompareOp
-    value: plan.Scalarish
+    value: plan.Expression
 
 
 Test = NestedTest | AggregateTest

@@ -18,7 +18,6 @@ from omnigraph.lang.query.terms import (
     InsertVerb,
     ListLiteral,
     Literal,
-    TextCall,
     Value,
     Variable,
 )
@@ -33,7 +32,7 @@ class PropertyMatch:
     """`property: value` inside a binding."""
 
     property: Name
-    value: Value
+    value: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,35 +69,10 @@ class Traversal(Spanned):
 
 
 @dataclass(frozen=True, slots=True)
-class Filter(Spanned):
-    """`left op right`."""
+class Where(Spanned):
+    """A condition that stands as a clause."""
 
-    left: Expr
-    op: FilterOp
-    right: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class NullTest(Spanned):
-    """`x is null` or `x is not null`."""
-
-    operand: Expr
-    negated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Membership(Spanned):
-    """`x in [..]` or `x in $list`."""
-
-    operand: Expr
-    choices: ListLiteral | Variable
-
-
-@dataclass(frozen=True, slots=True)
-class TextPredicate(Spanned):
-    """A text call standing as a clause of its own."""
-
-    call: TextCall
+    condition: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,19 +115,7 @@ class Optional(Spanned):
     clauses: tuple[Clause, ...]
 
 
-Clause = (
-    Binding
-    | Traversal
-    | Filter
-    | NullTest
-    | Membership
-    | TextPredicate
-    | Not
-    | Exists
-    | Counted
-    | AnyOf
-    | Optional
-)
+Clause = Binding | Traversal | Where | Not | Exists | Counted | AnyOf | Optional
 
 
 # -- reads -----------------------------------------------------------------------

@@ -91,7 +91,7 @@ class ReadContext:
         ends = self.nodes_of(edge.source), self.nodes_of(edge.target)
         return EdgeTables(self.edges(edge.name), *ends)
 
-    def value_of(self, value: plan.Scalarish) -> plan.Constant:
+    def value_of(self, value: plan.Fixed) -> plan.Constant:
         """What a literal, a parameter or `now()` stands for."""
         return Values(self.params, self.now).of(value)
 

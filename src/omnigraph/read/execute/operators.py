@@ -20,10 +20,8 @@ from omnigraph.read.access.expand import ExpandedRows, walk
 from omnigraph.read.access.joined_hops import PlannedHops
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
-from omnigraph.read.execute.comparisons import compare
+from omnigraph.read.execute.bound_rows import BoundRows, passing
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import operand
-from omnigraph.read.execute.predicates import mask_of, passing
 from omnigraph.read.execute.products import PIECE, FirstRows, Product
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.read.plan.physical import (
@@ -35,6 +33,9 @@ from omnigraph.read.plan.physical import (
     PhysicalStep,
     ScanNodes,
 )
+from omnigraph.rows.comparisons import compare
+from omnigraph.rows.conditions import mask_of
+from omnigraph.rows.evaluation import evaluate
 from omnigraph.rows.filters import row_filter
 from omnigraph.storage.budget import beside, need, took
 
@@ -307,9 +308,9 @@ def _counted(step: plan.CountJoin, block: Block, rows: Bindings, ctx: ReadContex
         name, numbered = _numbered(rows)
         found = run_steps(block.steps, numbered, ctx)
         owners = found.columns[name]
-        values = None if step.argument is None else operand(step.argument, found, ctx)
+        values = None if step.argument is None else evaluate(step.argument, BoundRows(found, ctx))
         result = aggregate_by(step.function, owners, values, rows.count)
-    wanted = operand(step.value, rows, ctx)
+    wanted = evaluate(step.value, BoundRows(rows, ctx))
     return mask_of(compare(result, step.op, wanted), rows.count)
 
 

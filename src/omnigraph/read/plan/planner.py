@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, takewhile
 
+from omnigraph.lang.expressions import parts_of
 from omnigraph.lang.query import plan
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.type_sets import TypeSet
@@ -204,8 +205,6 @@ class PropertyUse:
     def value(self, value: plan.Output) -> None:
         """Count in what an expression looks at."""
         match value:
-            case plan.Property(variable, name):
-                self.names.setdefault(variable, {})[name] = None
             case plan.NodeRef(variable):
                 self.shown.add(variable)
             case plan.Aggregate(_, plan.NodeRef()):
@@ -215,7 +214,19 @@ class PropertyUse:
             case plan.Score(ranking):
                 self.ranking(ranking)
             case _:
-                pass
+                self.expression(value)
+
+    def expression(self, expression: plan.Expression) -> None:
+        """Count in what an expression looks at; a node in it is told by its position."""
+        waiting: list[plan.Expression | plan.NodeRef] = [expression]
+        while waiting:
+            match found := waiting.pop():
+                case plan.Property(variable, name):
+                    self.names.setdefault(variable, {})[name] = None
+                case plan.TextMatch(subject=subject):
+                    self.joined.add(subject.variable)
+                case _:
+                    waiting.extend(parts_of(found))
 
     def ranking(self, ranking: plan.Ranking) -> None:
         """Count in the variables that a ranking orders."""
@@ -227,22 +238,7 @@ class PropertyUse:
     def predicates(self, predicates: Iterable[plan.Predicate]) -> None:
         """Count in what predicates look at."""
         for predicate in predicates:
-            match predicate:
-                case plan.TextMatch(subject=subject):
-                    self.joined.add(subject.variable)
-                case plan.Either(groups):
-                    for group in groups:
-                        self.predicates(group)
-                case plan.IsNull(plan.NodeRef(), _):
-                    pass  # told by the position
-                case plan.IsNull(operand, _):
-                    self.value(operand)
-                case plan.InList(operand, choices):
-                    self.value(operand)
-                    self.value(choices)
-                case _:
-                    self.value(predicate.left)
-                    self.value(predicate.right)
+            self.expression(predicate)
 
     def steps(self, steps: Iterable[plan.Step]) -> None:
         """Count in what steps look at."""

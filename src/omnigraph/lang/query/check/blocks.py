@@ -10,11 +10,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from omnigraph.lang.diagnostics import name_hint
+from omnigraph.lang.expressions import conjuncts
 from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.bindings import check_matches
+from omnigraph.lang.query.check.expressions import resolve_condition
 from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
-from omnigraph.lang.query.check.predicates import FilterClause, comparison, resolve_filter
+from omnigraph.lang.query.check.predicates import comparison
 from omnigraph.lang.query.check.scope import Bound, NodeBinding, Scope
 from omnigraph.lang.query.check.traversals import TraversalChecker
 from omnigraph.lang.schema.catalog import NodeType
@@ -42,10 +44,10 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
     parts.append(_check_segment(scope, pending, predicates))
     tests: list[resolved.Test] = []
     for clause in clauses:
-        if isinstance(clause, FilterClause):
-            predicate = resolve_filter(scope, clause)
-            if predicate is not None:
-                predicates.append(predicate)
+        if isinstance(clause, ast.Where):
+            condition = resolve_condition(scope, clause.condition)
+            if condition is not None:
+                predicates.extend(conjuncts(condition))
         elif isinstance(clause, TestClause):
             test = _check_test(scope, clause)
             if test is not None:

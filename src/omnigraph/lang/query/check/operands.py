@@ -1,4 +1,4 @@
-"""Typing expressions: variables, property access, literals, `now()`.
+"""Typing what has a value of its own: variables, property access, literals, `now()`.
 
 Owns what an expression denotes on its own. Whether it may stand where it
 stands is for the caller to say.
@@ -17,7 +17,7 @@ from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.types import ValueType
 
-Operand = plan.Scalarish | plan.NodeRef
+Operand = plan.Expression | plan.NodeRef
 
 
 def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
@@ -51,6 +51,8 @@ def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
         case terms.Nearest() | terms.Bm25() | terms.Rrf():
             checker.error(expr.span, "a ranking orders rows; it cannot stand in a filter", "T7")
             return None
+        case _:
+            raise AssertionError(f"{expr} is made of parts")
 
 
 def resolve_variable(scope: Scope, variable: terms.Variable) -> Operand | None:
