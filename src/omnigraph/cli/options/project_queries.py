@@ -10,6 +10,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.lang.diagnostics import name_hint
 
@@ -97,7 +99,9 @@ def bind(
     """Words as parameters, in the order of their names; ``kinds`` are what they are, if known."""
     if len(words) > len(names):
         takes = f"takes {', '.join(names)}" if names else "takes no words"
-        raise BadRequest(f"{what} {takes}: {len(words)} were given")
+        raise click.UsageError(
+            f"{what} {takes}: {len(words)} were given", click.get_current_context(silent=True)
+        )
     return {
         name: _value(word, (kinds or {}).get(name))
         for name, word in zip(names, words, strict=False)
