@@ -19,7 +19,7 @@ class Verb(NamedTuple):
 
 
 VERBS: Mapping[str, Verb] = {
-    "init": Verb("schema", "Make a new, empty graph."),
+    "init": Verb("schema", "Make a new, empty graph, or write a project."),
     "load": Verb("data", "Load entities from files, as one commit."),
     "pipeline": Verb("data", "Load foreign tables as a document maps them onto types."),
     "embed": Verb("data", "Make the vectors of stored nodes, or of the records of a file."),
@@ -64,6 +64,7 @@ VERBS: Mapping[str, Verb] = {
     "repair": Verb("maintain", "Make again what is derived of a graph, and show what is lost."),
     "login": Verb("serving", "Keep the token of a server."),
     "logout": Verb("serving", "Forget the token of a server."),
+    "alias": Verb("project", "Run the read that an alias stands for, on the graph that it is for."),
     "config": Verb("project", "Look at what is configured, check it, and rewrite it."),
     "graphs": Verb("serving", "Look at the graphs of a server."),
     "profile": Verb("serving", "Look at the configured profiles."),

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.project_schema import schema_of
 from omnigraph.cli.options.query_source import read_source
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument, uri_option
 from omnigraph.cli.options.shared import (
@@ -45,7 +46,6 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 
 _change_options = together(
-    click.option("--schema", type=_FILE, required=True, help="The new schema, a .pg file."),
     branch_option,
     click.option(
         "--allow-data-loss",
@@ -105,6 +105,9 @@ def show_schema(
 
 @command.command("plan", cls=VerbCommand)
 @uri_argument
+@click.option(
+    "--schema", type=_FILE, help="The new schema, a .pg file; that of the project if not given."
+)
 @_change_options
 @click.option("--check", is_flag=True, help="Try what depends on the rows on the rows.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if it cannot be applied.")
@@ -114,7 +117,7 @@ def plan_schema(
     scope: CommandScope,
     *,
     uri: str | None,
-    schema: Path,
+    schema: Path | None,
     branch: str,
     allow_data_loss: bool,
     queries: Sequence[Path],
@@ -124,8 +127,9 @@ def plan_schema(
 ) -> int:
     """Show what it takes to give a branch another schema, and change nothing."""
     target = target_of(scope, uri)
+    path = schema_of(scope, target, schema)
     with errors_as_json(as_json):
-        source, texts = read_source(schema), _texts(queries)
+        source, texts = read_source(path), _texts(queries)
         with target.read() as graph:
             plan = graph.plan_schema(
                 source,
@@ -145,6 +149,7 @@ def plan_schema(
 
 @command.command("apply", cls=VerbCommand)
 @uri_argument
+@click.option("--schema", type=_FILE, required=True, help="The new schema, a .pg file.")
 @_change_options
 @click.option("--force-queries", is_flag=True, help="Apply it although it breaks such queries.")
 @if_commit_option
