@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -96,9 +97,10 @@ def characters(texts: pa.Array) -> pa.Array:
     return column_of_lists(single, lengths.astype(np.int64), is_valid)
 
 
-def _begins_one(data: np.ndarray) -> np.ndarray:
+def _begins_one(data: npt.NDArray[np.uint8]) -> Flags:
     """Which bytes of UTF-8 a character begins with."""
-    return (data & 0xC0) != 0x80
+    found: Flags = (data & 0xC0) != 0x80
+    return found
 
 
 def _cut(texts: pa.Array, first: Integers, last: Integers) -> pa.Array:
