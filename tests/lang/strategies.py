@@ -262,6 +262,23 @@ _clause_values = opaque(
 _conditions = opaque(_conditions_of(_clause_values).filter(_may_be_clause))
 _hops = st.builds(gq.HopRange, naturals, maybe(naturals))
 _edge_words = st.builds(terms.Name, but(idents, "not"))
+
+
+def _ways(clauses: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(
+        gq.Traversal,
+        _variables,
+        _edge_words,
+        _variables,
+        _variables,
+        st.booleans(),
+        _hops,
+        every=st.booleans(),
+        each=st.builds(gq.Each, _variables, _variables, clauses),
+        weight=_clause_values,
+    )
+
+
 _traversals = st.one_of(
     st.builds(gq.Traversal, _variables, _edge_words, st.one_of(_variables, _parameters)),
     st.builds(gq.Traversal, _variables, _edge_words, _variables, hops=_hops),
@@ -282,6 +299,7 @@ _traversals = st.one_of(
         undirected=st.just(value=True),
         hops=maybe(_hops),
     ),
+    _ways(st.none()),
 )
 _matches = st.builds(gq.PropertyMatch, _columns, _clause_values)
 _simple_clauses = opaque(
@@ -293,6 +311,7 @@ _simple_clauses = opaque(
             several(_matches),
         ),
         _traversals,
+        st.builds(gq.WayStep, _variables, _variables, _variables, st.booleans()),
         st.builds(gq.Where, either(_conditions, _accesses, _text_calls)),
     )
 )
@@ -301,6 +320,7 @@ _simple_clauses = opaque(
 def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     block = several(inner, least=1)
     return st.one_of(
+        _ways(block),
         st.builds(gq.Not, block),
         st.builds(gq.Exists, block),
         st.builds(gq.Optional, block),

@@ -286,6 +286,8 @@ class _Conversion:
                 bounds = None if hops is None else (hops.minimum, hops.maximum or 0)
                 bound = None if edge_variable is None else edge_variable.name
                 return Walk(left.name, name, right.name, bound, undirected, bounds)
+            case ast.WayStep():
+                raise AssertionError("searches are compared without ways")
             case ast.Where(condition):
                 return self.condition(condition)
             case ast.Not(inner):

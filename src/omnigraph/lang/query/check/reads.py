@@ -16,7 +16,7 @@ from omnigraph.lang.query.check.blocks import check_block
 from omnigraph.lang.query.check.columns import CheckedColumns, check_columns, default_name
 from omnigraph.lang.query.check.expressions import resolve
 from omnigraph.lang.query.check.operands import resolve_access, resolve_param
-from omnigraph.lang.query.check.scope import Checker, Scope
+from omnigraph.lang.query.check.scope import Checker, Scope, WayBinding
 from omnigraph.lang.query.check.search import resolve_ranking
 from omnigraph.lang.types import INTEGERS
 
@@ -33,6 +33,8 @@ class CheckedRead:
     limit: plan.RowCount | None
     offset: plan.RowCount | None
     variables: tuple[str, ...]
+    ways: frozenset[str] = frozenset()
+    """Those of the variables that stand for ways."""
 
 
 def check_read(checker: Checker, read: ast.Read) -> CheckedRead:
@@ -46,8 +48,10 @@ def check_read(checker: Checker, read: ast.Read) -> CheckedRead:
     _check_scores(scope, read, columns, ranking)
     limit = _row_count(scope, read.limit)
     offset = _row_count(scope, read.offset)
-    variables = tuple(scope.own)
-    return CheckedRead(block, columns, read.distinct, ranking, order, limit, offset, variables)
+    ways = frozenset(name for name, bound in scope.own.items() if isinstance(bound, WayBinding))
+    return CheckedRead(
+        block, columns, read.distinct, ranking, order, limit, offset, tuple(scope.own), ways
+    )
 
 
 class _Ordering:
