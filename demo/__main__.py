@@ -6,7 +6,6 @@ Python names; exits with 1 when a step does not do what it says.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -19,6 +18,7 @@ from typing import IO, cast
 import omnigraph as og
 from demo.branching import show_branches
 from demo.evolving import show_schemas
+from demo.loading import show_loads
 from demo.plan_text import render_plan
 from demo.searching import show_search
 from demo.serving import show_server
@@ -28,17 +28,6 @@ from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.storage.objects.clock import microseconds_now
 from omnigraph.write.recovery.intents import LIFETIME, microseconds
 from omnigraph.write.recovery.sweep import MARGIN, sweep
-
-POPULAR = (
-    "query popular() { match { $p: Person $q: Person $q knows $p } "
-    "return { $p.name as name, $p.city as city, count($q) as known_by } "
-    "order { known_by desc } limit 3 }"
-)
-CIRCLE = (
-    "query circle($who: String) { match { $p: Person { handle: $who } $p knows{1,2} $q "
-    "$q worksAt $c } return { $c.name as company, $c.industry as industry, count($q) as people } "
-    "order { people desc, company } limit 3 }"
-)
 
 
 def main() -> None:
@@ -76,8 +65,7 @@ def main() -> None:
         show_crash(uri)
         show_history(uri)
         show_branches(uri)
-        show_bulk_load(Path(directory))
-        show_rejects(Path(directory))
+        show_loads(Path(directory))
         show_search(uri)
         show_schemas(uri)
         show_server(uri)
@@ -228,73 +216,6 @@ def show_history(uri: str) -> None:
         len(then) == 1, f"    {len(graph.commits.list())} commits; after the first load, and now:"
     )
     print(f"{then}\n{now}")
-
-
-def show_bulk_load(directory: Path) -> None:
-    """Load a million edges on Spark, and ask about them."""
-    say(
-        "A made-up graph of any size",
-        "100,800 nodes and a million edges, as Parquet files; the same ones on every machine.",
-    )
-    size = ("--people", "80000", "--edges", "1000000", "--seed", "7")
-    run("generate", "--out", "people", *size, "--format", "parquet", "--files", "2", cwd=directory)
-    say(
-        "Large input is loaded on Spark, and is still one commit",
-        "Tasks read, check and write side by side; uniqueness and ends of edges are checked over\n"
-        "all rows; then one publish makes everything visible. A Spark starts by itself: that takes"
-        f"\nsome seconds. {_about_progress()}",
-    )
-    run("init", "--schema", "people/schema.pg", "people.omni", cwd=directory)
-    begun = time.monotonic()
-    data = ("--data", "people/*/*.parquet", "--mode", "append")
-    run("load", "people.omni", *data, cwd=directory)
-    took = time.monotonic() - begun
-    shown = og.open(directory / "people.omni", read_only=True).snapshot()
-    rows = sum(found.pin.row_count for found in shown.tables.values())
-    check(
-        rows == 1_100_800,
-        f"\n    {rows:,} rows in {took:.0f} s, the start of Spark included; one commit: "
-        f"{shown.commit_id}",
-    )
-    say(
-        "A million edges are asked like ten",
-        "The best known people; then the companies within two steps of one person.",
-    )
-    run("query", "--store", "people.omni", "-e", POPULAR, cwd=directory)
-    circle = ("-e", CIRCLE, "--params", '{"who": "sofia-jensen-0"}')
-    run("query", "--store", "people.omni", *circle, cwd=directory)
-
-
-def _about_progress() -> str:
-    if sys.stderr.isatty():
-        return "A bar shows each stage."
-    return "(No terminal here, so no bars: the last line has the stages.)"
-
-
-def show_rejects(directory: Path) -> None:
-    """Load a file with broken rows, leave those out, and show them."""
-    say(
-        "Rows that are wrong can be left out, and none is lost",
-        "dirty/ has 54 broken rows among 26,170 good ones. A load would refuse all of them; with\n"
-        "--on-error skip it loads the others and lists what it left out.",
-    )
-    dirt = ("--people", "2000", "--seed", "8", "--dirty", "0.002")
-    run("generate", "--out", "dirty", *dirt, cwd=directory)
-    run("init", "--schema", "dirty/schema.pg", "dirty.omni", cwd=directory)
-    skip = ("--on-error", "skip", "--rejects", "rejects")
-    run("load", "dirty.omni", "--data", "dirty/data", "--mode", "append", *skip, cwd=directory)
-    (listed,) = (directory / "rejects").glob("rejects-*.jsonl")
-    print(f"\n$ head -n 3 rejects/{listed.name}")
-    lines = listed.read_text(encoding="utf-8").splitlines()
-    print("\n".join(lines[:3]))
-    rejects = [json.loads(line) for line in lines]
-    planted = json.loads((directory / "dirty" / "dirty.json").read_text(encoding="utf-8"))
-    check(
-        {(Path(one["file"]).name, one["line"], one["code"]) for one in rejects}
-        == {(Path(one["file"]).name, one["line"], one["rule"]) for one in planted["planted"]},
-        f"\n    {len(rejects)} rejects: exactly the rows that were planted, each with its file, "
-        "line and rule",
-    )
 
 
 def show_health(uri: str) -> None:

@@ -7,9 +7,12 @@ import socket
 import subprocess
 import sys
 import time
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from http import HTTPStatus
 from pathlib import Path
 
 WEED = Path(sys.executable).parent / "weed"
@@ -24,6 +27,8 @@ class S3Server:
 
     endpoint: str
     bucket: str = BUCKET
+    filer: str = ""
+    """Where it shows how it keeps what it has."""
 
     @property
     def environment(self) -> dict[str, str]:
@@ -34,6 +39,19 @@ class S3Server:
             "AWS_REGION": "us-east-1",
             "AWS_S3_FORCE_PATH_STYLE": "true",
         }
+
+    def uploads(self) -> list[str]:
+        """Uploads in several parts that were begun, and neither finished nor given up."""
+        asked = f"{self.filer}/buckets/{self.bucket}/.uploads/?limit=1000"
+        request = urllib.request.Request(asked, headers={"Accept": "application/json"})  # noqa: S310 - ours
+        try:
+            with urllib.request.urlopen(request) as answer:  # noqa: S310 - ours
+                found = json.load(answer)["Entries"] or []
+        except urllib.error.HTTPError as error:
+            if error.code == HTTPStatus.NOT_FOUND:
+                return []
+            raise
+        return sorted(entry["FullPath"] for entry in found)
 
 
 @contextmanager
@@ -82,7 +100,7 @@ def running(directory: Path) -> Iterator[S3Server]:
             stderr=subprocess.STDOUT,
         )
         try:
-            server = S3Server(f"http://127.0.0.1:{s3}")
+            server = S3Server(f"http://127.0.0.1:{s3}", filer=f"http://127.0.0.1:{filer}")
             _await(server, process, log)
             yield server
         finally:

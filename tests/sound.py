@@ -12,7 +12,7 @@ NOTES = {"intent_expired", "deletion_unfinished", "copy_lags"}
 """What whoever dies leaves behind."""
 
 
-def check_sound(root: Path, *, with_crashes: bool = False) -> None:
+def check_sound(root: Path | str, *, with_crashes: bool = False) -> None:
     """Verify everything, and find nothing."""
     report = og.verify(root, deep=True)
     assert report.damage == ()

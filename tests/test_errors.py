@@ -20,6 +20,7 @@ CODES = {
     "SchemaError": "schema_error",
     "TypeCheckError": "type_error",
     "ParamError": "param_error",
+    "QueryError": "query_error",
     "ValidationError": "validation_error",
     "CheckFailed": "check_failed",
     "KeyConflict": "key_conflict",

@@ -6,6 +6,7 @@
     │   ├── SchemaError             schema_error
     │   └── TypeCheckError          T1 … T25, else type_error
     ├── ParamError                  param_error
+    ├── QueryError                  query_error
     ├── ValidationError             validation_error
     ├── CheckFailed                 check_failed
     ├── KeyConflict                 key_conflict
@@ -170,6 +171,12 @@ class ParamError(OmniGraphError):
     """A parameter value does not fit its declaration."""
 
     default_code = "param_error"
+
+
+class QueryError(OmniGraphError):
+    """A query met values that it cannot be computed of: an integer too large, a broken pattern."""
+
+    default_code = "query_error"
 
 
 class ValidationError(OmniGraphError):

@@ -11,6 +11,8 @@ from collections.abc import Container, Mapping
 ID = "@id"
 SRC = "@src"
 DST = "@dst"
+TYPE = "@type"
+"""The name of an entity's type, which nothing stores: it is what tells those of several apart."""
 
 NODE_COLUMNS = (ID,)
 EDGE_COLUMNS = (ID, SRC, DST)

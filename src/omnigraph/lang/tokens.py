@@ -72,7 +72,7 @@ _LEXICON = re.compile(
     | (?P<integer>[0-9]+)
     | (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<open_string>".*)
-    | (?P<punct>->|\.\.|<=|>=|!=|[{}()\[\],:.?@<>=\-])
+    | (?P<punct>->|\.\.|<=|>=|!=|[{}()\[\],:.?@<>=\-|])
     | (?P<error>\$[A-Za-z0-9_]*|.)
     """,
     re.VERBOSE | re.DOTALL,

@@ -97,6 +97,10 @@ class Maintainer:
         self._cleaned_at = None
         return self._round(dry_run=dry_run)
 
+    def run_next(self) -> MaintenanceReport:
+        """One of many rounds: what was found in order lately is not looked at once more."""
+        return self._round(dry_run=False)
+
     def run_forever(self, stop: Event, every: timedelta, tell: Tell = lambda _: None) -> None:
         """Round after round until ``stop`` is set; each is told, and so is what ended one.
 
@@ -105,7 +109,7 @@ class Maintainer:
         idle = 0
         while not stop.is_set():
             try:
-                report = self._round(dry_run=False)
+                report = self.run_next()
             except OmniGraphError as error:
                 # A server that does not answer for a while, a disk that is full: it may pass.
                 tell(error)

@@ -12,7 +12,7 @@ from pathlib import Path
 from omnigraph.policy.compiled import CompiledPolicy, Request
 from omnigraph.policy.parse import require_version, text_of
 from omnigraph.policy.rules import ACTIONS
-from omnigraph.policy.yaml_values import FileErrors, Value, read_values
+from omnigraph.yaml_values import FileErrors, Value, read_values
 
 _FILE = ("version", "cases")
 _REQUIRED = ("id", "actor", "action", "expect")

@@ -26,7 +26,7 @@ from omnigraph.policy.rules import (
     ScopeKey,
     kind_of,
 )
-from omnigraph.policy.yaml_values import FileErrors, Value, read_values
+from omnigraph.yaml_values import FileErrors, Value, read_values
 
 _FILE = ("version", "groups", "protected_branches", "rules")
 _RULE = ("id", "allow")

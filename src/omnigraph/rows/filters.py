@@ -26,11 +26,13 @@ from omnigraph.lang.predicates import (
     Either,
     InList,
     IsNull,
+    NodeRef,
     Predicate,
     Property,
     Scalarish,
     StartsWith,
 )
+from omnigraph.lang.structural import TYPE
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
 from omnigraph.rows.numbers import floats_equal_to, place
@@ -120,17 +122,21 @@ def can_filter(predicate: Predicate) -> bool:
     """Whether a predicate compares columns of one row with values, so that a scan may decide it."""
     match predicate:
         case IsNull(operand, _):
-            return isinstance(operand, Property)
+            return _is_column(operand)
         case InList(operand, _):
-            return isinstance(operand, Property)
+            return _is_column(operand)
         case Comparison(left, _, right) | Contains(left, right) | StartsWith(left, right):
-            return isinstance(left, Property) and not isinstance(right, Property)
+            return _is_column(left) and not isinstance(right, Property)
         case Either(groups):
             members = [member for group in groups for member in group]
             return len(members) <= MOST_TERMS and all(
                 can_filter(member) and is_pushable(member) for member in members
             )
     return False
+
+
+def _is_column(operand: Scalarish | NodeRef) -> bool:
+    return isinstance(operand, Property) and operand.name != TYPE
 
 
 def is_pushable(predicate: Predicate) -> bool:

@@ -25,6 +25,7 @@ _STATUSES: Mapping[type[BaseException], int] = {
     errors.OmniGraphError: 500,
     errors.LanguageError: 400,
     errors.ParamError: 400,
+    errors.QueryError: 400,
     errors.ValidationError: 400,
     errors.BadRequest: 400,
     errors.ResourceLimit: 413,

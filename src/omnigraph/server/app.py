@@ -21,6 +21,7 @@ from omnigraph.server.access_log import log_request
 from omnigraph.server.admission import Admission
 from omnigraph.server.answers import ClientGone, Refusal, error_answer
 from omnigraph.server.call import Call
+from omnigraph.server.maintenance import BackgroundMaintenance
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.router import Route, Router
 from omnigraph.server.routes import all_routes
@@ -57,6 +58,9 @@ class Application:
         self.slots = StreamSlots()
         self.admission = Admission(self.limits.requests_per_actor, self.limits.bytes_per_actor)
         self.metrics = Metrics()
+        self.maintenance = BackgroundMaintenance(
+            self.served.graphs, self.limits.maintain_seconds, self.metrics
+        )
         self.is_draining = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -70,10 +74,13 @@ class Application:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
+                if self.limits.maintain_seconds:
+                    self.maintenance.start()
                 await send({"type": "lifespan.startup.complete"})
             else:
                 self.is_draining = True
                 await asyncio.to_thread(self.workers.close)
+                await asyncio.to_thread(self.maintenance.stop, self.limits.drain_seconds)
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 

@@ -55,6 +55,12 @@ class Metrics:
             ("graph",),
             registry=self._registry,
         )
+        self._maintenance = Counter(
+            "omnigraph_maintenance",
+            "Steps of background maintenance, by graph, kind of work and outcome",
+            ("graph", "work", "outcome"),
+            registry=self._registry,
+        )
         if SHARED not in os.environ:
             self._registry.register(_Process())
 
@@ -77,6 +83,10 @@ class Metrics:
     def commit(self, graph_id: str) -> None:
         """Count a commit."""
         self._commits.labels(graph_id).inc()
+
+    def maintenance(self, graph_id: str, work: str, outcome: str) -> None:
+        """Count a step of background maintenance."""
+        self._maintenance.labels(graph_id, work, outcome).inc()
 
     def text(self) -> bytes:
         """All of it, as it is scraped; of all processes of the server if there are several."""

@@ -46,6 +46,8 @@ class Limits:
     keep_alive_seconds: float = 75.0
     wait_seconds: float = 300.0
     """How long a request may wait for something to happen."""
+    maintain_seconds: float = 0.0
+    """From one round of background maintenance to the next; 0 for none at all."""
 
     @classmethod
     def of(cls, environment: Mapping[str, str]) -> Limits:
@@ -56,6 +58,7 @@ class Limits:
             requests_per_actor=int(_number(environment, "OMNIGRAPH_PER_ACTOR_INFLIGHT_MAX", 16)),
             bytes_per_actor=int(_number(environment, "OMNIGRAPH_PER_ACTOR_BYTES_MAX", 4 << 30)),
             readers=int(_number(environment, "OMNIGRAPH_SERVER_THREADS", max(4, 2 * _cores()))),
+            maintain_seconds=_number(environment, "OMNIGRAPH_MAINTAIN_EVERY", 0.0),
         )
 
     @property

@@ -31,6 +31,7 @@ _CODES: dict[type[BaseException], Code | None] = {
     errors.OmniGraphError: "internal",
     errors.LanguageError: "bad_request",
     errors.ParamError: "bad_request",
+    errors.QueryError: "bad_request",
     errors.ValidationError: "bad_request",
     errors.BadRequest: "bad_request",
     errors.ResourceLimit: "bad_request",

@@ -209,7 +209,7 @@ def _traversal_follows(cursor: Cursor, params: frozenset[str]) -> bool:
     if word.kind is Kind.VARIABLE or word.kind is Kind.TYPE:
         return True
     if word.text == "<":
-        return after.kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text == ">"
+        return after.kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text in (">", "|")
     if word.kind is not Kind.IDENT:
         return False
     is_param = cursor.token.text[1:] in params
@@ -232,12 +232,17 @@ def _parse_traversal(cursor: Cursor) -> ast.Traversal:
     if cursor.accept("<"):
         undirected = True
     edge = _parse_edge_word(cursor)
+    others: list[terms.Name] = []
+    while cursor.accept("|"):
+        others.append(_parse_edge_word(cursor))
     if undirected:
         cursor.expect(">")
     hops = _parse_hops(cursor) if cursor.at("{") else None
     right = parse_variable(cursor, "a destination variable")
     span = cursor.span_from(left.span.start)
-    return ast.Traversal(left, edge, right, edge_variable, undirected, hops, span=span)
+    return ast.Traversal(
+        left, edge, right, edge_variable, undirected, hops, tuple(others), span=span
+    )
 
 
 def _parse_edge_word(cursor: Cursor) -> terms.Name:
@@ -246,7 +251,7 @@ def _parse_edge_word(cursor: Cursor) -> terms.Name:
         after = cursor.peek()
         is_edge = (
             after.kind is Kind.VARIABLE
-            or after.text == ">"
+            or after.text in (">", "|")
             or (after.text == "{" and cursor.peek(2).kind is Kind.INTEGER)
         )
         if not is_edge:

@@ -31,6 +31,7 @@ from omnigraph.lang.query.check.scope import Checker
 from omnigraph.lang.query.lower import lower_read
 from omnigraph.lang.query.parser import parse_queries
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.type_sets import members_of
 from omnigraph.lang.source import Source
 from omnigraph.lang.types import BASE_NAMES, Scalar, ValueType
 
@@ -220,9 +221,10 @@ def _collect_reads(steps: Iterable[plans.Step], catalog: Catalog, reads: set[Tou
     for step in steps:
         match step:
             case plans.Scan():
-                reads.add(Touched(is_edge=False, type_name=step.node_type))
+                _collect_nodes(step.node_type, catalog, reads)
             case plans.Expand():
-                _collect_edge(step.edge_type, catalog, reads)
+                for edge_type in step.edge_types:
+                    _collect_edge(edge_type, catalog, reads)
             case plans.Union(branches):
                 for branch in branches:
                     _collect_reads(branch, catalog, reads)
@@ -235,8 +237,13 @@ def _collect_reads(steps: Iterable[plans.Step], catalog: Catalog, reads: set[Tou
 def _collect_edge(edge_type: str, catalog: Catalog, reads: set[Touched]) -> None:
     edge = catalog.edges[edge_type]
     reads.add(Touched(is_edge=True, type_name=edge_type))
-    reads.add(Touched(is_edge=False, type_name=edge.source))
-    reads.add(Touched(is_edge=False, type_name=edge.target))
+    _collect_nodes(edge.source, catalog, reads)
+    _collect_nodes(edge.target, catalog, reads)
+
+
+def _collect_nodes(name: str, catalog: Catalog, reads: set[Touched]) -> None:
+    for member in members_of(catalog.nodes_called(name)):
+        reads.add(Touched(is_edge=False, type_name=member))
 
 
 @dataclass(frozen=True, slots=True)

@@ -301,7 +301,9 @@ def _spell_literal(literal: terms.Literal) -> str:
 
 
 def _spell_traversal(clause: ast.Traversal) -> str:
-    edge = f"<{clause.edge.text}>" if clause.undirected else clause.edge.text
+    edge = "|".join(name.text for name in (clause.edge, *clause.others))
+    if clause.undirected:
+        edge = f"<{edge}>"
     if clause.edge_variable is not None:
         edge = f"{spell(clause.edge_variable)}:{edge}"
     return f"{spell(clause.left)} {edge}{_spell_hops(clause.hops)} {spell(clause.right)}"

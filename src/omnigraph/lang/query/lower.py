@@ -203,7 +203,7 @@ class _BlockLowering:
         if node.name not in self.compared:
             return 3
         equal = self.compared[node.name]
-        key = self.catalog.nodes[node.node_type].key
+        key = self.catalog.nodes_called(node.node_type).key
         if "@id" in equal or (key and equal.issuperset(key)):
             return 0
         return 1 if equal else 2
@@ -233,6 +233,7 @@ class _BlockLowering:
                 closes,
                 () if closes else self._take(target.name),
                 self._take(edge) if edge is not None else (),
+                traversal.others,
             )
         )
         self.bound.add(target.name)

@@ -168,6 +168,13 @@ class Expand:
     closes: bool = False
     where: tuple[Predicate, ...] = ()
     edge_where: tuple[Predicate, ...] = ()
+    others: tuple[str, ...] = ()
+    """Alternatives to the edge type."""
+
+    @property
+    def edge_types(self) -> tuple[str, ...]:
+        """The edge type and its alternatives, by name."""
+        return tuple(sorted((self.edge_type, *self.others)))
 
 
 @dataclass(frozen=True, slots=True)

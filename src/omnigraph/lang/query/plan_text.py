@@ -46,7 +46,9 @@ def _line(step: plan.Step) -> str:
 
 def _expand(step: plan.Expand) -> str:
     before, after = _ARROWS[step.direction]
-    edge = f"${step.edge_variable}:{step.edge_type}" if step.edge_variable else step.edge_type
+    edge = "|".join(step.edge_types)
+    if step.edge_variable:
+        edge = f"${step.edge_variable}:{edge}"
     hops = (
         "" if (step.min_hops, step.max_hops) == (1, 1) else f"{{{step.min_hops},{step.max_hops}}}"
     )

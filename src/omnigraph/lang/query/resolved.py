@@ -31,6 +31,8 @@ class Traversal:
     min_hops: int = 1
     max_hops: int = 1
     edge_variable: str | None = None
+    others: tuple[str, ...] = ()
+    """Alternatives to the edge type."""
 
 
 @dataclass(frozen=True, slots=True)

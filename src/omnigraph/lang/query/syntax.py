@@ -55,7 +55,10 @@ class HopRange(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Traversal(Spanned):
-    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`, with or without bounds."""
+    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`, with or without bounds.
+
+    ``others`` are alternatives to the edge: `$a knows|follows $b`.
+    """
 
     left: Variable
     edge: Name
@@ -63,6 +66,7 @@ class Traversal(Spanned):
     edge_variable: Variable | None = None
     undirected: bool = False
     hops: HopRange | None = None
+    others: tuple[Name, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,21 @@ so it knows stable ids. Never parses and never changes.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Literal
 
 from omnigraph.errors import NotFound
 from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.schema.type_sets import (
+    SEPARATOR,
+    InterfaceType,
+    TypeSet,
+    edge_set,
+    members_of,
+    node_set,
+)
 from omnigraph.lang.types import ValueType
 
 EntityKind = Literal["node", "edge"]
@@ -137,7 +145,7 @@ class Catalog:
     schema_hash: str
     nodes: Mapping[str, NodeType] = field(default_factory=dict)
     edges: Mapping[str, EdgeType] = field(default_factory=dict)
-    interfaces: tuple[str, ...] = ()
+    interfaces: Mapping[str, InterfaceType] = field(default_factory=dict)
 
     def named(self, name: str) -> tuple[NodeType | None, EdgeType | None]:
         """What `Person`, `node:Person` or `edge:Knows` may mean; an edge in any case."""
@@ -161,6 +169,65 @@ class Catalog:
     def find_edge(self, name: str) -> EdgeType | None:
         """An edge type by its exact name, else by its name in any case."""
         return self.edges.get(name) or self._edges_folded.get(name.lower())
+
+    # -- several types as one ----------------------------------------------------------
+
+    def find_nodes(self, name: str) -> NodeType | TypeSet | None:
+        """A node type, an interface, or several node types as `Comment|Post`, by name."""
+        return self.nodes.get(name) or self._node_sets.get(name) or self._joined_nodes(name)
+
+    def nodes_called(self, name: str) -> NodeType | TypeSet:
+        """The same of a name that is known to be one."""
+        found = self.find_nodes(name)
+        if found is None:
+            raise AssertionError(f"no nodes are called {name}")
+        return found
+
+    def edges_called(self, names: Sequence[str]) -> EdgeType | TypeSet:
+        """An edge type, or several of them as one."""
+        if len(names) == 1:
+            return self.edges[names[0]]
+        key = SEPARATOR.join(names)
+        known = self._edge_sets.get(key)
+        if known is None:
+            known = self._edge_sets[key] = edge_set([self.edges[name] for name in names])
+        return known
+
+    def nodes_among(
+        self, members: Iterable[str], known: Sequence[NodeType | TypeSet] = ()
+    ) -> NodeType | TypeSet | None:
+        """Some node types as one: one of the known, if these are they; None if there are none."""
+        names = tuple(sorted(set(members)))
+        for type_ in sorted(known, key=lambda found: isinstance(found, TypeSet)):
+            if members_of(type_) == names:
+                return type_
+        return self.find_nodes(SEPARATOR.join(names)) if names else None
+
+    @cached_property
+    def _node_sets(self) -> dict[str, TypeSet]:
+        return {name: self._interface(found) for name, found in self.interfaces.items()}
+
+    @cached_property
+    def _edge_sets(self) -> dict[str, TypeSet]:
+        return {}
+
+    def _interface(self, interface: InterfaceType) -> TypeSet:
+        types = [self.nodes[name] for name in interface.implementers]
+        return node_set(interface.name, types, tuple(interface.properties), interface.properties)
+
+    def _joined_nodes(self, name: str) -> TypeSet | None:
+        names = name.split(SEPARATOR)
+        if len(names) < 2 or any(one not in self.nodes for one in names):
+            return None
+        types = [self.nodes[one] for one in names]
+        common = [
+            one.properties
+            for one in self.interfaces.values()
+            if set(names) <= set(one.implementers)
+        ]
+        shown = tuple(sorted({property_ for properties in common for property_ in properties}))
+        self._node_sets[name] = found = node_set(name, types, shown, {})
+        return found
 
     @cached_property
     def _incident(self) -> dict[str, tuple[EdgeType, ...]]:

@@ -34,6 +34,7 @@ from omnigraph.lang.schema.ir.ir import (
     CheckConstraint,
     IRConstraint,
     IREdge,
+    IRInterface,
     IRNode,
     IRProperty,
     MemberConstraint,
@@ -45,6 +46,7 @@ from omnigraph.lang.schema.ir.ir import (
 from omnigraph.lang.schema.ir.shape import Shape, build_shape
 from omnigraph.lang.schema.syntax.parser import parse
 from omnigraph.lang.schema.syntax.tree import Schema
+from omnigraph.lang.schema.type_sets import InterfaceType
 from omnigraph.lang.source import Source
 from omnigraph.lang.structural import ENDPOINTS
 
@@ -180,7 +182,21 @@ def catalog_from_ir(ir: SchemaIR) -> Catalog:
         ir.schema_ir_hash,
         {node.name: _node(node) for node in ir.nodes},
         {edge.name: _edge(edge) for edge in ir.edges},
-        tuple(interface.name for interface in ir.interfaces),
+        {interface.name: _interface(interface, ir.nodes) for interface in ir.interfaces},
+    )
+
+
+def _interface(interface: IRInterface, nodes: Iterable[IRNode]) -> InterfaceType:
+    implementers = (
+        node.name
+        for node in nodes
+        if any(found.type_id == interface.type_id for found in node.implements)
+    )
+    return InterfaceType(
+        interface.name,
+        interface.type_id,
+        _properties(interface.properties, interface.name),
+        tuple(sorted(implementers)),
     )
 
 

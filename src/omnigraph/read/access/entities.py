@@ -19,7 +19,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.structural import EDGE_COLUMNS, ID
+from omnigraph.lang.structural import EDGE_COLUMNS, ID, TYPE
 from omnigraph.lang.types import Scalar
 from omnigraph.read.access.column_cache import ColumnCache
 from omnigraph.read.execute.grouping import value_codes
@@ -253,6 +253,8 @@ class Entities:
 
     def values(self, name: str, positions: Positions) -> pa.Array:
         """A property of these positions, `@id` and the like included; null for nobody."""
+        if name == TYPE:
+            return taken(pa.array([self.type.name]), np.zeros_like(positions), positions)
         column = self.column(name)
         if not self.has(name):
             return pa.nulls(len(positions), self._type_of(name))

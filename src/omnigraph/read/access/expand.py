@@ -21,7 +21,7 @@ from omnigraph.read.access.topology_cache import EdgeTables
 from omnigraph.read.execute.bindings import Mask
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.sorting import distinct, missing_from
-from omnigraph.read.plan.physical import EdgeAccess, ExpandEdges, Strategy
+from omnigraph.read.plan.physical import EdgeAccess, Strategy
 from omnigraph.storage.budget import look, need, took
 from omnigraph.storage.tables.table import ROW_ID
 
@@ -42,6 +42,34 @@ class ExpandedRows:
     edges: Positions | None = None
 
 
+class Hops(Protocol):
+    """Steps from some nodes to others, whose positions are told among those at their own end."""
+
+    @property
+    def edge_count(self) -> int:
+        """How many edges there are."""
+
+    @property
+    def extent(self) -> int:
+        """One more than the largest position that a step leads from or to."""
+
+    @property
+    def may_loop(self) -> bool:
+        """Whether a node may be its own neighbour."""
+
+    def strategy(self, sources: Positions) -> Strategy:
+        """How a hop from these nodes is made."""
+
+    def degrees(self, sources: Positions) -> Positions:
+        """How many neighbours each node has."""
+
+    def from_(self, sources: Positions) -> ExpandedRows:
+        """Every step from these nodes."""
+
+    def connects(self, sources: Positions, targets: Positions) -> Mask:
+        """Whether each pair is connected by a step."""
+
+
 @dataclass(frozen=True)
 class EdgeExpansion:
     """Ways along one edge type in one direction; folded unless the edges themselves matter."""
@@ -52,17 +80,30 @@ class EdgeExpansion:
     path: EdgeAccess
     with_edges: bool = False
 
-    @classmethod
-    def of(cls, planned: ExpandEdges, ctx: ReadContext) -> EdgeExpansion:
-        """Those of a step."""
-        step = planned.step
-        edge = ctx.catalog.edges[step.edge_type]
-        return cls(ctx, edge, step.direction, planned.path, step.edge_variable is not None)
-
     @cached_property
     def wiring(self) -> EdgeTables:
         """The tables concerned."""
         return self.ctx.wiring(self.edge)
+
+    @property
+    def starts(self) -> Entities:
+        """What steps are made from."""
+        return self.wiring.targets if self.way == "in" else self.wiring.sources
+
+    @property
+    def ends(self) -> Entities:
+        """What steps lead to."""
+        return self.wiring.sources if self.way == "in" else self.wiring.targets
+
+    @property
+    def edge_count(self) -> int:
+        """How many edges there are."""
+        return self.wiring.edges.count
+
+    @property
+    def extent(self) -> int:
+        """One more than the largest position that a step leads from or to."""
+        return self.adjacency().extent
 
     @cached_property
     def topology(self) -> Topology:
@@ -169,16 +210,16 @@ def _positions(nodes: Entities, ids: pa.Array) -> Positions:
     return positions
 
 
-def walk(hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int) -> ExpandedRows:
+def walk(hops: Hops, starts: Positions, min_hops: int, max_hops: int) -> ExpandedRows:
     """Every (start, node) within the bounds."""
     need(5 * starts.nbytes)
     known, inverse = map(took, np.unique(starts, return_inverse=True))
     alive = known[known >= 0]
     nothing = np.empty(0, dtype=np.int64)
-    if not hops.wiring.edges.count or not len(alive):
+    if not hops.edge_count or not len(alive):
         return ExpandedRows(nothing, nothing)
     dense = hops.strategy(alive) == "csr"
-    extent = max(hops.adjacency().extent, int(alive.max()) + 1) if dense else 0
+    extent = max(hops.extent, int(alive.max()) + 1) if dense else 0
     chunk = max(1, MAX_MARKS // extent) if dense else len(alive)
     owners: list[Positions] = [nothing]
     targets: list[Positions] = [nothing]
@@ -199,7 +240,7 @@ def walk(hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int) -
 
 
 def _search(
-    hops: EdgeExpansion, starts: Positions, min_hops: int, max_hops: int, visited: _Visited
+    hops: Hops, starts: Positions, min_hops: int, max_hops: int, visited: _Visited
 ) -> tuple[Positions, Positions]:
     """Pairs of the ordinal of a start and a node, for starts that are marked together."""
     space = visited.space

@@ -19,7 +19,7 @@ from omnigraph.lang.query import plan
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import bring, ids_of, operand, output
+from omnigraph.read.execute.expressions import bring, operand, output, ties_of
 from omnigraph.read.execute.grouping import group_rows
 from omnigraph.read.execute.operators import run_steps, solutions
 from omnigraph.read.execute.ordering import ordered_rows, ranks
@@ -124,7 +124,7 @@ def _by_rank(ranked: RankedRead | None, cut: _Cut | None) -> Bindings:
     if ranked is None or ranked.read.rank is None:
         raise AssertionError("a plan ranks rows that nothing ranks")
     ranking = ranked.read.rank.ranking
-    among = max(ranked.ctx.nodes(found.node_type).count for found in ranked.read.rank.candidates)
+    among = max(ranked.ctx.nodes_of(found.node_type).count for found in ranked.read.rank.candidates)
     wanted = None if cut is None else cut.end
     rows = beside(RANKED * among, partial(ranked.rows, ranking, wanted))
     if cut is None or not cut.offset:
@@ -166,7 +166,7 @@ def _chosen(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, wanted: int |
     for key in read.order:
         value = named[key.by] if isinstance(key.by, str) else key.by
         keys.append(ranks(output(value, rows, ctx), descending=key.descending))
-    ties = [ids_of(name, rows, ctx) for name in read.tie_breakers if name in rows.columns]
+    ties = ties_of(read.tie_breakers, rows, ctx)
     return ordered_rows(keys, ties, rows.count, wanted)
 
 

@@ -7,13 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from omnigraph.lang.query import plan
+from omnigraph.lang.structural import TYPE
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.read.access.entities import NO_NODE
+from omnigraph.read.access.entities import NO_NODE, Entities, FoundRows
+from omnigraph.read.access.entity_sets import EntitySet
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.planner import shown_properties
@@ -25,9 +28,18 @@ from omnigraph.storage.tables.columns import arrow_field
 def operand(value: plan.Scalarish, bindings: Bindings, ctx: ReadContext) -> pa.Array | pa.Scalar:
     """The values of an operand: an array for a property, else one scalar."""
     if isinstance(value, plan.Property):
-        entities = ctx.variables[value.variable]
-        return entities.values(value.name, bindings.columns[value.variable])
+        found = ctx.variables[value.variable]
+        return _values(found, value.name, value.type, bindings.columns[value.variable])
     return constant(ctx.value_of(value), compared_type(value))
+
+
+def _values(
+    found: Entities | EntitySet | FoundRows, name: str, type_: ValueType, positions: Positions
+) -> pa.Array:
+    """A property; of several types, as far as they have it in the type that is asked for."""
+    if isinstance(found, EntitySet):
+        return found.values_as(name, positions, arrow_field(name, type_).type)
+    return found.values(name, positions)
 
 
 def compared_type(value: plan.Scalarish) -> ValueType:
@@ -67,6 +79,24 @@ def ids_of(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positio
     return ids
 
 
+def ties_of(
+    names: Iterable[str], rows: Bindings, ctx: ReadContext
+) -> list[Callable[[Positions], pa.Array]]:
+    """What tells rows apart that are equal otherwise: ids, and types where these may be several."""
+    ties: list[Callable[[Positions], pa.Array]] = []
+    for name in names:
+        if name not in rows.columns:
+            continue
+        ties.append(ids_of(name, rows, ctx))
+        if isinstance(ctx.variables[name], EntitySet):
+            ties.append(partial(_types_of, name, rows, ctx))
+    return ties
+
+
+def _types_of(variable: str, rows: Bindings, ctx: ReadContext, chosen: Positions) -> pa.Array:
+    return ctx.variables[variable].values(TYPE, rows.columns[variable][chosen])
+
+
 def bring(values: Iterable[plan.Output], rows: Bindings, ctx: ReadContext) -> None:
     """Have the properties at hand that some columns show, by few requests."""
     names: dict[str, list[str]] = {}
@@ -83,8 +113,8 @@ def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
         case plan.Property():
             found = operand(value, rows, ctx)
             return took(found.combine_chunks()) if isinstance(found, pa.ChunkedArray) else found
-        case plan.NodeRef(variable):
-            return node_objects(variable, rows, ctx)
+        case plan.NodeRef():
+            return node_objects(value, rows, ctx)
         case plan.ParamRef() | plan.Const() | plan.Now():
             return repeated(constant(ctx.value_of(value), value.type), rows.count)
         case plan.Aggregate():
@@ -93,13 +123,18 @@ def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
             return pa.array(ctx.scores[ranking](rows), from_pandas=True)
 
 
-def node_objects(variable: str, rows: Bindings, ctx: ReadContext) -> pa.Array:
-    """Nodes as objects: `@id` and every property except blobs and vectors."""
-    entities = ctx.variables[variable]
-    positions = rows.columns[variable]
-    names = shown_properties(entities.type)
+def node_objects(node: plan.NodeRef, rows: Bindings, ctx: ReadContext) -> pa.Array:
+    """Nodes as objects: `@id` and every property except blobs and vectors.
+
+    One of several types has its `@type`, and the properties of its interface.
+    """
+    entities = ctx.variables[node.variable]
+    positions = rows.columns[node.variable]
+    type_ = ctx.catalog.nodes_called(node.node_type)
+    names = shown_properties(type_)
     entities.bring(names, positions)
-    values = [entities.values(name, positions) for name in names]
+    types = {name: found.type for name, found in type_.properties.items()}
+    values = [_values(entities, name, types.get(name, plan.TEXT), positions) for name in names]
     objects = pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))
     del values  # which are the parts of the objects, and count once
     return took(objects)

@@ -15,7 +15,9 @@ import pyarrow as pa
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.access.entities import NO_NODE, Entities
-from omnigraph.read.access.expand import EdgeExpansion, ExpandedRows, walk
+from omnigraph.read.access.entity_sets import EntitySet, Many, translated
+from omnigraph.read.access.expand import ExpandedRows, walk
+from omnigraph.read.access.joined_hops import PlannedHops
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
 from omnigraph.read.execute.comparisons import compare
@@ -146,11 +148,30 @@ def select(scan: ScanNodes, ctx: ReadContext) -> Positions:
         ctx.trace.note(**scan.notes)
     variable, path = scan.step.variable, scan.path
     ctx.variables[variable] = entities = ctx.nodes(scan.step.node_type)
-    positions = _positions(entities, variable, path, ctx)
+    if isinstance(entities, EntitySet):
+        positions = _positions_of_all(scan, entities, ctx)
+    else:
+        positions = _positions(entities, variable, path, ctx)
     if not path.left or not len(positions):
         return positions
     rows = Bindings({variable: positions}, len(positions))
     return positions[passing(path.left, rows, ctx)]
+
+
+def _positions_of_all(scan: ScanNodes, every: EntitySet, ctx: ReadContext) -> Positions:
+    """The nodes that the scans of several types find; what is left is decided of them together."""
+    found = [np.empty(0, dtype=np.int64)]
+    variable = scan.step.variable
+    for one, part in zip(scan.parts or (), every.parts, strict=True):
+        ctx.variables[variable] = part
+        positions = _positions(part, variable, one.path, ctx)
+        if one.path.left and len(positions):
+            rows = Bindings({variable: positions}, len(positions))
+            positions = positions[passing(one.path.left, rows, ctx)]
+        found.append(translated(positions, part, every))
+    ctx.variables[variable] = every
+    need(sum(positions.nbytes for positions in found))
+    return took(np.concatenate(found))
 
 
 def _positions(entities: Entities, variable: str, path: AccessPath, ctx: ReadContext) -> Positions:
@@ -172,43 +193,48 @@ def _positions(entities: Entities, variable: str, path: AccessPath, ctx: ReadCon
 
 
 def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
-    step, hops = planned.step, EdgeExpansion.of(planned, ctx)
-    targets = ctx.nodes(step.target_type)
+    step, hops = planned.step, PlannedHops(planned, ctx)
     sources = rows.columns[step.source]
     if ctx.trace.is_on:
         ctx.trace.note(**planned.notes)
-    several = step.max_hops > 1 and hops.edge.source == hops.edge.target
+    several = step.max_hops > 1 and hops.may_chain
     if step.closes and step.edge_variable is None and not several:
         ends = rows.columns[step.target]
         if step.min_hops > 1:
             return rows.take(np.empty(0, dtype=np.int64))
-        return rows.keep(hops.connects(sources, ends) & (ends != NO_NODE))
+        return rows.keep(hops.once().connects(sources, ends) & (ends != NO_NODE))
     steps = _steps(step, hops, sources, several=several)
     if step.closes:
         met = steps.targets == rows.columns[step.target][steps.origins]
         steps = _kept(steps, met)
     if not step.closes:
-        ctx.variables[step.target] = targets
+        ctx.variables[step.target] = hops.targets
     if step.where:
-        steps = _kept(steps, _targets_passing(step, steps.targets, targets, ctx))
+        steps = _kept(steps, _targets_passing(step, steps.targets, hops.targets, ctx))
     found = rows.take(steps.origins)
     if not step.closes:
         found = found.bind(step.target, steps.targets)
     if step.edge_variable is not None and steps.edges is not None:
-        ctx.variables[step.edge_variable] = ctx.edges(step.edge_type)
+        ctx.variables[step.edge_variable] = ctx.edges_of(step.edge_types)
         found = found.bind(step.edge_variable, steps.edges)
     return found.keep(passing(step.edge_where, found, ctx)) if step.edge_where else found
 
 
 def _steps(
-    step: plan.Expand, hops: EdgeExpansion, sources: Positions, *, several: bool
+    step: plan.Expand, hops: PlannedHops, sources: Positions, *, several: bool
 ) -> ExpandedRows:
     if several:
-        return walk(hops, sources, step.min_hops, step.max_hops)
+        chained, every = hops.chained()
+        starts = translated(sources, hops.sources, every)
+        found = walk(chained, starts, step.min_hops, step.max_hops)
+        targets = translated(found.targets, every, hops.targets)
+        if targets is found.targets:
+            return found
+        return _kept(ExpandedRows(found.origins, targets), targets != NO_NODE)
     if step.min_hops > 1:
         nothing = np.empty(0, dtype=np.int64)
         return ExpandedRows(nothing, nothing, nothing)
-    return hops.from_(sources)
+    return hops.once().from_(sources)
 
 
 def _kept(steps: ExpandedRows, mask: Mask) -> ExpandedRows:
@@ -217,9 +243,7 @@ def _kept(steps: ExpandedRows, mask: Mask) -> ExpandedRows:
     return ExpandedRows(took(steps.origins[mask]), took(steps.targets[mask]), edges)
 
 
-def _targets_passing(
-    step: plan.Expand, found: Positions, targets: Entities, ctx: ReadContext
-) -> Mask:
+def _targets_passing(step: plan.Expand, found: Positions, targets: Many, ctx: ReadContext) -> Mask:
     """Which of the targets pass the predicates on them; each is looked at once."""
     each = distinct(found)
     ctx.variables[step.target] = targets
@@ -254,7 +278,7 @@ def _degrees(block: Block, rows: Bindings, ctx: ReadContext) -> Positions | None
     """How many solutions each row has, where that is only the number of its neighbours."""
     if block.counted is None:
         return None
-    step, hops = block.counted.step, EdgeExpansion.of(block.counted, ctx)
+    step, hops = block.counted.step, PlannedHops(block.counted, ctx).once()
     sources = rows.columns[step.source]
     if hops.strategy(sources) != "csr":
         return None

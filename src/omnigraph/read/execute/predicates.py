@@ -15,7 +15,8 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
-from omnigraph.read.access.entities import NO_NODE
+from omnigraph.read.access.entities import NO_NODE, FoundRows
+from omnigraph.read.access.entity_sets import parts_of, translated
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask
 from omnigraph.read.execute.comparisons import Operand, compare
 from omnigraph.read.execute.context import ReadContext
@@ -87,11 +88,19 @@ def _searched(predicate: plan.TextMatch, rows: Bindings, ctx: ReadContext) -> Ma
             f"param '{name}': the number of edits is 0 or more, found {edits}",
             details={"param": name},
         )
-    words = Words(ctx.nodes(predicate.node_type), predicate.subject.name)
-    weight = TEXT * words.entities.count + LETTER * len(query)
-    found = beside(weight, partial(words.matching, predicate.mode, query, edits))
+    nodes = ctx.nodes(predicate.node_type)
     need(2 * POSITION * rows.count)
-    return among(rows.columns[variable], found)
+    positions = rows.columns[variable]
+    bound = ctx.variables[variable]
+    if not isinstance(bound, FoundRows):
+        positions = translated(positions, bound, nodes)
+    mask = np.zeros(rows.count, dtype=bool)
+    for part in parts_of(nodes):
+        words = Words(part, predicate.subject.name)
+        weight = TEXT * part.count + LETTER * len(query)
+        found = beside(weight, partial(words.matching, predicate.mode, query, edits))
+        mask |= among(translated(positions, nodes, part), found)
+    return mask
 
 
 def mask_of(found: Operand, count: int) -> Mask:

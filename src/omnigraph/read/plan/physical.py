@@ -81,10 +81,14 @@ class ScanNodes:
 
     step: plan.Scan
     path: AccessPath
+    parts: tuple[ScanNodes, ...] | None = None
+    """The scans of its types, where nodes may be of several."""
 
     @property
     def notes(self) -> dict[str, Any]:
         """The way in, and which predicates storage decides and which are decided in memory."""
+        if self.parts is not None:
+            return self._joint_notes(self.parts)
         path, named = self.path, self.path.naming
         in_memory = [
             found
@@ -97,6 +101,23 @@ class ScanNodes:
             "access": path.access if named is None else f"lookup by {path.looked_up_by}",
             "pushed": [spell_predicate(found) for found in path.pushed],
             "in_memory": [spell_predicate(found) for found in in_memory],
+        }
+
+    def _joint_notes(self, parts: Sequence[ScanNodes]) -> dict[str, Any]:
+        """The ways in to each type; storage has decided what it decides of any of them."""
+        each = {part.step.node_type: part.notes for part in parts}
+        ways = {name: str(notes["access"]) for name, notes in each.items()}
+        same = len(set(ways.values())) == 1
+        pushed = [*dict.fromkeys(one for notes in each.values() for one in notes["pushed"])]
+        left = (*(spell_predicate(found) for found in self.path.left),)
+        among = (one for notes in each.values() for one in notes["in_memory"])
+        return {
+            "entities": self.path.entities,
+            "access": next(iter(ways.values()))
+            if same
+            else ", ".join(f"{name}: {way}" for name, way in ways.items()) or "nothing",
+            "pushed": pushed,
+            "in_memory": [*dict.fromkeys((*among, *left))],
         }
 
 

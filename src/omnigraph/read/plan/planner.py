@@ -8,13 +8,15 @@ the data is read.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import compress, takewhile
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.structural import DST, SRC, spelling
+from omnigraph.lang.schema.type_sets import TypeSet
+from omnigraph.lang.structural import DST, ID, NODE_COLUMNS, SRC, TYPE, spelling
 from omnigraph.read.access.entities import Entities
+from omnigraph.read.access.entity_sets import EntitySet
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.physical import (
     AccessPath,
@@ -71,7 +73,7 @@ class _Planner:
     def _step(self, step: plan.Step) -> PhysicalStep:
         match step:
             case plan.Scan():
-                return ScanNodes(step, self._access(step))
+                return self._scan(step)
             case plan.Expand():
                 return ExpandEdges(step, self._edges(step))
             case plan.Filter():
@@ -85,8 +87,32 @@ class _Planner:
                 return Block(planned, only)
         return Block(planned)
 
-    def _access(self, scan: plan.Scan) -> AccessPath:
-        entities, where = self.ctx.nodes(scan.node_type), scan.where
+    def _scan(self, scan: plan.Scan) -> ScanNodes:
+        nodes = self.ctx.nodes(scan.node_type)
+        if not isinstance(nodes, EntitySet):
+            return ScanNodes(scan, self._access(scan, nodes))
+        # What every type can be asked is; the rest is decided where they are together.
+        everywhere = [
+            found
+            for found in scan.where
+            if can_filter(found)
+            and all(
+                name in part.type.properties or name in NODE_COLUMNS
+                for part in nodes.parts
+                for name in columns_of((found,))
+            )
+        ]
+        left = tuple(found for found in scan.where if not any(found is one for one in everywhere))
+        parts: list[ScanNodes] = []
+        for part in nodes.parts:
+            step = plan.Scan(scan.variable, part.type.name, tuple(everywhere))
+            path = replace(self._access(step, part), fetched=None)
+            parts.append(ScanNodes(step, path))
+        whole = AccessPath("scan" if nodes.count else "nothing", nodes.count, left=left)
+        return ScanNodes(scan, whole, tuple(parts))
+
+    def _access(self, scan: plan.Scan, entities: Entities) -> AccessPath:
+        where = scan.where
         if not entities.count:
             return AccessPath("nothing", 0)
         named = naming(entities.type.key, where) if isinstance(entities.type, NodeType) else None
@@ -108,15 +134,18 @@ class _Planner:
         return AccessPath("scan", entities.count, None, filtered, pushed, left)
 
     def _edges(self, step: plan.Expand) -> EdgeAccess:
-        wiring = self.ctx.wiring(self.ctx.catalog.edges[step.edge_type])
-        edges = wiring.edges
-        if not edges.count:
+        wirings = [self.ctx.wiring(self.ctx.catalog.edges[name]) for name in step.edge_types]
+        wirings = [wiring for wiring in wirings if wiring.edges.count]
+        if not wirings:
             return EdgeAccess(0, "csr")
-        is_cached = self.ctx.topologies.peek(wiring) is not None
+        count = sum(wiring.edges.count for wiring in wirings)
+        is_cached = all(self.ctx.topologies.peek(wiring) is not None for wiring in wirings)
         if self.ctx.expansion != "auto":
-            return EdgeAccess(edges.count, self.ctx.expansion, is_cached)
-        is_open = not is_cached and _may_be_looked_up(edges, step.direction)
-        return EdgeAccess(edges.count, None if is_open else "csr", is_cached)
+            return EdgeAccess(count, self.ctx.expansion, is_cached)
+        is_open = not is_cached and all(
+            _may_be_looked_up(wiring.edges, step.direction) for wiring in wirings
+        )
+        return EdgeAccess(count, None if is_open else "csr", is_cached)
 
 
 def _may_be_looked_up(edges: Entities, way: plan.Direction) -> bool:
@@ -233,9 +262,13 @@ class PropertyUse:
                 self.steps(block)
 
 
-def shown_properties(type_: NodeType | EdgeType) -> list[str]:
+def shown_properties(type_: NodeType | EdgeType | TypeSet) -> list[str]:
     """What is shown of a whole node: its id and every property except blobs and vectors."""
-    return ["@id"] + [
+    if isinstance(type_, TypeSet):
+        found = {name: type_.properties[name].type for name in type_.shown}
+        plain = [name for name, one in found.items() if not (one.is_blob or one.is_vector)]
+        return [TYPE, ID, *plain]
+    return [ID] + [
         name
         for name, found in type_.properties.items()
         if not (found.type.is_blob or found.type.is_vector)

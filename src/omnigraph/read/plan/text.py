@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import spell, spell_ranking, step_text
-from omnigraph.read.access.entities import Entities
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.trace import Operator
 from omnigraph.read.plan.physical import (
@@ -75,14 +74,19 @@ class _Outlook:
             return 0.0
         if step.closes:
             return rows
-        wiring = self.ctx.wiring(self.ctx.catalog.edges[step.edge_type])
-        start = wiring.targets if step.direction == "in" else wiring.sources
-        return rows * _reached(step, wiring.edges, start, self.ctx.nodes(step.target_type))
+        catalog = self.ctx.catalog
+        ends = [catalog.edges[name] for name in step.edge_types]
+        starts = {one.target if step.direction == "in" else one.source for one in ends}
+        left = sum(self.ctx.nodes(name).count for name in starts)
+        targets = self.ctx.nodes(step.target_type).count
+        return rows * _reached(step, planned.path.edges, left, targets)
 
 
 def _found(scan: ScanNodes) -> int:
     """About how many rows a scan finds."""
     path = scan.path
+    if scan.parts is not None:
+        return sum(map(_found, scan.parts))
     if path.access != "lookup":
         return path.entities
     for predicate in scan.step.where:
@@ -92,17 +96,17 @@ def _found(scan: ScanNodes) -> int:
     return min(1, path.entities)
 
 
-def _reached(step: plan.Expand, edges: Entities, start: Entities, targets: Entities) -> float:
+def _reached(step: plan.Expand, edges: int, starts: int, targets: int) -> float:
     """About how many nodes one node leads to."""
-    each = edges.count / max(start.count, 1) * (2 if step.direction == "both" else 1)
+    each = edges / max(starts, 1) * (2 if step.direction == "both" else 1)
     reached = 0.0
     for hop in range(step.min_hops, step.max_hops + 1):
         # More than all there are cannot be reached; a large power is not even computed.
-        far = hop * math.log(each) > math.log(targets.count + 1) if each > 1 else False
-        reached += targets.count if far else each**hop
-        if reached >= targets.count:
+        far = hop * math.log(each) > math.log(targets + 1) if each > 1 else False
+        reached += targets if far else each**hop
+        if reached >= targets:
             break
-    return reached if step.edge_variable is not None else min(reached, targets.count)
+    return reached if step.edge_variable is not None else min(reached, targets)
 
 
 # -- the tail ------------------------------------------------------------------------

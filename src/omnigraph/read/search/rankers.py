@@ -171,7 +171,7 @@ class Rankers:
         return known
 
     def _make(self, ranking: plan.Nearest | plan.Bm25) -> Ranker:
-        entities = self.ctx.nodes(ranking.node_type)
+        entities = self.ctx.nodes_of(ranking.node_type)
         if isinstance(ranking, plan.Bm25):
             words = Words(entities, ranking.property_name)
             return WordsRanker(words, text_of(ranking.query, self.ctx))

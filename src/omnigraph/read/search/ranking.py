@@ -21,7 +21,7 @@ from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import ids_of, output
+from omnigraph.read.execute.expressions import output, ties_of
 from omnigraph.read.execute.operators import run_steps, select
 from omnigraph.read.execute.ordering import ordered_rows, ranks
 from omnigraph.read.execute.sorting import distinct
@@ -131,7 +131,7 @@ class RankedRead:
 
     def _pool(self, scan: ScanNodes) -> CandidateSet | None:
         """The nodes a ranking may choose from; None for all of a type."""
-        entities, where = self.ctx.nodes(scan.step.node_type), scan.step.where
+        entities, where = self.ctx.nodes_of(scan.step.node_type), scan.step.where
         if not where:
             self.ctx.variables[scan.step.variable] = entities
             return None
@@ -146,7 +146,7 @@ class RankedRead:
         matched = np.flatnonzero(~np.isnan(keys))
         rows = rows.take(matched)
         variables = self.read.tie_breakers or tuple(sorted(rows.columns))
-        ties = [ids_of(name, rows, self.ctx) for name in variables if name in rows.columns]
+        ties = ties_of(variables, rows, self.ctx)
         sorted_by = [_numbered(keys[matched]), *self._further(rows)]
         return rows.take(ordered_rows(sorted_by, ties, rows.count, wanted))
 

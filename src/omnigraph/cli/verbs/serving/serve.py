@@ -8,11 +8,13 @@ from __future__ import annotations
 import os
 import sys
 from dataclasses import replace
+from datetime import timedelta
 
 import click
 
 from omnigraph.cli.command import VerbCommand
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.verbs.maintain.cleanup import Duration
 
 _FLAGS_OFF = ("", "0", "false")
 
@@ -48,6 +50,12 @@ _FLAGS_OFF = ("", "0", "false")
     default=1,
     help="How many processes serve the graph; 1 if not given.",
 )
+@click.option(
+    "--maintain-every",
+    metavar="D",
+    type=Duration(),
+    help="Keep the graph in order in the background, in rounds that are so far apart, as 60s.",
+)
 @click.option("--no-access-log", is_flag=True, help="Do not write a line for every request.")
 @click.pass_obj
 def command(
@@ -59,6 +67,7 @@ def command(
     queries: tuple[str, ...],
     policy: str | None,
     workers: int,
+    maintain_every: timedelta | None,
     no_access_log: bool,
 ) -> int:
     """Serve a graph over HTTP until a signal comes.
@@ -74,6 +83,11 @@ def command(
     told = environment.get("OMNIGRAPH_UNAUTHENTICATED", "").strip().lower() not in _FLAGS_OFF
     source = OneGraph(target.uri, scope.graph or id_of_location(target.uri), queries, policy)
     boot = boot_from(source, environment, unauthenticated=unauthenticated or told)
+    if maintain_every is not None:
+        if not maintain_every:
+            raise click.UsageError("--maintain-every needs some time, such as 60s")
+        seconds = maintain_every.total_seconds()
+        boot = replace(boot, limits=replace(boot.limits, maintain_seconds=seconds))
     return serve(replace(boot, with_access_log=not no_access_log), bind, workers=workers)
 
 

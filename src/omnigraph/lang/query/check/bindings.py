@@ -9,9 +9,10 @@ from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
-from omnigraph.lang.query.check.operands import resolve_variable
+from omnigraph.lang.query.check.operands import report_disagreeing, resolve_variable
 from omnigraph.lang.query.check.scope import NodeBinding, Scope
 from omnigraph.lang.query.check.values import describe, fit_literal
+from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.types import Scalar, ValueType, compatible
 
 
@@ -23,7 +24,7 @@ def check_matches(
     nullable = isinstance(bound, NodeBinding) and bound.nullable
     predicates: list[plan.Predicate] = []
     for condition in binding.matches:
-        type_ = _property_type(scope, node.node_type, condition.property)
+        type_ = _property_type(scope, node, condition.property)
         if type_ is None:
             continue
         value = _value(scope, condition, type_)
@@ -37,16 +38,22 @@ def check_matches(
     return predicates
 
 
-def _property_type(scope: Scope, node_type: str, name: terms.Name) -> ValueType | None:
+def _property_type(scope: Scope, node: resolved.NodeVariable, name: terms.Name) -> ValueType | None:
     checker = scope.checker
     if name.text == structural.ID:
         return plan.TEXT
-    properties = checker.catalog.nodes[node_type].properties
+    bound = scope.find(node.name)
+    if not isinstance(bound, NodeBinding) or bound.type is None:
+        return None
+    properties = bound.type.properties
+    if isinstance(bound.type, TypeSet) and name.text in bound.type.disagreeing:
+        report_disagreeing(checker, bound.type, name, "T2")
+        return None
     definition = properties.get(name.text)
     if definition is None:
         checker.error(
             name.span,
-            f"node type {node_type} has no property `{name.text}`",
+            f"node type {bound.type.name} has no property `{name.text}`",
             "T2",
             hint=name_hint(
                 name.text, (structural.ID,) if name.text.startswith("@") else properties

@@ -17,9 +17,13 @@ from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
 from omnigraph.lang.query.check.predicates import FilterClause, comparison, resolve_filter
 from omnigraph.lang.query.check.scope import Bound, NodeBinding, Scope
 from omnigraph.lang.query.check.traversals import TraversalChecker
+from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.type_sets import TypeSet, members_of
 from omnigraph.lang.source import Span
-from omnigraph.lang.types import NUMERIC, ValueType
+from omnigraph.lang.structural import TYPE
+from omnigraph.lang.types import NUMERIC, Scalar, ValueType
 
+TYPE_NAMES = ValueType(Scalar.STRING, is_list=True)
 TestClause = ast.Not | ast.Exists | ast.AnyOf | ast.Counted
 
 
@@ -46,7 +50,30 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
             test = _check_test(scope, clause)
             if test is not None:
                 tests.append(test)
-    return resolved.ResolvedBlock(tuple(parts), tuple(predicates), tuple(tests))
+    return resolved.ResolvedBlock(
+        tuple(_as_narrowed(scope, part) for part in parts), tuple(predicates), tuple(tests)
+    )
+
+
+def _as_narrowed(
+    scope: Scope, part: resolved.Segment | resolved.OptionalBlock
+) -> resolved.Segment | resolved.OptionalBlock:
+    """With the types that the variables of the block have in the end."""
+    if isinstance(part, resolved.OptionalBlock):
+        return part
+
+    def known(node: resolved.NodeVariable) -> resolved.NodeVariable:
+        bound = scope.own.get(node.name)
+        if not isinstance(bound, NodeBinding) or bound.type is None:
+            return node
+        return replace(node, node_type=bound.type.name)
+
+    return resolved.Segment(
+        tuple(dict.fromkeys(map(known, part.nodes))),
+        tuple(
+            replace(one, left=known(one.left), right=known(one.right)) for one in part.traversals
+        ),
+    )
 
 
 # -- what binds variables ----------------------------------------------------------
@@ -55,23 +82,23 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
 def _check_segment(
     scope: Scope, clauses: list[ast.Clause], predicates: list[plan.Predicate]
 ) -> resolved.Segment:
-    nodes: list[resolved.NodeVariable] = []
     bindings = [clause for clause in clauses if isinstance(clause, ast.Binding)]
-    for binding in bindings:
-        node = _declare(scope, binding)
-        if node is not None:
-            nodes.append(node)
-            predicates.extend(check_matches(scope, binding, node))
+    nodes = [_declare(scope, binding, predicates) for binding in bindings]
     traversals = [clause for clause in clauses if isinstance(clause, ast.Traversal)]
     checked = TraversalChecker(scope).check_all(traversals)
-    return resolved.Segment(tuple(dict.fromkeys(nodes)), checked)
+    for binding, node in zip(bindings, nodes, strict=True):
+        if node is not None:
+            predicates.extend(check_matches(scope, binding, node))
+    return resolved.Segment(tuple(dict.fromkeys(node for node in nodes if node)), checked)
 
 
-def _declare(scope: Scope, binding: ast.Binding) -> resolved.NodeVariable | None:
-    """Bind a variable to a node type, or add conditions to one that is bound already."""
+def _declare(
+    scope: Scope, binding: ast.Binding, predicates: list[plan.Predicate]
+) -> resolved.NodeVariable | None:
+    """Bind a variable to nodes, or narrow and add conditions to one that is bound already."""
     checker = scope.checker
     variable = binding.variable
-    node_type = checker.catalog.nodes.get(binding.type_name.text)
+    node_type = checker.catalog.find_nodes(binding.type_name.text)
     if node_type is None:
         _report_unknown_type(scope, binding.type_name)
     if variable.name == terms.ANONYMOUS:
@@ -87,38 +114,53 @@ def _declare(scope: Scope, binding: ast.Binding) -> resolved.NodeVariable | None
                 variable.span, f"${variable.name} is a parameter; name the node otherwise"
             )
         scope.declare(NodeBinding(variable.name, node_type))
-    elif not _may_rebind(scope, bound, binding):
+    elif not _may_rebind(scope, bound, binding, node_type, predicates):
         return None
     if node_type is None:
         return None
     return resolved.NodeVariable(variable.name, node_type.name)
 
 
-def _may_rebind(scope: Scope, bound: Bound, binding: ast.Binding) -> bool:
+def _may_rebind(
+    scope: Scope,
+    bound: Bound,
+    binding: ast.Binding,
+    wanted: NodeType | TypeSet | None,
+    predicates: list[plan.Predicate],
+) -> bool:
     checker = scope.checker
     name = binding.variable.name
     if not isinstance(bound, NodeBinding):
         checker.error(binding.span, f"${name} is an edge and cannot become a node", "T23")
         return False
-    if bound.type is not None and bound.type.name != binding.type_name.text:
-        if binding.type_name.text in checker.catalog.nodes:
-            checker.error(
-                binding.type_name.span,
-                f"${name} is a {bound.type.name} already and cannot be a "
-                f"{binding.type_name.text} too",
-            )
+    if bound.type is None or wanted is None:
         return False
-    return bound.type is not None
+    if bound.type == wanted:
+        return True
+    both = set(members_of(bound.type)).intersection(members_of(wanted))
+    narrowed = checker.catalog.nodes_among(both, (bound.type, wanted))
+    if narrowed is None:
+        checker.error(
+            binding.type_name.span,
+            f"${name} is a {bound.type.name} already and cannot be a {wanted.name} too",
+            "T28" if isinstance(bound.type, TypeSet) or isinstance(wanted, TypeSet) else None,
+        )
+        return False
+    if set(members_of(bound.type)) - both and (name not in scope.own or bound.nullable):
+        # What binds the variable finds others too.
+        types = plan.Const(tuple(sorted(both)), TYPE_NAMES)
+        predicates.append(plan.InList(plan.Property(name, TYPE, plan.TEXT), types))
+    scope.narrow(bound, narrowed)
+    return True
 
 
 def _report_unknown_type(scope: Scope, name: terms.Name) -> None:
     catalog = scope.checker.catalog
-    if name.text in catalog.interfaces:
-        message, hint = f"{name.text} is an interface; only node types can be bound", None
-    elif name.text in catalog.edges:
-        message, hint = f"{name.text} is an edge type; only node types can be bound", None
+    if name.text in catalog.edges:
+        message, hint = f"{name.text} is an edge type; only nodes can be bound", None
     else:
-        message, hint = f"unknown node type {name.text}", name_hint(name.text, catalog.nodes)
+        message = f"unknown node type {name.text}"
+        hint = name_hint(name.text, (*catalog.nodes, *catalog.interfaces))
     scope.checker.error(name.span, message, "T1", hint=hint)
 
 

@@ -6,11 +6,15 @@ stands is for the caller to say.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import did_you_mean, name_hint
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.query.check.values import constant
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.types import ValueType
 
 Operand = plan.Scalarish | plan.NodeRef
@@ -116,6 +120,9 @@ def property_type(
             return plan.TEXT
         checker.error(name.span, f"a node has no `{name.text}`; only edges do", "T6")
         return None
+    if isinstance(bound.type, TypeSet) and name.text in bound.type.disagreeing:
+        report_disagreeing(checker, bound.type, name, "T6")
+        return None
     definition = bound.type.properties.get(name.text)
     if definition is not None:
         return definition.type
@@ -125,7 +132,27 @@ def property_type(
         hint = name_hint(name.text, terms.SYSTEM_PROPERTIES if is_edge else (structural.ID,))
     elif name.text == "id":
         hint = "the id is `@id`"
+    if isinstance(bound.type, TypeSet) and is_edge:
+        hint = hint or "only properties that all of these edge types have can be read"
     checker.error(
         name.span, f"{kind} type {bound.type.name} has no property `{name.text}`", "T6", hint=hint
     )
     return None
+
+
+def report_disagreeing(checker: Checker, type_: TypeSet, name: terms.Name, code: str) -> None:
+    """Report a property that the types of a set have in types that do not go together."""
+    types: Mapping[str, NodeType | EdgeType] = (
+        checker.catalog.nodes if type_.kind == "node" else checker.catalog.edges
+    )
+    having = [
+        f"{member}.{name.text} is {types[member].properties[name.text].type}"
+        for member in type_.members
+        if name.text in types[member].properties
+    ]
+    checker.error(
+        name.span,
+        f"`{name.text}` is not one thing here: {', '.join(having)}",
+        code,
+        hint="narrow the variable to one type first" if type_.kind == "node" else None,
+    )

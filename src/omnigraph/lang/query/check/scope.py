@@ -7,11 +7,12 @@ used. A variable of unknown type is kept, so that its uses are not reported too.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.lang.diagnostics import Phase, Reporter, name_hint
 from omnigraph.lang.query import terms
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.source import Span
 from omnigraph.lang.types import ValueType
 
@@ -21,7 +22,7 @@ class NodeBinding:
     """A variable that stands for a node; ``type`` is None when its type is unknown."""
 
     name: str
-    type: NodeType | None
+    type: NodeType | TypeSet | None
     nullable: bool = False
 
 
@@ -30,7 +31,7 @@ class EdgeBinding:
     """A variable that stands for an edge; ``type`` is None when its type is unknown."""
 
     name: str
-    type: EdgeType | None
+    type: EdgeType | TypeSet | None
     nullable: bool = False
 
 
@@ -66,6 +67,8 @@ class Scope:
         self.checker = checker
         self.outer = outer
         self.own: dict[str, Bound] = {}
+        self.narrowed: dict[str, NodeBinding] = {}
+        """Variables of the blocks around, where this block knows more of their types."""
         self.used_outer: set[str] = set()
 
     def find(self, name: str) -> Bound | None:
@@ -75,7 +78,16 @@ class Scope:
             bound = self.outer.find(name)
             if bound is not None:
                 self.used_outer.add(name)
+                bound = self.narrowed.get(name, bound)
         return bound
+
+    def narrow(self, bound: NodeBinding, type_: NodeType | TypeSet) -> None:
+        """Have a variable stand for nodes of fewer types, in this block and those inside it."""
+        known = replace(bound, type=type_)
+        if bound.name in self.own:
+            self.own[bound.name] = known
+        else:
+            self.narrowed[bound.name] = known
 
     def declare(self, bound: Bound) -> None:
         """Make a variable visible in this block."""

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.operands import report_unbound, resolve_access, resolve_operand
-from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
+from omnigraph.lang.query.check.scope import Bound, EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.query.check.values import constant, describe, narrow_misfit
+from omnigraph.lang.schema.type_sets import TypeSet
+from omnigraph.lang.source import Span
 from omnigraph.lang.types import INTEGERS, NUMERIC, Scalar, ValueType
 
 DEFAULT_RRF_K = 60
@@ -111,6 +113,8 @@ def _bm25(scope: Scope, call: terms.Bm25) -> plan.Bm25 | None:
     if subject is None or query is None:
         return None
     field, node_type = subject
+    if not _is_one_type(scope, call.span, "bm25", scope.find(field.variable)):
+        return None
     return plan.Bm25(field.variable, node_type, field.name, query)
 
 
@@ -124,7 +128,7 @@ def _nearest(scope: Scope, call: terms.Nearest) -> plan.Nearest | None:
     if bound is None:
         report_unbound(scope, access.variable, "T15")
         return None
-    if bound.type is None:
+    if bound.type is None or not _is_one_type(scope, access.span, "nearest", bound):
         return None
     definition = bound.type.properties.get(access.property.text)
     if definition is None or not definition.type.is_vector or definition.type.is_list:
@@ -143,6 +147,21 @@ def _nearest(scope: Scope, call: terms.Nearest) -> plan.Nearest | None:
         return None
     model = definition.embedding.model if definition.embedding is not None else None
     return plan.Nearest(bound.name, bound.type.name, definition.name, dimension, query, model)
+
+
+def _is_one_type(scope: Scope, span: Span, call: str, bound: Bound | None) -> bool:
+    """Whether a variable stands for nodes of one type, whose scores can be compared."""
+    if not isinstance(bound, NodeBinding) or not isinstance(bound.type, TypeSet):
+        return True
+    members = bound.type.members
+    example = members[0] if members else "Type"
+    scope.checker.error(
+        span,
+        f"`{call}` ranks the nodes of one type, ${bound.name} may be a {' or a '.join(members)}",
+        "T28",
+        hint=f"say which: `${bound.name}: {example}`",
+    )
+    return False
 
 
 def _vector_query(
