@@ -86,6 +86,8 @@ class _Apply:
     settled: list[Sidecar] = field(default_factory=list)
     used: list[str] = field(default_factory=list)
     """The graphs that were deleted."""
+    blocked: dict[str, str] = field(default_factory=dict)
+    """The graphs on which nothing could be done from the beginning."""
     failed: str | None = None
     """The graph on which work has failed: no other is touched after it."""
     is_written: bool = False
@@ -110,6 +112,7 @@ class _Apply:
         self.draft = draft = Draft.of(self.held.ledger)
         swept = sweep(root, draft, sidecars, desired.document.graphs, found)
         self.settled += swept.settled
+        self.blocked = swept.blocked
         reach("cluster_swept")
         self.course = chart(root, desired, draft.ledger, swept.blocked, approvals, found=found)
         if self._is_unapproved():
@@ -328,6 +331,8 @@ class _Apply:
                 draft.say(address, "pending", change.reason, APPROVAL_REQUIRED)
             elif known is None or known.status != "error":
                 draft.say(address, "blocked", change.reason)
+        for id_, reason in self.blocked.items():
+            draft.say(f"graph.{id_}", "blocked", reason)
         if self.is_converged:
             draft.config_digest = self.desired.digest
 
@@ -335,7 +340,8 @@ class _Apply:
     def is_converged(self) -> bool:
         """Whether everything is as it is wanted."""
         is_done = all(one.disposition in ("applied", "derived") for one in self.course.changes)
-        return self.draft is not None and is_done and not self.found.has_errors
+        is_stuck = self.found.has_errors or self.blocked
+        return self.draft is not None and is_done and not is_stuck
 
     def _write(self) -> None:
         """One compare-and-swap; then what the ledger knows is settled."""

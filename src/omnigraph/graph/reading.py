@@ -185,7 +185,8 @@ class Reading(Surface):
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, name, params, text.name, budget, expansion)
+        made_by = self._access.embedding
+        query = Query(text.text, name, params, text.name, budget, expansion, made_by)
 
         def run(shown: Snapshot, catalog: Catalog) -> Result:
             return query.run(shown, catalog, at_commit=is_old)
@@ -213,7 +214,8 @@ class Reading(Surface):
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, name, params, text.name, budget, expansion)
+        made_by = self._access.embedding
+        query = Query(text.text, name, params, text.name, budget, expansion, made_by)
 
         def run(shown: Snapshot, catalog: Catalog) -> Explanation:
             return explain(query, shown, catalog, at_commit=is_old, analyze=analyze)

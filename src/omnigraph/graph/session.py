@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import BadRequest
 from omnigraph.evolve.apply import SchemaChange, SchemaResult, apply_schema
 from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
@@ -71,9 +72,13 @@ class Session(Upkeep):
     """
 
     def __init__(
-        self, handle: GraphHandle, actor: str | None = None, policy: Policy | None = None
+        self,
+        handle: GraphHandle,
+        actor: str | None = None,
+        policy: Policy | None = None,
+        embedding: EmbedderConfig | None = None,
     ) -> None:
-        super().__init__(Access(handle, actor, policy))
+        super().__init__(Access(handle, actor, policy, embedding))
         self.branches = Branches(self._access)
         self.commits = Commits(self._access)
         self.changes = Changes(self._access)
@@ -111,7 +116,17 @@ class Session(Upkeep):
             run_ = RunId.of(run_id, "mutate", asked)
         # A bound of choice would tell how much was read to find what is shown.
         most = max_bytes if limits is None else None
-        mutation = Mutation(text, name, params, path, actor or self.actor, run_, most, limits)
+        mutation = Mutation(
+            text,
+            name,
+            params,
+            path,
+            actor or self.actor,
+            run_,
+            most,
+            limits,
+            self._access.embedding,
+        )
         return run(mutation, target)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
@@ -167,9 +182,10 @@ class Session(Upkeep):
         run_ = options.run(target, lambda: digest_of_input(data))
         is_small = is_request_sized(data, require_engine(engine))
 
-        def load() -> LoadResult:
+        def loaded() -> LoadResult:
             if is_small:
-                return run(Load(data, options, actor or self.actor, run_), target, dry_run=dry_run)
+                load = Load(data, options, actor or self.actor, run_, self._access.embedding)
+                return run(load, target, dry_run=dry_run)
             from omnigraph.pipeline.load.entry import SparkTarget, load_in_bulk
 
             choice = SparkTarget.of(spark, progress=progress)
@@ -177,7 +193,9 @@ class Session(Upkeep):
                 data, options, target, actor or self.actor, choice, engine=engine, run_id=run_
             )
 
-        return load() if options.report is None else reported(load, options.report, target.branch)
+        if options.report is None:
+            return loaded()
+        return reported(loaded, options.report, target.branch)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
     @action("change", branch="branch")
@@ -314,7 +332,8 @@ class Session(Upkeep):
         condition of a mutation does. Unless ``only_missing``, vectors that are there are made
         again.
         """
-        backfill = Backfill(type, property, where, only_missing, actor or self.actor)
+        embedding = self._access.embedding
+        backfill = Backfill(type, property, where, only_missing, actor or self.actor, embedding)
         return run(backfill, self._access.target(branch))
 
     # -- keeping it in order ---------------------------------------------------------
@@ -337,8 +356,13 @@ class Session(Upkeep):
 class Graph(Session):
     """An opened graph: a session without a policy, which makes those that have one."""
 
-    def __init__(self, handle: GraphHandle, actor: str | None = None) -> None:
-        super().__init__(handle, actor)
+    def __init__(
+        self,
+        handle: GraphHandle,
+        actor: str | None = None,
+        embedding: EmbedderConfig | None = None,
+    ) -> None:
+        super().__init__(handle, actor, None, embedding)
         self.manifest = handle.manifest
         """What is published; for the engine and its tests."""
         self.notices: list[str] = []
@@ -349,7 +373,7 @@ class Graph(Session):
         """The graph as somebody uses it, who may do what a policy allows, or everything."""
         if not actor.strip():
             raise BadRequest("an actor has a name: it cannot be empty")
-        return Session(self._access.handle, actor, policy)
+        return Session(self._access.handle, actor, policy, self._access.embedding)
 
     def __repr__(self) -> str:
         return f"<Graph {self.location}>"

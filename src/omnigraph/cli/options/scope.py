@@ -31,8 +31,6 @@ FLAGS: tuple[Flag, ...] = get_args(Flag)
 uri_argument = click.argument("uri", metavar="[URI]", required=False)
 uri_option = click.option("--uri", metavar="URI", help="The graph: a path or s3://bucket/prefix.")
 
-_NO_CLUSTERS = "cluster scopes are not supported yet: use --store URI or --server NAME|URL"
-
 
 @dataclass(frozen=True, slots=True)
 class Capability:
@@ -83,7 +81,7 @@ CAPABILITIES: Mapping[str, Capability] = {
         "profile",
     ),
     **_row("direct", "maintain", "graph", "store", "cluster", "as", "profile"),
-    **_row("direct", "serve", "graph", "store", "profile"),
+    **_row("direct", "serve", "graph", "store", "cluster", "profile"),
     **_row("direct", "schema plan", "store", "profile"),
     **_row("direct", "init"),
     **_row("control", "policy, queries", "graph", "cluster", "profile"),
@@ -275,7 +273,7 @@ def target_of(scope: CommandScope, uri: str | None, wanted: str = "its URI, or -
         return _configured(scope, wanted)
     ((name, address),) = addresses.items()
     if name == "--cluster":
-        raise _usage(_NO_CLUSTERS)
+        return _clustered(address, scope.graph)
     if name == "--server":
         return _served(scope, address, scope.graph)
     if scope.graph is not None:
@@ -303,15 +301,21 @@ def _configured(scope: CommandScope, wanted: str) -> Target:
     else:
         other = "" if _takes("server") is False else ", or --server NAME|URL with --graph ID"
         raise _usage(f"which graph? give {wanted} URI: a path or s3://bucket/prefix{other}")
-    if kind == "cluster":
-        raise _usage(f"{where} a cluster: {_NO_CLUSTERS}")
     if _takes(kind) is False:
         raise _usage(f"{where} a {kind}, which this command cannot use: give another address")
     if kind == "server":
         return _served(scope, address, graph)
+    if kind == "cluster":
+        return _clustered(address, graph)
     if graph is not None:
         raise _usage("a store is one graph: leave --graph out")
     return storage_target(address)
+
+
+def _clustered(cluster: str, graph: str | None) -> Target:
+    from omnigraph.cli.options.cluster import clustered_target
+
+    return clustered_target(cluster, graph)
 
 
 def _served(scope: CommandScope, server: str, graph: str | None) -> Target:

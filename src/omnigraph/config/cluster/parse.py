@@ -285,6 +285,7 @@ def _scopes(policy: Tree, value: Tree | None, graphs: Collection[str]) -> list[s
             "policy_mixed_binding_kinds",
             "a policy is for the cluster or for graphs, not both: use two files",
         )
+        return []
     return found
 
 

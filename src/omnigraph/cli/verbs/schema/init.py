@@ -30,6 +30,8 @@ def command(*, uri: str, schema: Path, force: bool) -> None:
     """
     target = storage_target(uri)
     from omnigraph import graph
+    from omnigraph.cli.options.cluster import refuse_in_cluster
 
+    refuse_in_cluster(target.uri, "declare it in cluster.yaml, and run `omnigraph cluster apply`")
     graph.init(target.uri, schema, force=force).close()
     write_text(f"initialized {target.uri}")
