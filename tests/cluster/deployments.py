@@ -41,6 +41,16 @@ policies:
 """
 TWO = ONE.replace("policies:", "  crew: { schema: crew.pg }\npolicies:")
 
+PORTS = "query q() { match { $p: Port } return { $p.code as code } }"
+OTHER = """\
+version: 1
+graphs:
+  ferries: { schema: ferries.pg, queries: ferries.gq }
+  staff: { schema: crew.pg }
+policies:
+  team: { file: policy.yaml, applies_to: [ferries, staff] }
+"""
+
 
 class Killed(BaseException):
     """What a process that is killed would have done is not done: neither this nor any cleaning."""
@@ -82,7 +92,7 @@ class Deployment:
         return msgspec.json.decode(data, type=Ledger)
 
     def graph(self, id_: str = "ferries") -> og.Graph:
-        return og.open(str(self.root.graph(id_)))  # type: ignore[return-value]
+        return og.open(str(self.root.graph(id_)))
 
     def deployed(self) -> Deployment:
         """The same, applied for the first time."""
@@ -140,3 +150,25 @@ def killed_at(point: str, passing: int = 1) -> Iterator[None]:
     finally:
         ControlObjects.count = count  # type: ignore[method-assign]  # as it was
     assert is_dead, f"{point} was not passed so often"
+
+
+def before_everything(directory: Path) -> Deployment:
+    """A cluster of two graphs, of which one is to go, one to change, and another to come."""
+    team = Deployment.make(directory / "team", TWO).deployed()
+    team.graph().load([{"type": "Port", "data": {"code": "ARD"}}], mode="append")
+    team.write("ferries.pg", WIDER)
+    team.write("ferries.gq", (team.directory / "ferries.gq").read_text() + "// More to come.\n")
+    team.declare(OTHER)
+    team.approve("graph.crew")
+    return team
+
+
+def assert_deployed(team: Deployment) -> None:
+    """Everything is as it was declared, and nothing else is there."""
+    assert team.ledger.graphs == ["ferries", "staff"]
+    assert team.graph().query(PORTS).rows == [{"code": "ARD"}]
+    assert "name" in team.graph().catalog.nodes["Port"].properties
+    assert not Path(team.root.graph("crew").path).exists()
+    assert team.root.objects.list("__cluster/recoveries") == []
+    again = team.apply()
+    assert (again.converged, again.state_written, codes(again)) == (True, False, [])

@@ -153,9 +153,7 @@ def test_a_ledger_that_cannot_be_used_stops_everything(
     ("lock", "code"),
     [(b"{", "invalid_state_lock"), (b'{"version":2}', "unsupported_state_lock_version")],
 )
-def test_a_lock_that_cannot_be_read_is_respected(
-    lock: bytes, code: str, tmp_path: Path
-) -> None:
+def test_a_lock_that_cannot_be_read_is_respected(lock: bytes, code: str, tmp_path: Path) -> None:
     team = Deployment.make(tmp_path)
     team.root.objects.replace(LOCK, lock)
     assert codes(plan(tmp_path))[0] == code
@@ -183,19 +181,17 @@ Does = Callable[[Path], Any]
 
 
 @pytest.mark.parametrize(
-    ("of", "method", "matching", "does", "code"),
+    ("failing", "does", "code"),
     [
-        (SwappedObject, "read", STATE, plan, "state_read_error"),
-        (SwappedObject, "swap", STATE, import_, "state_write_error"),
-        (ControlObjects, "claim", LOCK, plan, "state_lock_error"),
-        (ControlObjects, "read", LOCK, status, "state_lock_read_error"),
-        (ControlObjects, "list", "__cluster/recoveries", status, "state_read_error"),
+        ((SwappedObject, "read", STATE), plan, "state_read_error"),
+        ((SwappedObject, "swap", STATE), import_, "state_write_error"),
+        ((ControlObjects, "claim", LOCK), plan, "state_lock_error"),
+        ((ControlObjects, "read", LOCK), status, "state_lock_read_error"),
+        ((ControlObjects, "list", "__cluster/recoveries"), status, "state_read_error"),
     ],
 )
 def test_storage_that_fails_is_told(
-    of: type,
-    method: str,
-    matching: str,
+    failing: tuple[type, str, str],
     does: Does,
     code: str,
     tmp_path: Path,
@@ -204,7 +200,7 @@ def test_storage_that_fails_is_told(
     team = Deployment.make(tmp_path)
     if does is status:
         assert import_(team.directory).ok
-    fails(monkeypatch, of, method, matching)
+    fails(monkeypatch, *failing)
     assert code in codes(does(tmp_path))
 
 
@@ -319,7 +315,7 @@ def test_nothing_is_served_that_was_not_applied(tmp_path: Path) -> None:
 
 def test_a_ledger_or_a_catalog_that_was_tampered_with_is_not_served(deployed: Deployment) -> None:
     read_applied(str(deployed.directory))
-    with pytest.raises(BadRequest, match="graph_not_applied.*did you mean"):
+    with pytest.raises(BadRequest, match=r"graph_not_applied.*did you mean"):
         require_graph(read_applied(str(deployed.directory)), "ferry")
     names = deployed.root.objects.list("__cluster/resources")
     good = deployed.root.objects.read(names[0])

@@ -328,7 +328,9 @@ class _Apply:
                 if address in draft.resources:
                     draft.say(address, "applied")
             elif change.disposition == "deferred":
-                draft.say(address, "pending", change.reason, APPROVAL_REQUIRED)
+                is_gated = change.reason == APPROVAL_REQUIRED
+                why = "it goes when somebody approves that" if is_gated else change.reason
+                draft.say(address, "pending", why, *((APPROVAL_REQUIRED,) if is_gated else ()))
             elif known is None or known.status != "error":
                 draft.say(address, "blocked", change.reason)
         for id_, reason in self.blocked.items():

@@ -33,6 +33,8 @@ class Change:
     binding_change: Mapping[str, list[str]] | None = None
     metadata_change: Literal["policy_bindings", "embedding_profile"] | None = None
     migration: Mapping[str, Any] | None = None
+    described: str = ""
+    """The migration in words."""
 
     @property
     def kind(self) -> str:

@@ -96,7 +96,7 @@ def _with_migration(root: Root, desired: Desired, change: Change, found: Diagnos
     except OmniGraphError as error:
         found.warn("schema_preview_unavailable", change.resource, error.message)
         return change
-    shown = replace(change, migration=plan.to_json())
+    shown = replace(change, migration=plan.to_json(), described=plan.describe())
     if plan.supported:
         return shown
     reasons = "; ".join(refusal.reason for refusal in plan.refusals) or "it is not supported"

@@ -5,20 +5,22 @@ Owns the names of these bodies.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from msgspec import convert, field
 
-from omnigraph.cluster.reports import (
-    Applied,
-    Approved,
-    Observed,
-    Planned,
-    Report,
-    Unlocked,
-    Validated,
-)
 from omnigraph.wire.body import Body
+
+if TYPE_CHECKING:
+    from omnigraph.cluster.reports import (
+        Applied,
+        Approved,
+        Observed,
+        Planned,
+        Report,
+        Unlocked,
+        Validated,
+    )
 
 
 class ClusterDiagnosticBody(Body, frozen=True):

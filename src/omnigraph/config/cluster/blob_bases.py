@@ -16,13 +16,15 @@ _MOST = 65_536
 
 def read_bases(value: Tree) -> tuple[BlobBase, ...]:
     """The bases of `external_blobs`; none of them may lie in another."""
-    allow = value.known(("allow",)).get("allow") if value.is_mapping else None
-    if allow is None:
+    if not value.is_mapping:
         if not value.is_empty:
             value.error(
                 "invalid_external_blob_policy",
                 "write `allow:` with a list of {base, scope}, or leave external_blobs out",
             )
+        return ()
+    allow = value.known(("allow",)).get("allow")
+    if allow is None:
         return ()
     found: list[BlobBase] = []
     for item in allow.items():

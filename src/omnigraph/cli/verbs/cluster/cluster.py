@@ -5,7 +5,7 @@ Owns the rendering, and who is named as the actor.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,9 @@ from omnigraph.cli.render.output import write_json, write_note, write_text
 if TYPE_CHECKING:
     from omnigraph.cluster.changes import Change
     from omnigraph.cluster.reports import Observed, Report
+
+_TOLD_ONCE = ("external_blob_ingress_default_deny",)
+"""What `validate` tells a person, and no other command again."""
 
 _config_option = click.option(
     "--config",
@@ -50,8 +53,10 @@ def validate(*, config_dir: Path, as_json: bool) -> int:
         write_json(ValidatedBody.of(found))
     else:
         kinds = [one.kind for one in found.resources]
-        counted = ", ".join(f"{kinds.count(kind)} {kind}" for kind in sorted(set(kinds)))
-        _write(found, [f"{found.config_file} is valid: {counted or 'nothing is declared'}"])
+        counted = ", ".join(f"{kind} {kinds.count(kind)}" for kind in sorted(set(kinds)))
+        _write(
+            found, [f"{found.config_file} is valid ({counted or 'nothing is declared'})"], hides=()
+        )
     return _code(found)
 
 
@@ -205,9 +210,8 @@ def _changes(changes: Iterable[Change], affected: Mapping[str, list[str]]) -> It
     for change in changes:
         reason = "" if change.reason is None else f": {change.reason}"
         yield f"{change.operation:<6} {change.resource}  ({change.disposition}{reason})"
-        for step in (change.migration or {}).get("steps", []):
-            named = [str(value) for key, value in step.items() if key != "kind" and value]
-            yield f"         {step.get('kind', 'step')} {' '.join(named)[:80]}".rstrip()
+        for line in change.described.splitlines():
+            yield f"         {line}".rstrip()
         if change.binding_change is not None:
             before, after = change.binding_change["before"], change.binding_change["after"]
             yield f"         bound to {', '.join(after)}, before to {', '.join(before)}"
@@ -216,10 +220,11 @@ def _changes(changes: Iterable[Change], affected: Mapping[str, list[str]]) -> It
             yield f"         affects {', '.join(reached)}"
 
 
-def _write(found: Report, lines: Iterable[str]) -> None:
+def _write(found: Report, lines: Iterable[str], hides: Collection[str] = _TOLD_ONCE) -> None:
     """The result on stdout, if there is one, and what was found on stderr."""
     for diagnostic in found.diagnostics:
-        write_note(str(diagnostic))
+        if diagnostic.code not in hides:
+            write_note(str(diagnostic))
     if found.ok or not _is_refused(found):
         write_text("\n".join(lines))
 
