@@ -9,14 +9,8 @@ import click
 import pytest
 
 from omnigraph.cli.command import LazyGroup, VerbCommand
-from omnigraph.cli.options.scope import (
-    CAPABILITIES,
-    FLAGS,
-    CommandScope,
-    Flag,
-    capability,
-    refusals,
-)
+from omnigraph.cli.options.capabilities import CAPABILITIES, FLAGS, Flag, capability, refusals
+from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.verbs import VERBS, Verb
 
 Run = Callable[..., Any]

@@ -100,7 +100,9 @@ def test_what_is_served_is_what_was_applied_and_not_the_working_tree(tmp_path: P
     assert ClusterGraphs(str(tmp_path)).open().graphs.keys() == {"ferries"}
 
 
-def test_a_graph_that_cannot_be_served_is_kept_away_from_the_others(tmp_path: Path) -> None:
+def test_a_graph_that_cannot_be_served_is_kept_away_from_the_others(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
     team = Deployment.make(tmp_path, TWO.replace("crew:", "crew_2:")).deployed()
     found = ClusterGraphs(str(tmp_path)).open()
     assert found.graphs.keys() == {"ferries"}
@@ -115,6 +117,7 @@ def test_a_graph_that_cannot_be_served_is_kept_away_from_the_others(tmp_path: Pa
         with_access_log=False,
     )
     with TestClient(boot()) as client:
+        assert "graph crew_2 is not served: its id" in caplog.text
         # There is no policy for the server, so that nobody may list.
         assert client.get("/graphs", headers=bearer("act-ann")).status_code == 403
         assert client.get("/graphs/crew_2/schema", headers=bearer("act-ann")).status_code == 400

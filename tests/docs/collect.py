@@ -1,7 +1,7 @@
 """What the product offers to users, read from the product itself.
 
-Owns the finding of verbs, options, error codes, codes of diagnostics,
-environment variables and configuration keys. Must never read the documentation.
+Owns the finding of verbs, options, error codes, codes of diagnostics and
+environment variables. Must never read the documentation.
 """
 
 from __future__ import annotations
@@ -68,24 +68,6 @@ def environment_variables(source: str) -> set[str]:
             else:
                 found.add(ast.unparse(name))
     return found
-
-
-def config_keys(source: str) -> set[str]:
-    """The fields of the classes in a configuration module: each is a key users may write."""
-    return {
-        field.target.id
-        for node in ast.walk(ast.parse(source))
-        if isinstance(node, ast.ClassDef)
-        for field in node.body
-        if isinstance(field, ast.AnnAssign)
-        and isinstance(field.target, ast.Name)
-        and not ast.unparse(field.annotation).startswith("ClassVar")
-    }
-
-
-def config_modules(package: Path) -> list[Path]:
-    """The modules that define what a configuration file may say."""
-    return sorted([*package.rglob("config.py"), *package.rglob("config/*.py")])
 
 
 def _walk(

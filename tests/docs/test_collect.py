@@ -13,8 +13,6 @@ from tests.docs.collect import (
     TYPE_CODE,
     codes,
     commands,
-    config_keys,
-    config_modules,
     environment_variables,
     error_codes,
 )
@@ -46,15 +44,6 @@ def test_a_computed_variable_cannot_slip_through() -> None:
 
 def test_other_lookups_are_not_environment_variables() -> None:
     assert environment_variables("settings.get('A'); rows['A']; 'A' in names") == set()
-
-
-def test_config_keys(tmp_path: Path) -> None:
-    source = "class Defaults:\n    server: str\n    store: str = ''\n    kind: ClassVar[str] = ''\n"
-    assert config_keys(source) == {"server", "store"}
-    (tmp_path / "cli" / "config").mkdir(parents=True)
-    for name in ("config.py", "cli/config/load.py", "other.py"):
-        (tmp_path / name).touch()
-    assert [path.name for path in config_modules(tmp_path)] == ["load.py", "config.py"]
 
 
 def test_commands_and_options() -> None:

@@ -7,6 +7,8 @@ from pyspark.sql import SparkSession
 
 import omnigraph.graph as og
 from omnigraph.generate.people_graph import GraphSize, generate
+from tests.embed.test_backfill import SCHEMA, column, store, vector
+from tests.sound import check_sound
 
 pytestmark = pytest.mark.slow
 
@@ -40,3 +42,19 @@ def test_tasks_embed_what_this_process_would(
     assert len(vectors["spark"]) == 30
     assert vectors["spark"] == vectors["inline"]
     assert all(len(row["embedding"]) == 64 for row in vectors["spark"])
+
+
+def test_tasks_embed_what_is_stored(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_EMBEDDINGS_MOCK", "1")
+    graph = og.init(tmp_path / "films.omni", SCHEMA)
+    for letter in "ab":
+        names = [f"film {letter}{number}" for number in range(300)]
+        store(graph, "Film", title=names, blurb=names)
+    done = graph.embed("Film", engine="spark", spark=spark)
+    assert (done.rows, done.vectors) == (600, {"meaning": 600, "sound": 600})
+    found = column(graph)
+    assert all(found[name] == vector(name) for name in list(found)[::97])
+    assert done.embedding == {"provider": "mock", "model": ""}
+    check_sound(str(graph.location))

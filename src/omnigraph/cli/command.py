@@ -11,14 +11,10 @@ from typing import Any
 
 import click
 
-from omnigraph.cli.options.scope import (
-    GlobalOption,
-    capability,
-    global_options,
-    refusals,
-    scope_of,
-    words_of,
-)
+from omnigraph.cli.options.capabilities import capability, refusals
+from omnigraph.cli.options.default_branch import fill_branch
+from omnigraph.cli.options.scope import GlobalOption, global_options, scope_of, words_of
+from omnigraph.cli.options.shared import BranchOption
 from omnigraph.cli.verbs import Verb
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
@@ -44,6 +40,9 @@ class VerbCommand(click.Command):
         if refused:
             raise click.UsageError("\n".join(map(str, refused)), ctx)
         ctx.obj = scope
+        for param in self.params:
+            if isinstance(param, BranchOption):
+                fill_branch(ctx, scope, param)
         return super().invoke(ctx)
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -107,7 +106,8 @@ class LazyGroup(VerbGroup):
         verb = self.verbs.get(cmd_name)
         if verb is None:
             return None
-        command: click.Command = import_module(f"{self.package}.{verb.room}.{cmd_name}").command
+        module = f"{self.package}.{verb.room}.{cmd_name.replace('-', '_')}"
+        command: click.Command = import_module(module).command
         return command
 
     def resolve_command(

@@ -8,37 +8,22 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, cast, get_args
 
+from omnigraph.config.keys import NAMED, OPERATOR, CellLayout, Output, children
+from omnigraph.config.project import Alias
 from omnigraph.errors import BadRequest
 from omnigraph.lang.diagnostics import did_you_mean
 
 ScopeKind = Literal["server", "cluster", "store"]
-Output = Literal["table", "kv", "csv", "jsonl", "json"]
 HOME = "OMNIGRAPH_HOME"
 PROFILE = "OMNIGRAPH_PROFILE"
 FILE = "config.yaml"
+MIN_WIDTH = 8
 
 _SCOPES: tuple[ScopeKind, ...] = get_args(ScopeKind)
-_KEYS: Mapping[str, frozenset[str]] = {
-    "": frozenset({"operator", "servers", "clusters", "defaults", "profiles", "aliases"}),
-    "operator": frozenset({"actor"}),
-    "servers.*": frozenset({"url"}),
-    "clusters.*": frozenset({"root"}),
-    "defaults": frozenset(
-        {
-            "output",
-            "table_max_column_width",
-            "table_cell_layout",
-            "server",
-            "store",
-            "default_graph",
-        }
-    ),
-    "profiles.*": frozenset({*_SCOPES, "default_graph"}),
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +54,9 @@ class Profile:
 class Defaults:
     """What is meant where nothing is said."""
 
-    output: Output = "table"
+    output: Output | None = None
+    table_max_column_width: int | None = None
+    table_cell_layout: CellLayout | None = None
     server: str | None = None
     store: str | None = None
     default_graph: str | None = None
@@ -86,6 +73,7 @@ class OperatorConfig:
     clusters: Mapping[str, str] = field(default_factory=dict)
     defaults: Defaults = Defaults()
     profiles: Mapping[str, Profile] = field(default_factory=dict)
+    aliases: Mapping[str, Alias] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
     def server_url(self, name: str) -> str:
@@ -151,7 +139,7 @@ class _Reader:
             what = getattr(error, "problem", None) or "it cannot be read"
             raise BadRequest(f"{self._path} is not YAML: {what}{place}") from None
         root = self._mapping(found, "")
-        self._look(root, "", "")
+        self._look(root, (), "")
         config = OperatorConfig(
             self._path,
             self._text(self._section(root, "operator"), "actor", "operator"),
@@ -160,27 +148,18 @@ class _Reader:
             self._defaults(self._section(root, "defaults")),
             self._profiles(root),
         )
-        self._mapping(root.get("aliases"), "aliases")
-        return OperatorConfig(
-            config.path,
-            config.actor,
-            config.servers,
-            config.clusters,
-            config.defaults,
-            config.profiles,
-            tuple(self._warnings),
-        )
+        return replace(config, aliases=self._aliases(root), warnings=tuple(self._warnings))
 
     def _section(self, root: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         found = self._mapping(root.get(name), name)
-        self._look(found, name, name)
+        self._look(found, (name,), name)
         return found
 
     def _entries(self, root: Mapping[str, Any], name: str) -> dict[str, Mapping[str, Any]]:
         entries = {}
         for key, value in self._mapping(root.get(name), name).items():
             entries[key] = self._mapping(value, f"{name}.{key}")
-            self._look(entries[key], f"{name}.*", f"{name}.{key}")
+            self._look(entries[key], (name, NAMED), f"{name}.{key}")
         return entries
 
     def _named(self, root: Mapping[str, Any], section: str, member: str) -> dict[str, str]:
@@ -198,11 +177,54 @@ class _Reader:
         if store is not None and (server is not None or graph is not None):
             other = "server" if server is not None else "default_graph"
             raise self._wrong("defaults", f"has both `store` and `{other}`: a store is one graph")
-        output = self._text(found, "output", "defaults") or "table"
-        if output not in get_args(Output):
-            known = ", ".join(get_args(Output))
-            raise self._wrong("defaults.output", f"is one of {known}, not {output!r:.60}")
-        return Defaults(output, server, store, graph)  # type: ignore[arg-type]
+        output = self._choice(found, "output", "defaults", get_args(Output))
+        layout = self._choice(found, "table_cell_layout", "defaults", get_args(CellLayout))
+        width = found.get("table_max_column_width")
+        if width is not None and (type(width) is not int or width < MIN_WIDTH):
+            raise self._wrong(
+                "defaults.table_max_column_width", f"has to be a whole number from {MIN_WIDTH} on"
+            )
+        return Defaults(
+            cast("Output | None", output),
+            width,
+            cast("CellLayout | None", layout),
+            server,
+            store,
+            graph,
+        )
+
+    def _aliases(self, root: Mapping[str, Any]) -> dict[str, Alias]:
+        found = {}
+        for name, entry in self._entries(root, "aliases").items():
+            where = f"aliases.{name}"
+            query = self._text(entry, "query", where)
+            if query is None:
+                raise self._wrong(where, "needs `query:`")
+            args = entry.get("args") or []
+            if not isinstance(args, list) or not all(isinstance(one, str) for one in args):
+                raise self._wrong(f"{where}.args", "has to be a list of the names of parameters")
+            found[name] = Alias(
+                name,
+                query,
+                self._text(entry, "name", where),
+                tuple(args),
+                self._mapping(entry.get("params"), f"{where}.params"),
+                self._text(entry, "server", where),
+                self._text(entry, "graph", where),
+                self._text(entry, "branch", where),
+                cast("Output | None", self._choice(entry, "format", where, get_args(Output))),
+                source=str(self._path),
+            )
+        return found
+
+    def _choice(
+        self, found: Mapping[str, Any], name: str, where: str, choices: tuple[str, ...]
+    ) -> str | None:
+        text = self._text(found, name, where)
+        if text is not None and text not in choices:
+            known = ", ".join(choices)
+            raise self._wrong(f"{where}.{name}", f"is one of {known}, not {text!r:.60}")
+        return text
 
     def _profiles(self, root: Mapping[str, Any]) -> dict[str, Profile]:
         found = {}
@@ -228,9 +250,9 @@ class _Reader:
             raise self._wrong(f"{where}.{name}", "has to be text")
         return value.strip()
 
-    def _look(self, found: Mapping[str, Any], section: str, where: str) -> None:
+    def _look(self, found: Mapping[str, Any], section: tuple[str, ...], where: str) -> None:
         """Remark what nobody knows; it is ignored."""
-        known = _KEYS[section]
+        known = children(OPERATOR, section)
         for name in found.keys() - known:
             hint = did_you_mean(name, known)
             named = f"{where}.{name}" if where else name

@@ -1,7 +1,7 @@
-"""Maintenance on Spark: whatever is done job by job, a task for each on the executors.
+"""Work on what is stored, on Spark: whatever is done job by job, a task for each on the executors.
 
-Owns when Spark is used for it, and that it is started only then. What the jobs are, and the one
-commit that comes of them, are the business of those who maintain.
+Owns when Spark is used for it, and that it is started only then. What the jobs are, and the
+commits that come of them, are the business of those who maintain or embed.
 """
 
 from __future__ import annotations
@@ -52,12 +52,15 @@ class MaintenanceWorkers:
         """The engine that did any of it, or the one that was chosen."""
         return "spark" if self.wanted == "spark" or self._runner is not None else "inline"
 
+    def takes(self, rows: int) -> bool:
+        """Whether executors do the work on so many rows."""
+        return self.wanted == "spark" or (self.wanted == "auto" and rows > SPARK_ROWS)
+
     def run(
         self, title: str, function: Callable[[_Job], _Made], jobs: Sequence[_Job], rows: int
     ) -> Iterable[_Made]:
         """What a function makes of every job, in their order."""
-        is_large = self.wanted == "spark" or rows > SPARK_ROWS
-        if not jobs or self.wanted == "inline" or not is_large:
+        if not jobs or not self.takes(rows):
             return map(function, jobs)
         return self._tasks().run(title, function, jobs)
 

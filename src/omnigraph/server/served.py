@@ -16,7 +16,7 @@ from typing import Literal, Protocol, cast
 
 from omnigraph.errors import BadRequest, PolicyDenied
 from omnigraph.graph import Graph, Policy, Session
-from omnigraph.graph.access import Action
+from omnigraph.graph.access import Action, Limiting
 from omnigraph.server.stored_queries import StoredQueries
 
 State = Literal["open", "default_deny", "policy_enabled"]
@@ -97,6 +97,13 @@ class ServedGraph:
         """Ask the policy before anything is read or admitted; the engine asks it again."""
         if self.policy is not None and actor is not None:
             self.policy.authorize(actor, action, branch, target)
+
+    def is_limited(self, actor: str | None) -> bool:
+        """Whether anything of it is hidden from somebody."""
+        policy = self.policy
+        if actor is None or not isinstance(policy, Limiting):
+            return False
+        return policy.limits(actor, None) is not None
 
     def require_query(self, actor: str | None, name: str) -> None:
         """Ask whether a stored query may be called; a policy may tell one from another."""

@@ -35,6 +35,11 @@ class StoredQuery:
         """What it takes, in the order of its declaration."""
         return describe_params(self.syntax)
 
+    def fits(self, catalog: Catalog) -> bool:
+        """Whether a graph with these types has all that it names."""
+        compiled, _ = check_query(self.source, self.syntax, catalog)
+        return compiled is not None
+
 
 @dataclass(frozen=True, slots=True)
 class StoredQueries:
@@ -46,6 +51,22 @@ class StoredQueries:
     def read(cls, paths: Sequence[str]) -> StoredQueries:
         """All queries of the named files, and of the `.gq` files of the named directories."""
         return cls.of(source for path in paths for source in _sources(Path(path)))
+
+    @classmethod
+    def named(cls, paths: Sequence[tuple[str, str | None]]) -> StoredQueries:
+        """The same; of a path that has a name beside it just the query of that name."""
+        whole = [source for path, name in paths if name is None for source in _sources(Path(path))]
+        found = dict(cls.of(iter(whole)).by_name)
+        for path, name in paths:
+            if name is None:
+                continue
+            one = cls.of(_sources(Path(path))).by_name.get(name)
+            if one is None:
+                raise BadRequest(f"{path} holds no query `{name}`")
+            if name in found:
+                raise BadRequest(f"query `{name}` is stored twice: rename one of them")
+            found[name] = one
+        return cls(dict(sorted(found.items())))
 
     @classmethod
     def of(cls, sources: Iterator[Source]) -> StoredQueries:

@@ -132,3 +132,4 @@ class EmbedRequest(Struct, frozen=True):
     branch: str | None = None
     where: str | None = None
     only_missing: bool = True
+    commit_rows: int | None = None

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from omnigraph.cli.options.scope import CommandScope, Target, operator_config, storage_target
+from omnigraph.cli.options.configured import layers_of, operator_config
+from omnigraph.cli.options.scope import CommandScope, Target, storage_target
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -31,15 +32,12 @@ def clustered_target(target: str, graph: str | None) -> Target:
 
 def configured_cluster(scope: CommandScope) -> str | None:
     """The cluster that is named by the options or the profile; None if nothing names one."""
-    from omnigraph.config.operator import active_profile
-
     if scope.cluster is not None:
         return cluster_named(scope.cluster)
-    name = active_profile(scope.profile)
-    if name is None:
+    place = layers_of(scope).place
+    if place is None or place.kind != "cluster":
         return None
-    kind, address = operator_config().profile(name).binding
-    return cluster_named(address) if kind == "cluster" else None
+    return cluster_named(place.target)
 
 
 def applied_cluster(scope: CommandScope) -> AppliedCluster:

@@ -1,142 +1,35 @@
 """The global options and the graph they mean: where a command works, as whom, how loudly.
 
-Owns the table of which command takes which of them, the way from addresses to an opened graph,
-and what is said and asked before one is changed. Must import the engine only when a graph is
-opened.
+Owns the way from addresses and what is configured to an opened graph, and what is said and asked
+before one is changed. Must import the engine only when a graph is opened.
 """
 
 from __future__ import annotations
 
+import os
 import sys
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from omnigraph.cli.options.capabilities import Flag, capability
+from omnigraph.cli.options.configured import layers_of, project_file
 from omnigraph.cli.render.output import diagnose, is_terminal, write_note
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
     from omnigraph.client.graph import ServedGraph
-    from omnigraph.config.operator import OperatorConfig
+    from omnigraph.config.layers import Place
+    from omnigraph.config.project import ProjectFile, ProjectGraph
     from omnigraph.graph import Graph
-
-Flag = Literal["server", "cluster", "graph", "store", "as", "profile"]
-Kind = Literal["data", "served", "direct", "control", "local"]
-
-# The order in which refused flags are reported.
-FLAGS: tuple[Flag, ...] = get_args(Flag)
 
 uri_argument = click.argument("uri", metavar="[URI]", required=False)
 uri_option = click.option("--uri", metavar="URI", help="The graph: a path or s3://bucket/prefix.")
 
-
-@dataclass(frozen=True, slots=True)
-class Capability:
-    """What kind of target a command works on, and the scope flags that can name it."""
-
-    kind: Kind
-    takes: frozenset[Flag] = frozenset()
-
-
-@dataclass(frozen=True, slots=True)
-class Refusal:
-    """One flag that was given to a command that does not take it."""
-
-    command: str
-    kind: Kind
-    flag: Flag
-    hint: str
-
-    def __str__(self) -> str:
-        return f"`{self.command}` is a {self.kind} command and takes no --{self.flag}: {self.hint}"
-
-
-def _row(kind: Kind, commands: str, *takes: Flag) -> dict[str, Capability]:
-    capability = Capability(kind, frozenset(takes))
-    return {command.strip(): capability for command in commands.split(",")}
-
-
-# A command of two words that is not listed has the capability of its first word.
-CAPABILITIES: Mapping[str, Capability] = {
-    **_row(
-        "data",
-        "query, explain, blob, log, commit, diff, changes, recovery, status, pipeline validate, "
-        "schema diff, schema log",
-        *("server", "graph", "store", "profile"),
-    ),
-    **_row(
-        "data",
-        "mutate, load, ingest, pipeline run, branch, snapshot, export, schema show, schema apply",
-        *("server", "graph", "store", "as", "profile"),
-    ),
-    **_row("served", "graphs list", "server", "profile"),
-    **_row(
-        "direct",
-        "index, optimize, repair, verify, cleanup, lint",
-        "graph",
-        "store",
-        "cluster",
-        "profile",
-    ),
-    **_row("direct", "maintain", "graph", "store", "cluster", "as", "profile"),
-    **_row("direct", "serve", "graph", "store", "cluster", "profile"),
-    **_row("direct", "schema plan", "store", "profile"),
-    **_row("direct", "init"),
-    **_row("control", "policy, queries", "graph", "cluster", "profile"),
-    **_row("control", "cluster"),
-    **_row("control", "cluster apply, cluster approve", "as"),
-    **_row("local", "alias, fmt, generate, login, logout, profile, submit, version"),
-    # The one that can do without a graph.
-    **_row("local", "embed", "store", "as"),
-}
-
-_ADDRESSES: Mapping[Flag, str] = {
-    "server": "--server NAME|URL",
-    "cluster": "--cluster DIR|URI",
-    "store": "--store URI",
-}
-
-_HINTS: Mapping[tuple[Kind, Flag], str] = {
-    ("data", "as"): "it writes nothing, so no actor is recorded",
-    ("served", "as"): "the token of the server decides who acts",
-    ("direct", "as"): "it records no actor",
-    ("control", "as"): "only `cluster apply` and `cluster approve` record an actor",
-    ("served", "graph"): "it lists every graph of the server",
-}
-
-
-def capability(command: str) -> Capability:
-    """The capability of a command, given by its words (`schema plan`)."""
-    found = CAPABILITIES.get(command) or CAPABILITIES.get(command.partition(" ")[0])
-    if found is None:
-        raise LookupError(f"no capability is declared for the command `{command}`")
-    return found
-
-
-def refusals(command: str, given: Collection[Flag]) -> list[Refusal]:
-    """Every flag of ``given`` that ``command`` does not take, in reporting order."""
-    allowed = capability(command)
-    return [
-        Refusal(command, allowed.kind, flag, _hint(allowed, flag))
-        for flag in FLAGS
-        if flag in given and flag not in allowed.takes
-    ]
-
-
-def _hint(allowed: Capability, flag: Flag) -> str:
-    special = _HINTS.get((allowed.kind, flag))
-    if special is not None:
-        return special
-    addresses = [text for name, text in _ADDRESSES.items() if name in allowed.takes]
-    if addresses:
-        return f"use {' or '.join(addresses)}"
-    return "it works on its own arguments alone"
-
-
 _META = "omnigraph.scope"
-_WARNED = "omnigraph.config.warned"
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,10 +44,12 @@ class CommandScope:
     actor: str | None = None
     yes: bool = False
     quiet: bool = False
+    config: str | None = None
+    no_config: bool = False
 
     @property
     def given(self) -> frozenset[Flag]:
-        """The flags that were given (`--yes` and `--quiet` select no scope)."""
+        """The flags that were given (the others select no scope)."""
         values: Mapping[Flag, str | None] = {
             "server": self.server,
             "cluster": self.cluster,
@@ -191,6 +86,8 @@ def global_options() -> list[click.Parameter]:
         GlobalOption(
             ["--quiet"], is_flag=True, help="Do not name the target of a write on stderr."
         ),
+        GlobalOption(["--config"], metavar="FILE", help="The omnigraph.yaml that is meant."),
+        GlobalOption(["--no-config"], is_flag=True, help="Look for no omnigraph.yaml."),
     ]
 
 
@@ -216,6 +113,10 @@ class Target:
     """One graph, as the user wrote it: in storage, unless it says otherwise."""
 
     uri: str
+    graph: ProjectGraph | None = None
+    """The graph of the project, if it is one."""
+    file: str | None = None
+    """The file that named it, if no option did."""
 
     @property
     def is_local(self) -> bool:
@@ -226,6 +127,13 @@ class Target:
     def is_served(self) -> bool:
         """Whether it is a graph on a server, which has methods of its own."""
         return False
+
+    @property
+    def shown(self) -> str:
+        """What a write is said to go to."""
+        if self.graph is None:
+            return self.uri
+        return f"{self.graph.name} ({self.uri}) from {self.file}"
 
     def served(self) -> ServedGraph:
         """The graph with the methods that only servers offer."""
@@ -241,12 +149,12 @@ class Target:
         """Open the graph to change it, and name it on stderr."""
         from omnigraph import graph
 
-        opened = graph.open(self.uri, actor=scope.actor or _operator())
+        opened = graph.open(self.uri, actor=layers_of(scope).actor.value)
         for notice in opened.notices:
             diagnose("note", notice)
         if not scope.quiet:
             place = "local" if self.is_local else "remote"
-            write_note(f"omnigraph {command} → {self.uri} (direct, {place})")
+            write_note(f"omnigraph {command} → {self.shown} (direct, {place})")
         return opened
 
     def require_consent(self, deed: str, scope: CommandScope, *, as_json: bool) -> None:
@@ -278,38 +186,78 @@ def target_of(scope: CommandScope, uri: str | None, wanted: str = "its URI, or -
         return _served(scope, address, scope.graph)
     if scope.graph is not None:
         raise _usage("a store is one graph: leave --graph out")
-    return storage_target(address)
+    named = graph_of_project(scope, address) if name == "URI" else None
+    return storage_target(address) if named is None else named
+
+
+def graph_of_project(scope: CommandScope, name: str) -> Target | None:
+    """The graph of the project under a name; what is there as a path is meant as a path."""
+    if "://" in name:
+        return None
+    project = project_file(scope)
+    if project is None or name not in project.graphs:
+        return None
+    own = project.graphs[name].uri
+    if Path(name).exists() and Path(name).resolve() != Path(own).resolve():
+        diagnose(
+            "note",
+            f"{name} is taken as the path that is there; the graph of {project.path.name} of that "
+            f"name is --graph {name}",
+        )
+        return None
+    return project_target(scope, project, project.graphs[name])
+
+
+def project_target(scope: CommandScope, project: ProjectFile, graph: ProjectGraph) -> Target:
+    """A graph of the project."""
+    if not graph.is_served:
+        return Target(_from_here(graph.uri), graph, project.path.name)
+    if _takes("server") is False:
+        raise _usage(
+            f"the graph '{graph.name}' of {project.path.name} is on a server, which this command "
+            "cannot use: give another one"
+        )
+    _require_no_actor(scope)
+    from omnigraph.cli.options.served import target_on_server
+
+    return target_on_server(project, graph)
+
+
+def _from_here(uri: str) -> str:
+    """A path of storage as short as it can be written from here."""
+    if "://" in uri:
+        return uri
+    path, here = Path(os.path.normpath(uri)), Path.cwd()
+    return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)
 
 
 def _configured(scope: CommandScope, wanted: str) -> Target:
-    """The graph of the profile, else of the defaults."""
-    from omnigraph.config.operator import active_profile
-
-    config = operator_config()
-    name = active_profile(scope.profile)
-    if name is not None:
-        profile = config.profile(name)
-        kind, address = profile.binding
-        graph = scope.graph or profile.default_graph
-        where = f"the profile '{name}' names"
-    elif config.defaults.server is not None:
-        kind, address = "server", config.defaults.server
-        graph, where = scope.graph or config.defaults.default_graph, "the defaults name"
-    elif config.defaults.store is not None:
-        kind, address = "store", config.defaults.store
-        graph, where = scope.graph, "the defaults name"
-    else:
+    """The graph that the environment, a profile, the project or the defaults name."""
+    place = layers_of(scope).place
+    if place is None:
         other = "" if _takes("server") is False else ", or --server NAME|URL with --graph ID"
         raise _usage(f"which graph? give {wanted} URI: a path or s3://bucket/prefix{other}")
-    if _takes(kind) is False:
-        raise _usage(f"{where} a {kind}, which this command cannot use: give another address")
-    if kind == "server":
-        return _served(scope, address, graph)
-    if kind == "cluster":
-        return _clustered(address, graph)
-    if graph is not None:
+    project = project_file(scope)
+    if place.kind == "graph" and project is not None:
+        return project_target(scope, project, project.graph(place.target))
+    return _placed(scope, place)
+
+
+def _placed(scope: CommandScope, place: Place) -> Target:
+    where = f"{place.source} names"
+    if place.kind == "cluster":
+        if _takes("cluster") is False:
+            raise _usage(f"{where} a cluster, which this command cannot use: give another address")
+        return _clustered(place.target, scope.graph or place.graph)
+    if place.kind == "server":
+        if _takes("server") is False:
+            raise _usage(f"{where} a server, which this command cannot use: give another address")
+        return _served(scope, place.target, place.graph)
+    if _takes("store") is False:
+        raise _usage(f"{where} a store, which this command cannot use: give another address")
+    if scope.graph is not None:
         raise _usage("a store is one graph: leave --graph out")
-    return storage_target(address)
+    return storage_target(place.target)
 
 
 def _clustered(cluster: str, graph: str | None) -> Target:
@@ -321,9 +269,13 @@ def _clustered(cluster: str, graph: str | None) -> Target:
 def _served(scope: CommandScope, server: str, graph: str | None) -> Target:
     from omnigraph.cli.options.served import served_target
 
+    _require_no_actor(scope)
+    return served_target(server, graph)
+
+
+def _require_no_actor(scope: CommandScope) -> None:
     if scope.actor is not None:
         raise _usage("the token of the server decides who acts: leave --as out")
-    return served_target(server, graph)
 
 
 def _takes(flag: Flag) -> bool | None:
@@ -342,24 +294,6 @@ def words_of(ctx: click.Context) -> str:
         names.append(level.info_name or "")
         level = level.parent
     return " ".join(reversed(names))
-
-
-def operator_config() -> OperatorConfig:
-    """What the person at the keyboard has configured; what is not known in it is remarked once."""
-    from omnigraph.config.operator import read_operator_config
-
-    config = read_operator_config()
-    context = click.get_current_context(silent=True)
-    said = {} if context is None else context.meta
-    if not said.get(_WARNED):
-        said[_WARNED] = True
-        for warning in config.warnings:
-            diagnose("warning", warning)
-    return config
-
-
-def _operator() -> str | None:
-    return operator_config().actor
 
 
 def storage_target(uri: str) -> Target:

@@ -23,8 +23,16 @@ def together(*options: Callable[[Any], Any]) -> Callable[[_Function], _Function]
     return lambda function: reduce(lambda made, option: option(made), options[::-1], function)
 
 
+class BranchOption(click.Option):
+    """The branch that a command works on: where none is given, what is configured, else main."""
+
+
 branch_option = click.option(
-    "--branch", metavar="B", default="main", help="The branch; main if not given."
+    "--branch",
+    metavar="B",
+    cls=BranchOption,
+    default="main",
+    help="The branch; main if not given, and nothing else is configured.",
 )
 
 
@@ -48,6 +56,9 @@ run_id_option = click.option(
     "--run-id",
     metavar="ID",
     help="A name of yours for this run: repeated with it, it changes nothing.",
+)
+message_option = click.option(
+    "-m", "--message", metavar="TEXT", help="What is said of it to people who read the history."
 )
 change_filters = together(
     click.option(

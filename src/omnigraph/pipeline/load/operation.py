@@ -32,7 +32,7 @@ from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.pipeline.load.stage.frames import LoadInput
 from omnigraph.pipeline.load.stage.ordered import OrderJob, write_in_order
 from omnigraph.pipeline.load.stage.stage_input import Staged, stage_input, write_down
-from omnigraph.pipeline.load.stage.staged_types import StagedType, delete_files, forget, joined
+from omnigraph.pipeline.load.stage.staged_types import StagedType, forget, joined
 from omnigraph.pipeline.load.staged_checks import StagedCheck, require_checks
 from omnigraph.pipeline.task_runner import TaskRunner
 from omnigraph.storage.tables.write_rows import WrittenRows
@@ -42,6 +42,7 @@ from omnigraph.write.load.operation import Accepted, LoadOptions, load_result
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.driver import Once, require_not_loaded
 from omnigraph.write.publish.run_ids import RunId
+from omnigraph.write.publish.staged_files import delete_files
 from omnigraph.write.publish.staged_state import staged_snapshot
 from omnigraph.write.publish.staging import TableEffect, commit_rows
 from omnigraph.write.recovery.intents import WriterKind

@@ -96,6 +96,8 @@ async def embed(call: Call) -> Response:
                 branch=branch,
                 where=asked.where,
                 only_missing=asked.only_missing,
+                commit_rows=asked.commit_rows,
+                engine="inline",
             )
         ),
         len(asked.where or ""),
@@ -133,7 +135,7 @@ ROUTES = (
         path=f"{GRAPH}/embed",
         operation="embed",
         tag="upkeep",
-        summary="Make the vectors of stored nodes that have none, as one commit.",
+        summary="Make the vectors of stored nodes that have none, as one commit or several.",
         handle=embed,
         body=EmbedRequest,
         answers=(EmbedBody,),

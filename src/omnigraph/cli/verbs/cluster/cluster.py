@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope, operator_config
+from omnigraph.cli.options.configured import layers_of
+from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.render.output import write_json, write_note, write_text
 
 if TYPE_CHECKING:
@@ -181,7 +182,7 @@ def force_unlock(*, lock_id: str, config_dir: Path, as_json: bool) -> int:
 
 
 def _actor(scope: CommandScope) -> str | None:
-    return scope.actor or operator_config().actor
+    return layers_of(scope).actor.value
 
 
 def _code(found: Report) -> int:

@@ -6,6 +6,7 @@ engine's to say.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,6 +14,7 @@ import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.scope import CommandScope, target_of
+from omnigraph.cli.options.shared import engine_of, spark_options, spark_settings
 from omnigraph.cli.render.output import author_lines, result_of, write_json, write_text
 
 if TYPE_CHECKING:
@@ -30,6 +32,19 @@ _FILE = click.Path(path_type=Path)
     "--where", metavar="CONDITION", help="Only these nodes, as in the where of a mutation."
 )
 @click.option("--all", "every", is_flag=True, help="Make vectors that are there again, too.")
+@click.option(
+    "--commit-rows",
+    metavar="N",
+    type=click.IntRange(min=1),
+    help="Commit after so many nodes each; started again, it goes on there.",
+)
+@click.option(
+    "--engine",
+    type=click.Choice(["auto", "inline", "spark"]),
+    default="auto",
+    help="Where the vectors of a graph are made; by size if not given.",
+)
+@spark_options
 @click.option("--seed", metavar="FILE", type=_FILE, help="A seed manifest that names the files.")
 @click.option("--input", "input_", metavar="FILE", type=_FILE, help="The NDJSON file to read.")
 @click.option("--output", metavar="FILE", type=_FILE, help="The NDJSON file to write.")
@@ -53,6 +68,11 @@ def command(
     branch: str | None,
     where: str | None,
     every: bool,
+    commit_rows: int | None,
+    engine: str,
+    master: str | None,
+    remote: str | None,
+    conf: Sequence[str],
     seed: Path | None,
     input_: Path | None,
     output: Path | None,
@@ -65,8 +85,8 @@ def command(
     """Make the vectors of stored nodes, or of the records of a file.
 
     With --store, the nodes of a type that have a text and no vector get one, as one
-    commit. With --seed, or --input, --output and --spec, a file is embedded and no
-    graph is involved.
+    commit, or with --commit-rows as one for every so many. With --seed, or --input,
+    --output and --spec, a file is embedded and no graph is involved.
     """
     files = {"seed": seed, "input_": input_, "output": output, "spec": spec}
     of_files = {
@@ -85,13 +105,28 @@ def command(
         "--branch": branch,
         "--where": where,
         "--all": every,
+        "--commit-rows": commit_rows,
+        "--engine": engine != "auto",
+        "--master": master,
+        "--remote": remote,
+        "--conf": conf,
     }
     given = [name for name, value in of_files.items() if value]
     if given:
         _refuse(of_graphs, f"a graph is not involved in {given[0]}")
         _embed_file(files, types, selectors, reembed_all=reembed_all, clean=clean, as_json=as_json)
     else:
-        _embed_graph(scope, types, property_, branch, where, every=every, as_json=as_json)
+        options = {
+            "property": property_,
+            "branch": branch or "main",
+            "where": where,
+            "only_missing": not every,
+            "commit_rows": commit_rows,
+            "engine": engine_of(engine, master, remote),
+            "spark": spark_settings(master, remote, conf),
+            "progress": not as_json,
+        }
+        _embed_graph(scope, types, options, as_json=as_json)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:
@@ -103,11 +138,8 @@ def _refuse(options: dict[str, Any], why: str) -> None:
 def _embed_graph(
     scope: CommandScope,
     types: tuple[str, ...],
-    property_: str | None,
-    branch: str | None,
-    where: str | None,
+    options: Mapping[str, Any],
     *,
-    every: bool,
     as_json: bool,
 ) -> None:
     if scope.store is None:
@@ -121,9 +153,7 @@ def _embed_graph(
             "name the node type with --type, one at a time", click.get_current_context()
         )
     with target.write("embed", scope) as graph:
-        result = graph.embed(
-            types[0], property_, branch=branch or "main", where=where, only_missing=not every
-        )
+        result = graph.embed(types[0], **options)
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:
             from omnigraph.wire.results import EmbedBody

@@ -8,7 +8,8 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope, operator_config
+from omnigraph.cli.options.configured import operator_config
+from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.render.output import diagnose, write_json, write_text
 
 

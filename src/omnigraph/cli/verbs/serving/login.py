@@ -10,7 +10,7 @@ import sys
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import operator_config
+from omnigraph.cli.options.configured import operator_config
 from omnigraph.cli.render.output import diagnose, is_terminal, write_json, write_text
 
 

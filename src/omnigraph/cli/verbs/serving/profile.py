@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import operator_config
+from omnigraph.cli.options.configured import operator_config
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 from omnigraph.errors import OmniGraphError
@@ -97,7 +97,12 @@ def _shown(config: OperatorConfig, name: str | None) -> ProfileShownBody:
         kind, target = profile.binding
         graph = profile.default_graph
     return ProfileShownBody(
-        name or "(defaults)", kind, target, _endpoint(config, kind, target), graph, defaults.output
+        name or "(defaults)",
+        kind,
+        target,
+        _endpoint(config, kind, target),
+        graph,
+        defaults.output or "table",
     )
 
 

@@ -23,7 +23,6 @@ from omnigraph.storage.tables.write_rows import WrittenRows, insert_fragments
 from omnigraph.write.change.change_set import EntityType, find_type
 from omnigraph.write.load.rejects import Reject
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.read_set import has_blobs
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,18 +143,6 @@ def forget(types: Iterable[StagedType]) -> None:
     for staged in types:
         objects = ControlObjects(staged.table.location)
         objects.delete_all(sorted(files_of_version(staged.table)))
-
-
-def delete_files(base: Base, files: Iterable[tuple[str, str]]) -> None:
-    """Delete data files, by type key, with the blobs that were too large for them."""
-    objects = ControlObjects(base.root)
-    names: list[str] = []
-    for key, name in files:
-        path = f"{base.snapshot.tables[key].table.path}/{name}"
-        names.append(path)
-        if has_blobs(base.table(key).table.schema):
-            names += objects.list(path.removesuffix(".lance"))
-    objects.delete_all(names)
 
 
 def joined(written: Iterable[WrittenRows]) -> WrittenRows:
