@@ -32,7 +32,7 @@ def test_from_a_file_to_graphs(team: Deployment, run: Callable[..., Any]) -> Non
     assert ran.out.endswith("4 applied, 0 left; converged (revision 2)\n")
     assert "nothing is different" in run("cluster", "plan", *where).out
     team.write("ferries.pg", WIDER)
-    assert "add_property" in run("cluster", "plan", *where).out
+    assert "node:Port.name is added" in run("cluster", "plan", *where).out
     assert run("cluster", "status", *where).code == 0
     assert run("cluster", "refresh", *where).code == 0
 

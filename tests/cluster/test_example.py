@@ -101,7 +101,7 @@ def test_what_is_served_is_what_was_applied_and_not_the_working_tree(tmp_path: P
 
 
 def test_a_graph_that_cannot_be_served_is_kept_away_from_the_others(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     team = Deployment.make(tmp_path, TWO.replace("crew:", "crew_2:")).deployed()
     found = ClusterGraphs(str(tmp_path)).open()
@@ -117,7 +117,7 @@ def test_a_graph_that_cannot_be_served_is_kept_away_from_the_others(
         with_access_log=False,
     )
     with TestClient(boot()) as client:
-        assert "graph crew_2 is not served: its id" in caplog.text
+        assert "graph crew_2 is not served: its id" in capsys.readouterr().err
         # There is no policy for the server, so that nobody may list.
         assert client.get("/graphs", headers=bearer("act-ann")).status_code == 403
         assert client.get("/graphs/crew_2/schema", headers=bearer("act-ann")).status_code == 400
