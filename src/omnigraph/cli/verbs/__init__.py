@@ -36,9 +36,17 @@ VERBS: Mapping[str, Verb] = {
         "history", "Show the history of a branch, or of all: who did what, and what was merged."
     ),
     "commit": Verb("history", "Look at the commits of a graph."),
+    "show": Verb("history", "Show a commit and what it changed."),
+    "history": Verb("history", "Show which commits changed one entity, and how."),
+    "blame": Verb("history", "Show who set each property of an entity last, and in which commit."),
     "diff": Verb("history", "Show what is different between two branches or commits."),
     "changes": Verb("history", "Follow what is committed to a branch."),
-    "branch": Verb("history", "List, create, merge and delete branches."),
+    "branch": Verb("history", "List, create, rename, reset, merge and delete branches."),
+    "tag": Verb(
+        "history", "List, create and delete tags: names of commits, which cleanup leaves readable."
+    ),
+    "revert": Verb("history", "Undo on a branch what a commit did, as a new commit."),
+    "cherry-pick": Verb("history", "Do on a branch what a commit did elsewhere, as a new commit."),
     "schema": Verb("schema", "Look at the schema of a branch, and change it."),
     "status": Verb(
         "maintain",

@@ -15,7 +15,12 @@ from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.asked_query import AskedQuery, source_options
 from omnigraph.cli.options.query_source import max_bytes_option
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.shared import branch_option, if_commit_option, run_id_option
+from omnigraph.cli.options.shared import (
+    branch_option,
+    if_commit_option,
+    message_option,
+    run_id_option,
+)
 from omnigraph.cli.render.output import (
     DONE_BEFORE,
     author_lines,
@@ -36,6 +41,7 @@ if TYPE_CHECKING:
 @branch_option
 @if_commit_option
 @run_id_option
+@message_option
 @max_bytes_option
 @json_option
 @click.pass_obj
@@ -46,6 +52,7 @@ def command(
     branch: str,
     if_commit: str | None,
     run_id: str | None,
+    message: str | None,
     max_bytes: int | None,
     as_json: bool,
 ) -> None:
@@ -61,6 +68,8 @@ def command(
         if target.is_served and asked.source is None:
             if max_bytes is not None:
                 raise click.UsageError("the server sets the bound of memory: leave --max-bytes out")
+            if message is not None:
+                raise click.UsageError("a commit made over HTTP has no message: leave -m out")
             if target.graph is not None and not scope.quiet:
                 write_note(f"omnigraph mutate → {target.shown} (served)")
             result = target.served().invoke_mutation(
@@ -72,7 +81,12 @@ def command(
             quiet = scope.quiet or target.graph is None
             with target.write("mutate", replace(scope, quiet=quiet)) as graph:
                 result = graph.mutate(
-                    *source, branch=branch, if_commit=if_commit, run_id=run_id, max_bytes=max_bytes
+                    *source,
+                    branch=branch,
+                    if_commit=if_commit,
+                    run_id=run_id,
+                    max_bytes=max_bytes,
+                    message=message,
                 )
     except PreconditionFailed as error:
         if as_json:

@@ -22,6 +22,7 @@ from omnigraph.cli.options.shared import (
     branch_option,
     engine_of,
     if_commit_option,
+    message_option,
     run_id_option,
     spark_options,
     spark_settings,
@@ -153,6 +154,7 @@ def plan_schema(
 @click.option("--force-queries", is_flag=True, help="Apply it although it breaks such queries.")
 @if_commit_option
 @run_id_option
+@message_option
 @click.option(
     "--engine",
     type=click.Choice(["auto", "inline", "spark"]),
@@ -173,6 +175,7 @@ def apply_schema(
     force_queries: bool,
     if_commit: str | None,
     run_id: str | None,
+    message: str | None,
     engine: str,
     master: str | None,
     remote: str | None,
@@ -192,6 +195,7 @@ def apply_schema(
                 force_queries=force_queries,
                 if_commit=if_commit,
                 run_id=run_id,
+                message=message,
                 engine=engine_of(engine, master, remote),
                 spark=spark_settings(master, remote, conf),
                 progress=is_terminal(sys.stderr) and not as_json,
