@@ -206,7 +206,7 @@ class _Seen(BaseHTTPRequestHandler):
 @pytest.fixture
 def stranger() -> Iterator[tuple[str, list[str | None]]]:
     """A server that notes the tokens it is sent."""
-    seen = type("Seen", (_Seen,), {"tokens": []})
+    seen: Any = type("Seen", (_Seen,), {"tokens": []})
     server = HTTPServer(("127.0.0.1", 0), seen)
     thread = Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
     thread.start()
