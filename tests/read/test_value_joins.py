@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,7 +17,7 @@ node A { key: String @key  n: I32?  big: U64?  x: F64?  s: F32?  t: String?  d: 
 node B { key: String @key  n: I64?  big: U64?  x: F64?  s: F32?  t: String?  d: Date?  ok: Bool? }
 edge E: A -> B
 """
-CHOICES = {
+CHOICES: dict[str, list[Any]] = {
     "n": [None, 0, 1, 2, 7, -1],
     "big": [None, 0, 1, 2**63 - 1, 7],
     "x": [None, 0.0, -0.0, 1.0, 2.5, 0.1, 7.0],
