@@ -72,7 +72,7 @@ _LEXICON = re.compile(
     | (?P<integer>[0-9]+)
     | (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<open_string>".*)
-    | (?P<punct>->|\.\.|<=|>=|!=|[{}()\[\],:.?@<>=\-|])
+    | (?P<punct>->|\.\.|<=|>=|!=|[{}()\[\],:.?@<>=+*/%|\-])
     | (?P<error>\$[A-Za-z0-9_]*|.)
     """,
     re.VERBOSE | re.DOTALL,
@@ -90,6 +90,9 @@ _KIND_OF_GROUP = {
     "open_comment": Kind.ERROR,
     "error": Kind.ERROR,
 }
+
+
+_WRITTEN_OUT = {"&": "and", "|": "or"}
 
 
 def scan(source: Source, comments: list[Comment] | None = None) -> Iterator[Token]:
@@ -131,5 +134,7 @@ def lexical_complaint(token: Token) -> str:
     if text == "'":
         return "strings take double quotes"
     if text == "!":
-        return "`!` stands only in `!=`; write `not { … }` to negate"
+        return "`!` stands only in `!=`; write `not` to negate"
+    if text in _WRITTEN_OUT:
+        return f"`{text}` means nothing here; write `{_WRITTEN_OUT[text]}`"
     return f"unexpected character {text!r}"

@@ -12,15 +12,10 @@ from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure, collect
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.clauses import WORD_OPERATORS, at_query, parse_block, parse_items
-from omnigraph.lang.query.expressions import (
-    parse_expr,
-    parse_integer,
-    parse_list,
-    parse_property_name,
-    parse_value,
-    parse_variable,
-)
+from omnigraph.lang.query.clauses import at_query, parse_block, parse_items
+from omnigraph.lang.query.expressions import parse_expr, parse_value
+from omnigraph.lang.query.literals import parse_integer, parse_list
+from omnigraph.lang.query.names import parse_property_name, parse_variable
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind
 from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
@@ -315,7 +310,9 @@ def _parse_atom(cursor: Cursor) -> ast.Atom:
         if cursor.token.kind is Kind.VARIABLE:
             return ast.IsIn(name, parse_variable(cursor))
         return ast.IsIn(name, parse_list(cursor))
-    if (op in terms.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
+    if (
+        op in terms.COMPARISONS or op in terms.WORD_OPERATORS
+    ) and cursor.token.kind is not Kind.STRING:
         cursor.advance()
-        return ast.Compare(name, cast("terms.FilterOp", op), parse_value(cursor))
-    cursor.fail_expected("an operator", known=(*WORD_OPERATORS, "is", "in"))
+        return ast.Compare(name, op, parse_value(cursor))
+    cursor.fail_expected("an operator", known=(*terms.WORD_OPERATORS, "is", "in"))

@@ -11,7 +11,7 @@ from dataclasses import fields, is_dataclass, replace
 from typing import Any
 
 from omnigraph.errors import LanguageError, PolicyDenied
-from omnigraph.lang.predicates import Const, Now, ParamRef
+from omnigraph.lang.expressions import Const, Now, ParamRef
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType

@@ -18,8 +18,9 @@ from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
+from omnigraph.read.execute.bound_rows import BoundRows
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import bring, operand, output, ties_of
+from omnigraph.read.execute.expressions import bring, output, ties_of
 from omnigraph.read.execute.grouping import group_rows
 from omnigraph.read.execute.operators import run_steps, solutions
 from omnigraph.read.execute.ordering import ordered_rows, ranks
@@ -27,6 +28,7 @@ from omnigraph.read.execute.products import FirstRows
 from omnigraph.read.execute.trace import Operator
 from omnigraph.read.plan.physical import PhysicalPlan, TailStep, bound_variables
 from omnigraph.read.plan.text import tail_text
+from omnigraph.rows.evaluation import evaluate
 from omnigraph.storage.budget import LITTLE, beside, need, took
 
 if TYPE_CHECKING:
@@ -225,9 +227,7 @@ def _aggregated(
         positions = rows.columns[argument.variable]
         present = pa.array(positions, mask=positions < 0)
         return aggregate_by("count", groups, present, count)
-    values = operand(argument, rows, ctx)
-    if isinstance(values, pa.ChunkedArray):
-        values = values.combine_chunks()
+    values = evaluate(argument, BoundRows(rows, ctx))
     return aggregate_by(aggregate.function, groups, values, count)
 
 

@@ -24,6 +24,9 @@ from omnigraph.read.plan.physical import (
     TailStep,
 )
 
+# Beyond so many hops, where each leads to fewer nodes, an estimate does not change any more.
+FAR = 100
+
 
 def foreseen(planned: PhysicalPlan, ctx: ReadContext) -> list[Operator]:
     """Every operator of a plan, in the order they will run."""
@@ -99,12 +102,15 @@ def _found(scan: ScanNodes) -> int:
 def _reached(step: plan.Expand, edges: int, starts: int, targets: int) -> float:
     """About how many nodes one node leads to."""
     each = edges / max(starts, 1) * (2 if step.direction == "both" else 1)
+    if step.max_hops is None and each > 1:
+        return targets
     reached = 0.0
-    for hop in range(step.min_hops, step.max_hops + 1):
+    farthest = targets if step.max_hops is None else step.max_hops
+    for hop in range(step.min_hops, farthest + 1):
         # More than all there are cannot be reached; a large power is not even computed.
         far = hop * math.log(each) > math.log(targets + 1) if each > 1 else False
         reached += targets if far else each**hop
-        if reached >= targets:
+        if reached >= targets or (step.max_hops is None and hop >= FAR):
             break
     return reached if step.edge_variable is not None else min(reached, targets)
 

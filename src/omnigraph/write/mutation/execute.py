@@ -181,7 +181,7 @@ class _Run:
         else:
             put_fresh(self._of(type_), [values for _, values in given], ends)
 
-    def _ends(self, column: str, values: Sequence[plan.Scalarish]) -> pa.Array:
+    def _ends(self, column: str, values: Sequence[plan.Fixed]) -> pa.Array:
         ends = pa.array([self.values.of(value) for value in values], pa.string())
         if ends.null_count:
             raise ValidationError(f"endpoint '{ENDPOINTS[column]}' is null", rule="required")

@@ -234,7 +234,7 @@ def _declared_param(checker: Checker, variable: terms.Variable) -> plan.ParamRef
 
 def _assigned_value(
     checker: Checker, name: str, value: terms.Value, target: ValueType
-) -> plan.Scalarish | None:
+) -> plan.Fixed | None:
     match value:
         case terms.Now():
             if target.scalar is Scalar.DATETIME and not target.is_list:
@@ -320,7 +320,7 @@ def _predicate(checker: Checker, atom: ast.Atom, column: plan.Property) -> plan.
 
 def _compared_value(
     checker: Checker, atom: ast.Compare, column: plan.Property
-) -> plan.Scalarish | None:
+) -> plan.Fixed | None:
     value = atom.value
     match value:
         case terms.Now():
