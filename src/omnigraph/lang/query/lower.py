@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from omnigraph.lang.query import plan, resolved
 from omnigraph.lang.query.check.reads import CheckedRead
 from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.types import NUMERIC, ValueType
 
 _FLIPPED: dict[plan.Direction, plan.Direction] = {"out": "in", "in": "out", "both": "both"}
 
@@ -226,6 +227,10 @@ class _BlockLowering:
     ) -> resolved.NodeVariable:
         """The variable to scan next: the one its predicates narrow down best."""
         free = [node for node in nodes if node.name not in self.bound]
+        ends = [end for found in traversals for end in (found.left, found.right)]
+        for node in (*sorted(free, key=self._selectivity), *ends):
+            if any(self._join(pending, node.name) for pending in self.predicates):
+                return node
         if free:
             return min(free, key=self._selectivity)
         first = traversals[0]
@@ -254,9 +259,25 @@ class _BlockLowering:
         return 1 if equal else 2
 
     def _scan(self, node: resolved.NodeVariable) -> None:
-        self.steps.append(plan.Scan(node.name, node.node_type, self._take(node.name)))
+        joins = {id(p): joined for p in self.predicates if (joined := self._join(p, node.name))}
+        self.predicates = [p for p in self.predicates if id(p) not in joins]
+        where = self._take(node.name)
+        self.steps.append(plan.Scan(node.name, node.node_type, where, tuple(joins.values())))
         self.bound.add(node.name)
         self._flush()
+
+    def _join(self, pending: _Pending, variable: str) -> plan.Comparison | None:
+        """A predicate as a join of bound rows with a variable, if it is one: an equality."""
+        if variable not in pending.variables or not pending.variables <= {*self.bound, variable}:
+            return None
+        match pending.predicate:
+            case plan.Comparison(left, "=", right) if _hashable(left.type, right.type):
+                sides = plan.variables_of(left), plan.variables_of(right)
+                if sides[1] == {variable} and sides[0] and variable not in sides[0]:
+                    return plan.Comparison(left, "=", right)
+                if sides[0] == {variable} and sides[1] and variable not in sides[1]:
+                    return plan.Comparison(right, "=", left)
+        return None
 
     def _expand(self, traversal: resolved.Traversal) -> None:
         forward = traversal.left.name in self.bound
@@ -304,6 +325,13 @@ class _Pending:
 
     predicate: plan.Predicate
     variables: frozenset[str]
+
+
+def _hashable(left: ValueType, right: ValueType) -> bool:
+    """Whether values of two types can be found by their hashes."""
+    if not (left.is_plain and right.is_plain):
+        return False
+    return left.scalar is right.scalar or {left.scalar, right.scalar} <= NUMERIC
 
 
 def _compared(predicates: Iterable[_Pending]) -> dict[str, set[str]]:

@@ -158,11 +158,16 @@ Ranking = Nearest | Bm25 | Fusion
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Bind a variable to the nodes of a type; with rows already bound, a cross product."""
+    """Bind a variable to the nodes of a type; with rows already bound, a cross product.
+
+    With ``joins`` only those that equal what the rows have: each has an expression over bound
+    variables on its left, and one over this variable alone on its right.
+    """
 
     variable: str
     node_type: str
     where: tuple[Predicate, ...] = ()
+    joins: tuple[Comparison, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,8 +25,9 @@ def step_text(step: plan.Step) -> tuple[str, str]:
 
 def _line(step: plan.Step) -> str:
     match step:
-        case plan.Scan(variable, node_type, where):
-            return f"scan {_variable(variable)}: {node_type}{_where(where)}"
+        case plan.Scan(variable, node_type, where, joins):
+            on = f" joined on {' and '.join(map(spell_predicate, joins))}" if joins else ""
+            return f"scan {_variable(variable)}: {node_type}{_where(where)}{on}"
         case plan.Expand():
             return _expand(step)
         case plan.WalkWay(way, left, right, undirected):

@@ -24,6 +24,7 @@ from omnigraph.read.execute.bound_rows import BoundRows, passing
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.products import PIECE, FirstRows, Product
 from omnigraph.read.execute.sorting import distinct
+from omnigraph.read.execute.value_joins import joined
 from omnigraph.read.execute.walks import Walked, is_searched, walked, way_steps
 from omnigraph.read.plan.physical import (
     AccessPath,
@@ -64,12 +65,18 @@ def solutions(
             found = beside(_weight(step, rows), partial(_run, step, rows, ctx))
             done.rows = found.count
         if isinstance(found, Product):
+            if first is None or not first.by:
+                found.refuse_if_endless(_scanned(step))
             yield from _multiplied(found, steps[number:], ctx, first)
             break
         rows = found
     else:
         yield rows
     ctx.budget.operator = outer
+
+
+def _scanned(step: PhysicalStep) -> str:
+    return step.step.variable if isinstance(step, ScanNodes) else ""
 
 
 def _multiplied(
@@ -145,6 +152,8 @@ def _scan(scan: ScanNodes, rows: Bindings, ctx: ReadContext) -> Bindings | Produ
     positions = select(scan, ctx)
     if not rows.columns:
         return rows.cross(scan.step.variable, positions)
+    if scan.step.joins:
+        return joined(rows, scan.step.variable, positions, scan.step.joins, ctx)
     product = Product(rows, Bindings({scan.step.variable: positions}, len(positions)))
     return product if product.count > PIECE else product.whole()
 

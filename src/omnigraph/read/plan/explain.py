@@ -170,6 +170,10 @@ def _facts(operator: Operator) -> Iterator[str]:
         ways.append(f"about {_many(notes['estimated_rows'], 'row')}")
     if ways:
         yield ", ".join(ways)
+    if "join" in notes:
+        yield f"joined {notes['join']}"
+    if "cross_product" in notes:
+        yield f"cross product: about {_many(notes['cross_product'], 'pair')}"
     if "expansion_rule" in notes:
         yield f"open until then: {notes['expansion_rule']}"
     if "ranked_by" in notes:

@@ -258,7 +258,9 @@ class PropertyUse:
         """Count in what steps look at."""
         for step in steps:
             match step:
-                case plan.Scan(where=where) | plan.Filter(where):
+                case plan.Scan(where=where, joins=joins):
+                    self.predicates((*where, *joins))
+                case plan.Filter(where):
                     self.predicates(where)
                 case plan.Expand():
                     ends = (step.source, step.target, step.edge_variable)

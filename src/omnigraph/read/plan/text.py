@@ -49,7 +49,7 @@ class _Outlook:
             match step:
                 case ScanNodes():
                     operator.notes |= step.notes
-                    rows *= _found(step)
+                    rows = _scanned(step, rows, operator)
                 case ExpandEdges():
                     operator.notes |= step.notes | step.path.foreseen(math.ceil(rows))
                     rows = self._expanded(step, rows)
@@ -83,6 +83,17 @@ class _Outlook:
         left = sum(self.ctx.nodes(name).count for name in starts)
         targets = self.ctx.nodes(step.target_type).count
         return rows * _reached(step, planned.path.edges, left, targets)
+
+
+def _scanned(scan: ScanNodes, rows: float, operator: Operator) -> float:
+    """About how many rows a scan leaves; where nothing connects it with them, it says so."""
+    found = _found(scan)
+    if scan.step.joins:
+        operator.notes["join"] = "by hash"
+        return max(rows, found)
+    if rows > 1 and found > 1:
+        operator.notes["cross_product"] = math.ceil(rows * found)
+    return rows * found
 
 
 def _found(scan: ScanNodes) -> int:
