@@ -129,7 +129,7 @@ def test_the_format_is_that_of_the_option_the_alias_the_file_and_the_person(
 ) -> None:
     assert run("query", "named", "Ann").out == "name\nAnn\n"
     assert run("query", "named", "Ann", "--format", "jsonl").out == '{"name":"Ann"}\n'
-    assert run("query", "ann").out.startswith("1 rows from branch main via named\nname\n")
+    assert run("query", "ann").out.startswith("1 row from branch main via named\nname\n")
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "config.yaml").write_text("defaults: {output: jsonl}\n")
     assert run("query", "ann").out == '{"name":"Ann"}\n'

@@ -256,8 +256,8 @@ class Session:
     ) -> LintReport: ...
     async def query(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = ...,
@@ -269,8 +269,8 @@ class Session:
     ) -> Result: ...
     async def explain(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = ...,
@@ -380,8 +380,8 @@ class Session:
     ) -> OptimizeReport: ...
     async def mutate(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = ...,

@@ -26,7 +26,7 @@ from omnigraph.client.unserved import refuse
 from omnigraph.errors import BadRequest
 from omnigraph.evolve.apply import SchemaResult
 from omnigraph.graph.guard import guarded
-from omnigraph.graph.schema_sources import desired_source, query_source
+from omnigraph.graph.schema_sources import desired_source, named_query, query_source
 from omnigraph.lang.source import Source
 from omnigraph.maintain.steps import MaintenanceReport
 from omnigraph.manifest.entries import MAIN
@@ -65,8 +65,8 @@ class ServedGraph(ServedReading):
     @guarded
     def mutate(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
@@ -78,6 +78,7 @@ class ServedGraph(ServedReading):
     ) -> MutationResult:
         """Run a mutation query as one commit."""
         refuse(actor=actor, max_bytes=max_bytes, message=message)
+        name, params = named_query(name, params)
         asked = MutateRequest(query_source(source).text, name, params_of(params), branch)
         return self._change(("mutate",), encode(asked), if_commit, run_id)
 

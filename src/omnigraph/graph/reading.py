@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from omnigraph.evolve.planning import plan_schema
 from omnigraph.graph.access import action, shown_at
 from omnigraph.graph.looking_back import LookingBack
-from omnigraph.graph.schema_sources import desired_source, query_source
+from omnigraph.graph.schema_sources import desired_source, named_query, query_source
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
@@ -136,8 +136,8 @@ class Reading(LookingBack):
     @action("read", branch=shown_at(), hides=True)
     def query(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
@@ -149,13 +149,15 @@ class Reading(LookingBack):
     ) -> Result:
         """Run a read query on a branch as it is now, or on what a commit showed.
 
+        ``source`` is the text of a query, with or without its header, or the path of a file.
+        ``name`` chooses one of several; parameters may stand in its place.
         ``timeout`` is in seconds, ``max_bytes`` bounds what it holds at once (a quarter of the
         memory unless `OMNIGRAPH_QUERY_BYTES` says otherwise), and ``cancellation`` lets another
         thread stop it.
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, name, params, text.name, budget, expansion)
+        query = Query(text.text, *named_query(name, params), text.name, budget, expansion)
 
         def run(shown: Snapshot, catalog: Catalog) -> Result:
             return query.run(shown, catalog, at_commit=is_old)
@@ -165,8 +167,8 @@ class Reading(LookingBack):
     @action("read", branch=shown_at(), hides=True)
     def explain(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
@@ -183,7 +185,7 @@ class Reading(LookingBack):
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, name, params, text.name, budget, expansion)
+        query = Query(text.text, *named_query(name, params), text.name, budget, expansion)
 
         def run(shown: Snapshot, catalog: Catalog) -> Explanation:
             return explain(query, shown, catalog, at_commit=is_old, analyze=analyze)

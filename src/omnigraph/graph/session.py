@@ -16,7 +16,7 @@ from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
 from omnigraph.graph.branches import Branches, Tags
 from omnigraph.graph.guard import guarded
 from omnigraph.graph.namespaces import Changes, Commits
-from omnigraph.graph.schema_sources import desired_source
+from omnigraph.graph.schema_sources import desired_source, named_query, query_source
 from omnigraph.graph.upkeep import Upkeep
 from omnigraph.lang.source import Source
 from omnigraph.manifest.branches import is_missing
@@ -83,8 +83,8 @@ class Session(Upkeep):
     @action("change", branch="branch", hides=True)
     def mutate(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
@@ -102,9 +102,8 @@ class Session(Upkeep):
         ``max_bytes`` bounds the rows that it reads and makes (a quarter of the memory unless
         `OMNIGRAPH_QUERY_BYTES` says otherwise). The ``message`` is for people who read the history.
         """
-        text, path = (
-            (source.text, source.name) if isinstance(source, Source) else (source, "<query>")
-        )
+        query, (name, params) = query_source(source), named_query(name, params)
+        text, path = query.text, query.name
         target = self._access.target(branch, if_commit=if_commit, message=message)
         run_, limits = None, self._access.limits(target.branch)
         if run_id is not None:

@@ -129,9 +129,12 @@ class _Processes(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         """Replace those that have died."""
+        from omnigraph.server.metrics import forget_process
+
         for place, process in enumerate(self.processes):
             if not self.should_exit.is_set() and not process.process.is_alive():
                 process.join()
+                forget_process(process.pid or 0)
                 self.processes[place] = self._started()
 
     def _started(self) -> Process:

@@ -23,7 +23,7 @@ from omnigraph.cli.options.project_queries import (
     require_command,
     source_of,
 )
-from omnigraph.cli.options.query_source import read_params, read_query
+from omnigraph.cli.options.query_source import query_text, read_params, read_query
 from omnigraph.cli.options.scope import CommandScope, Target, project_target, target_of
 from omnigraph.cli.options.shared import together
 from omnigraph.errors import BadRequest, NotFound, OmniGraphError
@@ -113,6 +113,12 @@ def _ask(
     text: Source | None,
     given: Mapping[str, Any] | None,
 ) -> AskedQuery:
+    if text is None:
+        # No name and no place has a brace.
+        written = next((word for word in words[:2] if "{" in word), None)
+        if written is not None:
+            text = query_text(written)
+            words = [word for word in words if word is not written]
     if text is None and not words:
         raise click.UsageError(_WHICH)
     location, rest = _split(scope, words, text)

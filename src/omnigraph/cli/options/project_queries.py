@@ -26,12 +26,10 @@ _TEXTS = frozenset({"string", "date", "datetime", "blob"})
 
 
 def queries_of(project: ProjectFile, graph: ProjectGraph) -> StoredQueries:
-    """The stored queries of a graph; those of the older dialect are of the one that is served."""
-    from omnigraph.server.stored_queries import StoredQueries
+    """The stored queries of a graph, as a server of the project has them."""
+    from omnigraph.server.sources.project import stored_queries
 
-    served = project.served()
-    of_served = project.queries if served == (graph,) else ()
-    return StoredQueries.named([(str(one.path), one.name) for one in (*graph.queries, *of_served)])
+    return stored_queries(project, graph)
 
 
 def query_sources(project: ProjectFile, graph: ProjectGraph) -> list[Source]:

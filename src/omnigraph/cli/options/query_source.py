@@ -7,6 +7,7 @@ is an error that names the file; a file is replaced whole or not at all.
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -87,14 +88,21 @@ def replace_text(path: Path, text: str) -> None:
 
 
 def read_query(path: Path | None, text: str | None) -> Source | None:
-    """The text of the query, from an option; None where none gives it."""
-    from omnigraph.lang.source import Source
-
+    """The text of the query, from an option or from stdin; None where none gives it."""
     if path is not None and text is not None:
         raise click.UsageError("give --query FILE or -e GQ, not both")
     if text is not None:
-        return Source(text, "<query>")
+        return query_text(text)
+    if path is not None and str(path) == "-":
+        return query_text(sys.stdin.read())
     return None if path is None else read_source(path)
+
+
+def query_text(text: str) -> Source:
+    """A query that is written on the command line."""
+    from omnigraph.lang.source import Source
+
+    return Source(text, "<query>")
 
 
 def view_of(branch: str | None, snapshot: str | None) -> tuple[str, str | None]:

@@ -89,7 +89,8 @@ def _json(output: ReadOutput) -> Iterator[str]:
 def _heading(output: ReadOutput) -> str:
     snapshot = output.snapshot
     place = f"branch {output.branch}" if snapshot is None else f"snapshot {snapshot}"
-    return f"{output.row_count} rows from {place} via {output.query_name}"
+    rows = "1 row" if output.row_count == 1 else f"{output.row_count} rows"
+    return f"{rows} from {place} via {output.query_name}"
 
 
 # -- cells -------------------------------------------------------------------------

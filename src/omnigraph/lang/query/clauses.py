@@ -103,6 +103,9 @@ def parse_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
             if cursor.at("{"):
                 return _parse_counted(cursor, aggregate, params)
             return _parse_condition(cursor, continue_expr(cursor, aggregate))
+        if following.text != "(":
+            # No clause begins with a word alone.
+            cursor.teach()
     return _parse_condition(cursor, parse_expr(cursor))
 
 

@@ -14,6 +14,7 @@ from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
 from omnigraph.lang.query.clauses import at_query, parse_block, parse_items
 from omnigraph.lang.query.expressions import parse_expr, parse_value
+from omnigraph.lang.query.foreign import teach
 from omnigraph.lang.query.literals import parse_integer, parse_list
 from omnigraph.lang.query.names import parse_property_name, parse_variable
 from omnigraph.lang.source import Source
@@ -33,7 +34,7 @@ def parse_queries(source: Source, reporter: Reporter) -> ast.QueryFile:
 
 
 def _parse_file(source: Source, reporter: Reporter) -> ast.QueryFile:
-    cursor = Cursor(source, reporter)
+    cursor = Cursor(source, reporter, teach)
     queries: list[ast.Query] = []
     while not cursor.at_end() and not reporter.full:
         start = cursor.index
