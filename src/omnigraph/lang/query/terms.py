@@ -127,7 +127,7 @@ class NodeKey(Spanned):
     """`Person($n)`, `Flat("Elm Street", 3)`: a node by its type and its key."""
 
     type_name: Name
-    members: tuple[Value, ...]
+    members: tuple[Given, ...]
 
 
 # -- operators -------------------------------------------------------------------
@@ -213,7 +213,9 @@ class Case(Spanned):
 
 
 Value = Literal | ListLiteral | Variable | Now
-Assigned = Value | NodeKey
+Given = Value | Access
+"""A value of a statement; `$s.year` is of an element that a `for` goes through."""
+Assigned = Given | NodeKey
 """What may stand after `name:` in a statement."""
 Ranking = Nearest | Bm25 | Rrf
 Condition = Comparison | NullTest | Membership | Negation | Logical
