@@ -327,7 +327,7 @@ def _field(checker: Checker, access: terms.Access) -> plan.ParamRef | None:
             access.span,
             f"${name} is no record that a `for` goes through",
             "T14",
-            hint=name_hint(name, checker.elements, prefix="$"),
+            hint=_no_record_hint(checker, name),
         )
         return None
     type_ = element.field(field.text)
@@ -337,6 +337,15 @@ def _field(checker: Checker, access: terms.Access) -> plan.ParamRef | None:
         checker.error(field.span, f"${name} has no field `{field.text}`", "T6", hint=hint)
         return None
     return plan.ParamRef(plan.field_of(name, field.text), type_)
+
+
+def _no_record_hint(checker: Checker, name: str) -> str | None:
+    if name in checker.elements:
+        return f"it is one value: write `${name}`"
+    if name in checker.records:
+        return f"write `for $x in ${name} {{ … }}`"
+    records = [each for each, one in checker.elements.items() if isinstance(one, RecordList)]
+    return name_hint(name, records, prefix="$") if records else None
 
 
 def _assigned_value(
