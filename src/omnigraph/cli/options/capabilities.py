@@ -66,7 +66,7 @@ CAPABILITIES: Mapping[str, Capability] = {
         "profile",
     ),
     **_row("direct", "maintain", "graph", "store", "cluster", "as", "profile"),
-    **_row("direct", "serve", "graph", "store", "profile"),
+    **_row("direct", "serve", "graph", "store", "cluster", "profile"),
     **_row("direct", "schema plan", "store", "profile"),
     **_row("direct", "init"),
     **_row("control", "policy, queries", "graph", "cluster", "profile"),
