@@ -157,7 +157,9 @@ class Reading(LookingBack):
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, *named_query(name, params), text.name, budget, expansion)
+        made_by = self._access.embedding
+        asked = named_query(name, params)
+        query = Query(text.text, *asked, text.name, budget, expansion, made_by)
 
         def run(shown: Snapshot, catalog: Catalog) -> Result:
             return query.run(shown, catalog, at_commit=is_old)
@@ -185,7 +187,9 @@ class Reading(LookingBack):
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, *named_query(name, params), text.name, budget, expansion)
+        made_by = self._access.embedding
+        asked = named_query(name, params)
+        query = Query(text.text, *asked, text.name, budget, expansion, made_by)
 
         def run(shown: Snapshot, catalog: Catalog) -> Explanation:
             return explain(query, shown, catalog, at_commit=is_old, analyze=analyze)

@@ -67,7 +67,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     ),
     # A server does it, too, for whoever has no keys of the storage.
     **_row("direct", "maintain", "server", "graph", "store", "cluster", "as", "profile"),
-    **_row("direct", "serve", "graph", "store", "profile"),
+    **_row("direct", "serve", "graph", "store", "cluster", "profile"),
     **_row("direct", "schema plan", "store", "profile"),
     **_row("direct", "init"),
     **_row("control", "policy, queries", "graph", "cluster", "profile"),

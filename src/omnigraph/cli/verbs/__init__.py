@@ -62,6 +62,12 @@ VERBS: Mapping[str, Verb] = {
     "cleanup": Verb("maintain", "Reclaim the files that no commit needs but those to be kept."),
     "verify": Verb("maintain", "Check that everything a graph has published is there and right."),
     "repair": Verb("maintain", "Make again what is derived of a graph, and show what is lost."),
+    "cluster": Verb(
+        "cluster", "Deploy the graphs of a team: plan what is different, and apply it."
+    ),
+    "queries": Verb(
+        "cluster", "Look at the stored queries of a graph of a cluster, and check them."
+    ),
     "login": Verb("serving", "Keep the token of a server."),
     "logout": Verb("serving", "Forget the token of a server."),
     "alias": Verb("project", "Run the read that an alias stands for, on the graph that it is for."),
