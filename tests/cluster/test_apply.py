@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from omnigraph.cluster.apply import apply
+from omnigraph.cluster.applying import apply
 from omnigraph.cluster.approving import approve
 from omnigraph.cluster.observing import force_unlock, import_, refresh, status
 from omnigraph.cluster.planning import plan
@@ -154,6 +154,34 @@ def test_a_graph_goes_only_with_an_approval_that_fits(deployed: Deployment) -> N
     deployed.declare(ONE.replace("version: 1", "version: 1\nmetadata: { name: other }"))
     assert not deployed.apply().converged
     assert Path(deployed.root.graph("crew").path).exists()
+
+
+@pytest.mark.parametrize("changed", ["__cluster/state.json", "__cluster/approvals"])
+def test_a_graph_stays_if_somebody_decides_otherwise_meanwhile(
+    changed: str, deployed: Deployment
+) -> None:
+    deployed.declare(TWO)
+    deployed.apply()
+    deployed.declare(ONE)
+    deployed.approve("graph.crew")
+
+    def meanwhile(point: str, _: str) -> None:
+        if point != "cluster_announced":
+            return
+        if changed.endswith(".json"):
+            data = deployed.root.objects.read(changed)
+            assert data is not None
+            deployed.root.objects.replace(changed, data + b"\n")
+        else:
+            for name in deployed.root.objects.list(changed):
+                deployed.root.objects.delete(name)
+
+    with watched(meanwhile):
+        found = deployed.apply()
+    assert "graph_delete_failed" in codes(found)
+    assert "nothing was deleted" in found.diagnostics[1].message
+    assert deployed.graph("crew").catalog.nodes
+    assert deployed.apply().converged == changed.endswith(".json")
 
 
 def test_an_approval_that_was_used_is_none_even_if_its_file_was_lost_halfway(

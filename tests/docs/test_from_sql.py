@@ -17,7 +17,7 @@ from omnigraph import Graph
 PAGE = Path(__file__).parents[2] / "docs/user/from-sql-and-cypher.md"
 SCHEMA = re.search(r"```pg\n(.*?)```", PAGE.read_text(), re.DOTALL)[1]  # type: ignore[index]  # it is there
 PAIRS = re.findall(r"^\| `(.+?)` \| `(.+?)` \|$", PAGE.read_text(), re.MULTILINE)
-WRITES = ("create", "upsert", "update", "delete")
+WRITES = ("create", "insert", "upsert", "update", "delete")
 
 PEOPLE = [
     ("Ann", 30, "Rome", "2020-01-31", ["chess", "go"]),
