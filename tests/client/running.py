@@ -14,6 +14,7 @@ import uvicorn
 import omnigraph as og
 from omnigraph.lang.source import Source
 from omnigraph.server.app import Application
+from omnigraph.server.connections.protocol import GuardedProtocol
 from omnigraph.server.served import DefaultDeny, ServedGraph, ServedGraphs
 from omnigraph.server.stored_queries import StoredQueries
 from omnigraph.server.tokens import Tokens
@@ -81,10 +82,13 @@ def denying(graph: og.Graph) -> Application:
 
 
 @contextmanager
-def running(app: Any) -> Iterator[str]:
+def running(app: Any, send_buffer: int | None = None) -> Iterator[str]:
     """The address of an application that answers on a free port of this machine."""
     listening = socket.create_server(("127.0.0.1", 0))
-    server = uvicorn.Server(uvicorn.Config(app, ws="none", log_config=None, access_log=False))
+    if send_buffer is not None:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, send_buffer)
+    options: Any = {"http": GuardedProtocol, "loop": "uvloop", "ws": "none"}
+    server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, **options))
     thread = threading.Thread(target=server.run, args=([listening],), daemon=True)
     thread.start()
     try:

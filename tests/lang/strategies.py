@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from omnigraph.lang.query import syntax as gq
 from omnigraph.lang.query import terms
+from omnigraph.lang.query.spelling import spell
 from omnigraph.lang.schema.syntax import tree as pg
 from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
 from tests.lang.drawing import (
@@ -153,11 +154,23 @@ _scalars = opaque(
         st.builds(terms.Literal, st.sampled_from(("date", "datetime")), texts),
     )
 )
-_lists = st.builds(terms.ListLiteral, several(_scalars))
+_literal_lists = st.builds(terms.ListLiteral, several(_scalars))
 _nulls = st.just(terms.Literal("null", None))
-_values = opaque(either(_scalars, _lists, _variables, _parameters, st.builds(terms.Now)))
+_values = opaque(either(_scalars, _literal_lists, _variables, _parameters, st.builds(terms.Now)))
 _accesses = opaque(st.builds(terms.Access, st.one_of(_variables, _parameters), _columns))
-_aliases = st.builds(terms.Alias, but(idents, "true", "false"))
+# Words that go on with an expression are no operands of one.
+_aliases = st.builds(
+    terms.Alias,
+    but(
+        idents,
+        *("true", "false", "and", "or", "not", "is", "in", "as", "asc", "desc", "when", "else"),
+        *terms.WORD_OPERATORS,
+    ),
+)
+_names = but(idents, "now", "nearest", "bm25", "rrf", "date", "datetime", "true", "false", "not")
+_functions = st.builds(
+    terms.Name, _names.filter(lambda name: name not in (*terms.AGGREGATES, *terms.TEXT_CALLS))
+)
 
 
 def _calls(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
@@ -171,28 +184,101 @@ def _calls(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     )
 
 
+def _is_bare_number(expr: terms.Expr) -> bool:
+    """A minus before these makes another literal of them."""
+    return isinstance(expr, terms.Literal) and expr.kind in ("integer", "float")
+
+
+def _operators(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        st.builds(terms.Negative, inner.filter(lambda expr: not _is_bare_number(expr))),
+        *(
+            st.builds(
+                terms.Arithmetic,
+                inner,
+                several(st.tuples(st.sampled_from(ops), inner), least=1),
+            )
+            for ops in (terms.SUMS, terms.PRODUCTS)
+        ),
+        st.builds(terms.Call, _functions, several(inner)),
+        st.builds(
+            terms.Case, several(st.builds(terms.Branch, inner, inner), least=1), maybe(inner)
+        ),
+        st.builds(terms.ListLiteral, several(inner.filter(_is_no_list))),
+        _conditions_of(inner),
+    )
+
+
+def _is_no_list(expr: terms.Expr) -> bool:
+    return not isinstance(expr, terms.ListLiteral)
+
+
+def _conditions_of(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        st.builds(
+            terms.Comparison,
+            inner,
+            st.sampled_from((*terms.COMPARISONS, *terms.WORD_OPERATORS)),
+            inner,
+        ),
+        st.builds(terms.NullTest, inner, st.booleans()),
+        st.builds(terms.Membership, inner, inner),
+        st.builds(terms.Negation, inner),
+        st.builds(terms.Logical, st.sampled_from(("and", "or")), several(inner, least=2)),
+    )
+
+
 _atoms_of_expressions = either(_values, _accesses, _aliases)
-_expressions = opaque(st.recursive(_atoms_of_expressions, _calls, max_leaves=4))
+_expressions = opaque(
+    st.recursive(
+        _atoms_of_expressions, lambda inner: _calls(inner) | _operators(inner), max_leaves=5
+    )
+)
 _text_calls = st.one_of(
     st.builds(
         terms.TextCall, st.sampled_from(("search", "match_text")), _expressions, _expressions
     ),
     st.builds(terms.TextCall, st.just("fuzzy"), _expressions, _expressions, maybe(_expressions)),
 )
-_not_variables = _expressions.filter(lambda expr: not isinstance(expr, terms.Variable))
 
 
 # -- clauses -----------------------------------------------------------------------
 
-_WORD_OPS = ("contains", "starts_with")
+
+def _may_be_clause(expr: terms.Expr) -> bool:
+    """Whether a condition reads as one wherever it stands: it begins with no minus and no node."""
+    text = spell(expr)
+    if text.startswith("-") or "$" not in text.split(" ", 1)[0]:
+        return text.startswith("(")
+    return "." in text.split(" ", 1)[0]
 
 
-def _starts_with_variable(expr: terms.Expr) -> bool:
-    return isinstance(expr, terms.Variable | terms.Access)
-
-
+# A bare word is no value of a block, and before a parenthesis it would name a function.
+_clause_values = opaque(
+    st.recursive(
+        either(_values, _accesses), lambda inner: _calls(inner) | _operators(inner), max_leaves=4
+    )
+)
+_conditions = opaque(_conditions_of(_clause_values).filter(_may_be_clause))
 _hops = st.builds(gq.HopRange, naturals, maybe(naturals))
 _edge_words = st.builds(terms.Name, but(idents, "not"))
+
+
+def _ways(clauses: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.builds(
+        gq.Traversal,
+        _variables,
+        _edge_words,
+        _variables,
+        _variables,
+        st.booleans(),
+        _hops,
+        every=st.booleans(),
+        each=st.builds(gq.Each, _variables, _variables, clauses),
+        weight=_clause_values,
+    )
+
+
 _traversals = st.one_of(
     st.builds(gq.Traversal, _variables, _edge_words, st.one_of(_variables, _parameters)),
     st.builds(gq.Traversal, _variables, _edge_words, _variables, hops=_hops),
@@ -213,23 +299,9 @@ _traversals = st.one_of(
         undirected=st.just(value=True),
         hops=maybe(_hops),
     ),
+    _ways(st.none()),
 )
-_filters = st.one_of(
-    st.builds(gq.Filter, _expressions, st.sampled_from(terms.COMPARISONS), _expressions),
-    st.builds(gq.Filter, _not_variables, st.sampled_from(_WORD_OPS), _expressions),
-    st.builds(gq.Filter, _parameters, st.sampled_from(_WORD_OPS), _expressions),
-    st.builds(
-        gq.Filter,
-        _variables,
-        st.sampled_from(_WORD_OPS),
-        _expressions.filter(lambda expr: not _starts_with_variable(expr)),
-    ),
-)
-_memberships = st.one_of(
-    st.builds(gq.Membership, _expressions, _lists),
-    st.builds(gq.Membership, st.one_of(_not_variables, _parameters), either(_lists, _variables)),
-)
-_matches = st.builds(gq.PropertyMatch, _columns, _values)
+_matches = st.builds(gq.PropertyMatch, _columns, _clause_values)
 _simple_clauses = opaque(
     either(
         st.builds(
@@ -239,10 +311,8 @@ _simple_clauses = opaque(
             several(_matches),
         ),
         _traversals,
-        _filters,
-        st.builds(gq.NullTest, _expressions, st.booleans()),
-        _memberships,
-        st.builds(gq.TextPredicate, _text_calls),
+        st.builds(gq.WayStep, _variables, _variables, _variables, st.booleans()),
+        st.builds(gq.Where, either(_conditions, _accesses, _text_calls)),
     )
 )
 
@@ -250,6 +320,7 @@ _simple_clauses = opaque(
 def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     block = several(inner, least=1)
     return st.one_of(
+        _ways(block),
         st.builds(gq.Not, block),
         st.builds(gq.Exists, block),
         st.builds(gq.Optional, block),
@@ -308,9 +379,14 @@ _reads = opaque(
 _assignments = several(st.builds(gq.Assignment, _gq_names, either(_values, _nulls)))
 _where = several(
     either(
-        st.builds(gq.Compare, _columns, st.sampled_from((*terms.COMPARISONS, *_WORD_OPS)), _values),
+        st.builds(
+            gq.Compare,
+            _columns,
+            st.sampled_from((*terms.COMPARISONS, *terms.WORD_OPERATORS)),
+            _values,
+        ),
         st.builds(gq.IsNull, _columns, st.booleans()),
-        st.builds(gq.IsIn, _columns, either(_lists, _variables)),
+        st.builds(gq.IsIn, _columns, either(_literal_lists, _variables)),
     ),
     least=1,
 )

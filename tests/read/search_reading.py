@@ -286,16 +286,10 @@ class _Conversion:
                 bounds = None if hops is None else (hops.minimum, hops.maximum or 0)
                 bound = None if edge_variable is None else edge_variable.name
                 return Walk(left.name, name, right.name, bound, undirected, bounds)
-            case ast.Filter(left_side, op, right_side):
-                return Compare(self.expr(left_side), op, self.expr(right_side))
-            case ast.NullTest(operand, negated):
-                return IsNull(self.expr(operand), negated)
-            case ast.Membership(operand, choices):
-                return In(self.expr(operand), self.value(choices))
-            case ast.TextPredicate(call):
-                edits = 2 if call.edits is None else self.constant_of(call.edits)
-                query = Lit(self.constant_of(call.query))
-                return Compare(self.expr(call.subject), f"{call.name}({edits}", query)
+            case ast.WayStep():
+                raise AssertionError("searches are compared without ways")
+            case ast.Where(condition):
+                return self.condition(condition)
             case ast.Not(inner):
                 return Block("not", self.clauses(inner))
             case ast.Exists(inner):
@@ -308,6 +302,20 @@ class _Conversion:
                 prop = None if argument is None else self.prop(argument)
                 wanted = self.value(value)
                 return Counted(function, prop, self.clauses(inner), compare, wanted)
+
+    def condition(self, condition: terms.Expr) -> Clause:
+        match condition:
+            case terms.Comparison(left_side, op, right_side):
+                return Compare(self.expr(left_side), op, self.expr(right_side))
+            case terms.NullTest(operand, negated):
+                return IsNull(self.expr(operand), negated)
+            case terms.Membership(operand, choices):
+                return In(self.expr(operand), self.value(choices))
+            case terms.TextCall():
+                edits = 2 if condition.edits is None else self.constant_of(condition.edits)
+                query = Lit(self.constant_of(condition.query))
+                return Compare(self.expr(condition.subject), f"{condition.name}({edits}", query)
+        raise AssertionError(f"not in these tests: {condition}")
 
     def clauses(self, clauses: Iterable[ast.Clause]) -> tuple[Clause, ...]:
         return tuple(map(self.clause, clauses))
@@ -346,7 +354,7 @@ class _Conversion:
                 return self.value(expr)
         raise AssertionError(f"not in these tests: {expr}")
 
-    def value(self, value: terms.Value) -> Lit | Param:
+    def value(self, value: terms.Expr) -> Lit | Param:
         return (
             Param(value.name) if isinstance(value, terms.Variable) else Lit(self.constant_of(value))
         )
@@ -356,7 +364,7 @@ class _Conversion:
             case terms.Literal(_, value):
                 return value
             case terms.ListLiteral(items):
-                return tuple(item.value for item in items)
+                return tuple(map(self.constant_of, items))
             case terms.Variable(name):
                 return self.constant(self.params[name])
         raise AssertionError(f"no constant: {expr}")

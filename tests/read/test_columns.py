@@ -17,10 +17,10 @@ import omnigraph as og
 from omnigraph.lang.query.plan import AggregateName, CompareOp
 from omnigraph.read.access import entities
 from omnigraph.read.execute.aggregates import aggregate_by
-from omnigraph.read.execute.comparisons import compare
-from omnigraph.read.execute.expressions import repeated
 from omnigraph.read.execute.grouping import group_rows
 from omnigraph.read.execute.ordering import ordered_rows, ranks
+from omnigraph.rows.comparisons import compare
+from omnigraph.rows.conditions import repeated
 
 MOMENT = pa.timestamp("ms", "UTC")
 OPERATORS: dict[CompareOp, Callable[[Any, Any], bool]] = {

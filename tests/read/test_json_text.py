@@ -14,7 +14,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from omnigraph.read.output.json_text import TEXT, join_texts, json_text
+from omnigraph.read.output.json_text import join_texts, json_text
+from omnigraph.rows.value_texts import TEXT
 
 MOMENT = pa.timestamp("ms", "UTC")
 DATES = st.dates(date(1, 1, 1), date(9999, 12, 31))

@@ -128,6 +128,7 @@ def test_the_log_says_who_did_what_and_no_secret(location: Path) -> None:
             assert client.get("/schema").status_code == 401
         assert server.stop() == 0
         log = server.log.read_text()
+    assert all(line.startswith("{") for line in log.splitlines()), log
     entries = [json.loads(line) for line in log.splitlines()]
     [asked] = [entry for entry in entries if entry.get("operation") == "query"]
     assert (asked["actor"], asked["graph"], asked["status"]) == ("ann", "film", 200)

@@ -18,13 +18,15 @@ from starlette.types import Message
 from omnigraph.cli.main import main
 from omnigraph.errors import BadRequest, OmniGraphError, QueryCancelled
 from omnigraph.graph import Cancellation
+from omnigraph.server import call as calls
 from omnigraph.server import tracing
 from omnigraph.server.byte_ranges import Part, Selected, select
+from omnigraph.server.routes import loads, reads
 from omnigraph.server.served import OneGraph, id_of_location, state_of
 from omnigraph.server.settings import BODY_LIMIT, LOAD_LIMIT, Limits
 from omnigraph.server.tokens import Tokens
 from omnigraph.wire.body import encode
-from tests.server.serving import ADD, EVERYONE, Served, bearer, serving
+from tests.server.serving import ADD, EVERYONE, ROWS, Served, bearer, serving
 
 JSON = {"Content-Type": "application/json"}
 
@@ -327,6 +329,38 @@ def test_a_request_is_a_span_where_somebody_traces(
     served.post("/query", {"query": EVERYONE}, headers={"traceparent": "00-ab-cd-01"})
     assert (told["name"], told["from"], told["status"]) == ("query", "00-ab-cd-01", 200)
     assert told["commit"] == served.graph.snapshot().commit_id
+
+
+@pytest.mark.parametrize(
+    ("module", "name", "asked"),
+    [
+        (reads, "parse_source", {"query": EVERYONE}),
+        (calls, "decoded", {"query": EVERYONE, "params": {"x": "x" * calls.LARGE}}),
+        (loads, "_utf_8", ROWS.encode()),
+    ],
+)
+def test_nobody_waits_for_what_takes_long(
+    served: Served,
+    monkeypatch: pytest.MonkeyPatch,
+    module: Any,
+    name: str,
+    asked: dict[str, Any] | bytes,
+) -> None:
+    """A large text is looked at on a thread: all other requests are answered meanwhile."""
+    done, threads = getattr(module, name), []
+
+    def watched(*given: Any) -> Any:
+        threads.append(threading.current_thread().name.partition("_")[0])
+        return done(*given)
+
+    monkeypatch.setattr(module, name, watched)
+    if isinstance(asked, bytes):
+        lines = {"Content-Type": "application/x-ndjson"}
+        served.client.post("/graphs/film/load/ndjson", content=asked, headers=lines)
+    else:
+        served.post("/query", asked)
+    assert threads
+    assert set(threads) <= {"read", "write"}
 
 
 # -- ranges ------------------------------------------------------------------------------

@@ -17,7 +17,8 @@ from hypothesis import strategies as st
 from omnigraph.lang.query import plan
 from omnigraph.lang.structural import ID
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
-from omnigraph.rows.filters import RowFilter, among, arrow_scalar, arrow_values, row_filter
+from omnigraph.rows.constants import arrow_scalar, arrow_values
+from omnigraph.rows.filters import RowFilter, among, row_filter
 from omnigraph.rows.sql_conditions import SqlColumn, SqlCondition
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.columns import table_columns
@@ -114,7 +115,7 @@ def column(name: str) -> plan.Property:
     return plan.Property("x", name, COLUMNS[name])
 
 
-def value_of(value: plan.Scalarish) -> plan.Constant:
+def value_of(value: plan.Expression) -> plan.Constant:
     assert isinstance(value, plan.Const)
     return value.value
 

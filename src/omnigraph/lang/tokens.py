@@ -72,7 +72,7 @@ _LEXICON = re.compile(
     | (?P<integer>[0-9]+)
     | (?P<string>"(?:[^"\\]|\\.)*")
     | (?P<open_string>".*)
-    | (?P<punct>->|\.\.|<=|>=|!=|[{}()\[\],:.?@<>=\-|])
+    | (?P<punct>->|\.\.|<=|>=|!=|[{}()\[\],:.?@<>=+*/%|\-])
     | (?P<error>\$[A-Za-z0-9_]*|.)
     """,
     re.VERBOSE | re.DOTALL,
@@ -130,6 +130,4 @@ def lexical_complaint(token: Token) -> str:
         return "`;` is not used here: nothing needs a terminator"
     if text == "'":
         return "strings take double quotes"
-    if text == "!":
-        return "`!` stands only in `!=`; write `not { … }` to negate"
     return f"unexpected character {text!r}"

@@ -17,25 +17,28 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.literals import epoch_days, epoch_millis
-from omnigraph.lang.predicates import (
+from omnigraph.lang.expressions import (
     CompareOp,
     Comparison,
     Constant,
     Contains,
     Either,
+    Expression,
+    Fixed,
     InList,
     IsNull,
     NodeRef,
     Predicate,
     Property,
-    Scalarish,
     StartsWith,
+    is_fixed,
 )
 from omnigraph.lang.structural import TYPE
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
-from omnigraph.rows.numbers import floats_equal_to, place
+from omnigraph.rows.constants import arrow_scalar, equal_values
+from omnigraph.rows.evaluation import constant_of
+from omnigraph.rows.numbers import place
 from omnigraph.rows.sql_conditions import (
     NEVER,
     Condition,
@@ -47,7 +50,7 @@ from omnigraph.rows.sql_conditions import (
 )
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 
-ValueOf = Callable[[Scalarish], Constant]
+ValueOf = Callable[[Fixed], Constant]
 """Gives the value of a literal, a parameter or the present moment."""
 FieldOf = Callable[[str], Any]
 """Gives what stands for a column: a field of an expression, or a `SqlColumn`, alike to it."""
@@ -123,10 +126,10 @@ def can_filter(predicate: Predicate) -> bool:
     match predicate:
         case IsNull(operand, _):
             return _is_column(operand)
-        case InList(operand, _):
-            return _is_column(operand)
+        case InList(operand, choices):
+            return _is_column(operand) and is_fixed(choices)
         case Comparison(left, _, right) | Contains(left, right) | StartsWith(left, right):
-            return _is_column(left) and not isinstance(right, Property)
+            return _is_column(left) and is_fixed(right)
         case Either(groups):
             members = [member for group in groups for member in group]
             return len(members) <= MOST_TERMS and all(
@@ -135,7 +138,7 @@ def can_filter(predicate: Predicate) -> bool:
     return False
 
 
-def _is_column(operand: Scalarish | NodeRef) -> bool:
+def _is_column(operand: Expression | NodeRef) -> bool:
     return isinstance(operand, Property) and operand.name != TYPE
 
 
@@ -280,13 +283,13 @@ def _condition(
             tested = field_of(column.name).is_null()
             return ~tested if negated else tested
         case InList(Property() as column, choices):
-            return _in_list(column, field_of(column.name), value_of(choices))
+            return _in_list(column, field_of(column.name), constant_of(choices, value_of))
         case Comparison(Property() as column, op, value):
-            return _comparison(column, field_of(column.name), op, value_of(value))
+            return _comparison(column, field_of(column.name), op, constant_of(value, value_of))
         case Contains(Property() as column, value):
-            return _contains(column, field_of(column.name), value_of(value))
+            return _contains(column, field_of(column.name), constant_of(value, value_of))
         case StartsWith(Property() as column, value):
-            return _starts_with(field_of(column.name), value_of(value))
+            return _starts_with(field_of(column.name), constant_of(value, value_of))
         case Either(groups):
             alternatives = [
                 together(and_, [_condition(member, value_of, field_of) for member in group])
@@ -320,16 +323,6 @@ def _in_list(column: Property, field: Any, choices: Constant) -> pc.Expression:
         return _NEVER  # a null list
     equal = equal_values(choices, column.type.scalar)
     return field.isin(equal) if len(equal) else _NEVER
-
-
-def equal_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
-    """The values of a type that equal one of some others, for a test of membership."""
-    if scalar in FLOATS:
-        return floats_equal_to(values, scalar)
-    if scalar in INTEGERS:
-        low, high = INTEGER_RANGE[scalar]
-        values = [value for value in values if low <= value <= high and value == int(value)]
-    return arrow_values(values, scalar)
 
 
 def _comparison(column: Property, field: Any, op: CompareOp, value: Any) -> pc.Expression:
@@ -378,24 +371,3 @@ def _compare(field: pc.Expression, op: CompareOp, value: pa.Scalar) -> pc.Expres
             return field > value
         case ">=":
             return field >= value
-
-
-def arrow_scalar(value: Any, scalar: Scalar) -> pa.Scalar:
-    """A value of a language type as a scalar of the type it is stored in."""
-    return arrow_values([value], scalar)[0]
-
-
-def arrow_values(values: Sequence[Any], scalar: Scalar) -> pa.Array:
-    """Values of a language type as an array of the type they are stored in."""
-    if scalar is Scalar.DATE:
-        days = [None if value is None else epoch_days(value) for value in values]
-        return pa.array(days, pa.int32()).cast(pa.date32())
-    if scalar is Scalar.DATETIME:
-        moments = [None if value is None else epoch_millis(value) for value in values]
-        return pa.array(moments, SCALARS[scalar])
-    if scalar in INTEGERS:
-        values = [None if value is None else int(value) for value in values]
-    if scalar in FLOATS:
-        # An integer constant of a float property is the float of its value.
-        values = [None if value is None else float(value) for value in values]
-    return pa.array(values, SCALARS[scalar])

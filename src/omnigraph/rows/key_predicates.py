@@ -11,9 +11,10 @@ from dataclasses import dataclass
 
 import pyarrow as pa
 
-from omnigraph.lang.predicates import Comparison, InList, Predicate, Property
+from omnigraph.lang.expressions import Comparison, InList, Predicate, Property, is_fixed
 from omnigraph.lang.structural import EDGE_COLUMNS, ID
 from omnigraph.lang.types import INTEGERS, Scalar
+from omnigraph.rows.evaluation import constant_of
 from omnigraph.rows.filters import ValueOf
 from omnigraph.rows.json_strings import json_arrays
 
@@ -66,9 +67,9 @@ def naming(key: tuple[str, ...], predicates: Iterable[Predicate]) -> Naming | No
     equal: dict[str, tuple[Comparison | InList, Scalar]] = {}
     for predicate in predicates:
         match predicate:
-            case Comparison(Property() as column, "=", value) if not isinstance(value, Property):
+            case Comparison(Property() as column, "=", value) if is_fixed(value):
                 pass
-            case InList(Property() as column, _):
+            case InList(Property() as column, choices) if is_fixed(choices):
                 pass
             case _:
                 continue
@@ -90,10 +91,10 @@ def _texts(predicate: Comparison | InList, scalar: Scalar, value_of: ValueOf) ->
     """The texts of the values that a predicate compares with."""
     values: tuple[object, ...]
     if isinstance(predicate, InList):
-        several = value_of(predicate.choices)
+        several = constant_of(predicate.choices, value_of)
         values = several if isinstance(several, tuple) else ()
     else:
-        chosen = value_of(predicate.right)
+        chosen = constant_of(predicate.right, value_of)
         values = () if chosen is None else (chosen,)
     texts = [text for value in values if (text := _text(value, scalar)) is not None]
     return pa.array(texts, pa.string())

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 import pyarrow as pa
 
-from omnigraph.lang.predicates import CompareOp
+from omnigraph.lang.expressions import CompareOp
 from omnigraph.lang.types import Scalar
 from omnigraph.rows.arrow_types import SCALARS
 

@@ -114,7 +114,7 @@ class Application:
                         raise
                     _log.exception("request %s failed", request_id)
                     response = error_answer(found)
-                self._finish(response, call, request_id)
+                self._finish(response, scope, call, request_id)
                 await response(scope, receive, counted)
             finally:
                 if call is not None:
@@ -153,10 +153,13 @@ class Application:
             _log.error("request %s failed: %s", request_id, error, exc_info=error)
         return response
 
-    def _finish(self, response: Response, call: Call | None, request_id: str) -> None:
+    def _finish(self, response: Response, scope: Scope, call: Call | None, request_id: str) -> None:
         response.headers["X-Request-Id"] = request_id
         response.headers.setdefault("Cache-Control", "no-store")
         response.headers["X-Content-Type-Options"] = "nosniff"
+        if (call is None or not call.is_read) and _has_body(scope):
+            # Whoever may still be sending is told that nobody listens.
+            response.headers["Connection"] = "close"
         if call is not None and call.route.successor is not None:
             response.headers["Deprecation"] = "true"
             response.headers["Link"] = f'<{call.route.successor}>; rel="successor-version"'
@@ -164,6 +167,14 @@ class Application:
 
 def _unauthorized(text: str) -> Refusal:
     return Refusal(401, text, headers={"WWW-Authenticate": "Bearer"})
+
+
+def _has_body(scope: Scope) -> bool:
+    """Whether something follows the headers of a request."""
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0"))
+        for name, value in scope["headers"]
+    )
 
 
 def _request_id(scope: Scope) -> str:

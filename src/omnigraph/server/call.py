@@ -15,13 +15,13 @@ from urllib.parse import parse_qsl
 import msgspec
 from starlette.datastructures import Headers
 
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, NotFound, PolicyDenied
 from omnigraph.graph import Action, Session
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
 from omnigraph.server.answers import ClientGone, Refusal
 from omnigraph.server.router import Route
-from omnigraph.server.settings import BODY_LIMIT, BODY_SECONDS
+from omnigraph.server.settings import BODY_LIMIT, BODY_RATE, BODY_SECONDS
 from omnigraph.storage.cancellation import Cancellation
 from omnigraph.wire.errors import ResourceLimitBody
 
@@ -37,6 +37,8 @@ Need = tuple[Action, str | None, str | None]
 IF_COMMIT = "omnigraph-if-graph-commit"
 MIN_COMMIT = "omnigraph-min-commit"
 RUN_ID = "idempotency-key"
+LARGE = 1 << 18
+"""A body of more bytes is not decoded where everybody waits for it."""
 
 
 class Call:
@@ -58,7 +60,8 @@ class Call:
         self._receive = receive
         self._graph: ServedGraph | None = None
         self._gone: asyncio.Future[None] | None = None
-        self._is_read = False
+        self.is_read = False
+        """Whether all of its body was read."""
 
     @cached_property
     def headers(self) -> Headers:
@@ -89,26 +92,29 @@ class Call:
         if stated.isdecimal() and int(stated) > limit:
             raise _too_large(resource, limit, int(stated))
         pieces, size = [], 0
+        clock = asyncio.get_running_loop().time
+        begun = clock()
         while True:
-            message = await self._message()
+            late = begun + BODY_SECONDS + size / BODY_RATE
+            message = await self._message(min(BODY_SECONDS, late - clock()))
             piece: bytes = message.get("body", b"")
             size += len(piece)
             if size > limit:
                 raise _too_large(resource, limit, size)
             pieces.append(piece)
             if not message.get("more_body", False):
-                self._is_read = True
+                self.is_read = True
                 return pieces[0] if len(pieces) == 1 else b"".join(pieces)
 
-    async def _message(self) -> Any:
+    async def _message(self, seconds: float) -> Any:
         try:
-            async with asyncio.timeout(BODY_SECONDS):
+            async with asyncio.timeout(seconds):
                 message = await self._receive()
         except TimeoutError:
             raise Refusal(
                 408,
-                f"no piece of the body came for {BODY_SECONDS:g} s",
-                headers={"Connection": "close"},
+                f"the body comes too slowly: within {BODY_SECONDS:g} s there has to be a piece of "
+                f"it, and in the end {BODY_RATE:,} bytes a second",
             ) from None
         if message["type"] == "http.disconnect":
             raise ClientGone
@@ -118,7 +124,9 @@ class Call:
         """The body as a request."""
         data = await self.data(limit)
         self.require_content("application/json")
-        return decoded(data, asked)
+        if len(data) < LARGE:
+            return decoded(data, asked)
+        return await self.ask(lambda: decoded(data, asked))
 
     def require_content(self, wanted: str) -> None:
         """Refuse a body of another type; parameters may follow it."""
@@ -185,9 +193,29 @@ class Call:
 
     async def read(self, work: Callable[[Session], _T]) -> _T:
         """Run something that looks at the graph."""
-        session = self.session
-        await self._await_freshness()
-        return await self._look(lambda: work(session))
+        session, wanted = self.session, self.headers.get(MIN_COMMIT)
+        if wanted is None:
+            return await self._look(lambda: work(session))
+
+        def freshly() -> _T:
+            # Every read asks storage what is newest: a commit that is there is shown. Whoever
+            # may not read is told that first.
+            is_there = self._shows(wanted)
+            found = work(session)
+            if not is_there:
+                raise NotFound(f"there is no commit {wanted}")
+            return found
+
+        return await self._look(freshly)
+
+    def _shows(self, commit_id: str) -> bool:
+        """Whether there is a commit, as far as the actor may know."""
+        try:
+            branch = self.graph.graph.commits.get(commit_id).branch or MAIN
+            self.require("read", branch)
+        except (NotFound, PolicyDenied):
+            return False
+        return True
 
     async def _look(self, work: Callable[[], _T]) -> _T:
         return await self.server.workers.read(work, self.cancellation, self.gone, self.until)
@@ -209,17 +237,11 @@ class Call:
         ended = self.server.admission.admit(self.actor, size)
         return await self.server.workers.write(lambda: work(session), ended, self.until)
 
-    async def _await_freshness(self) -> None:
-        """See that what is read is no older than the commit that the client has seen."""
-        wanted = self.headers.get(MIN_COMMIT)
-        if wanted is not None:
-            # Every read asks storage what is newest: a commit that is there is shown.
-            graph = self.graph.graph
-            await self._look(lambda: graph.commits.get(wanted))
-
     @property
     def gone(self) -> asyncio.Future[None]:
-        """Done when the client is gone; to be asked for when its body is read."""
+        """Done when the client is gone; while its body is still to be read, nobody listens."""
+        if self.route.body is not None and not self.is_read:
+            return asyncio.get_running_loop().create_future()
         if self._gone is None:
             self._gone = asyncio.ensure_future(self._disconnected())
         return self._gone
@@ -251,6 +273,5 @@ def _too_large(resource: str, limit: int, actual: int) -> Refusal:
     return Refusal(
         413,
         f"resource limit exceeded for {resource}: actual {actual}, limit {limit}",
-        headers={"Connection": "close"},
         limit=ResourceLimitBody(resource, limit, actual),
     )

@@ -16,7 +16,8 @@ from typing import Literal, Protocol, cast
 
 from omnigraph.errors import BadRequest, PolicyDenied
 from omnigraph.graph import Graph, Policy, Session
-from omnigraph.graph.access import Action
+from omnigraph.graph.access import Action, Limiting
+from omnigraph.maintain.steps import MaintenanceLimits
 from omnigraph.server.stored_queries import StoredQueries
 
 State = Literal["open", "default_deny", "policy_enabled"]
@@ -73,6 +74,8 @@ class ServedGraph:
     queries: StoredQueries = field(default_factory=StoredQueries)
     providers: Mapping[str, object] = field(default_factory=dict)
     """Who makes its vectors, by name; without any, the environment says."""
+    maintenance: MaintenanceLimits = field(default_factory=MaintenanceLimits)
+    """What is done in the background to keep it in order, if that is done."""
     _sessions: dict[str, Session] = field(init=False, default_factory=dict, repr=False)
     _lock: Lock = field(init=False, default_factory=Lock, repr=False)
 
@@ -97,6 +100,13 @@ class ServedGraph:
         """Ask the policy before anything is read or admitted; the engine asks it again."""
         if self.policy is not None and actor is not None:
             self.policy.authorize(actor, action, branch, target)
+
+    def is_limited(self, actor: str | None) -> bool:
+        """Whether anything of it is hidden from somebody."""
+        policy = self.policy
+        if actor is None or not isinstance(policy, Limiting):
+            return False
+        return policy.limits(actor, None) is not None
 
     def require_query(self, actor: str | None, name: str) -> None:
         """Ask whether a stored query may be called; a policy may tell one from another."""

@@ -23,10 +23,19 @@ STREAM_WAIT = 0.25
 
 HEADER_BYTES = 32 * 1024
 HEADER_SECONDS = 20.0
+"""How large the headers of a request may be, and how long a client may take for them."""
 BODY_SECONDS = 30.0
+BODY_RATE = 16 * 1024
+"""How long a client may take for the next piece of a body; and for all of it, beside a second for
+so many bytes."""
 SEND_SECONDS = 60.0
-"""How large the headers of a request may be, and how long a client may take for them, for the
-next piece of a body, and to take the next piece of an answer."""
+SEND_BYTES = 64 * 1024
+"""How many bytes of an answer a client has to take in what time, if so many are there."""
+LINGER_SECONDS = 2.0
+LONGEST_LINGER = 30.0
+LINGER_BYTES = 2 * LOAD_LIMIT
+"""How long, and for how many bytes, somebody listens to a client that was answered already: until
+it is silent for the first of them, and no longer than the second."""
 
 
 def _cores() -> int:

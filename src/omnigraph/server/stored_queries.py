@@ -35,6 +35,11 @@ class StoredQuery:
         """What it takes, in the order of its declaration."""
         return describe_params(self.syntax)
 
+    def fits(self, catalog: Catalog) -> bool:
+        """Whether a graph with these types has all that it names."""
+        compiled, _ = check_query(self.source, self.syntax, catalog)
+        return compiled is not None
+
 
 @dataclass(frozen=True, slots=True)
 class StoredQueries:

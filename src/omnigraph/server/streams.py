@@ -15,7 +15,7 @@ from starlette.responses import Response
 from starlette.types import Receive, Scope, Send
 
 from omnigraph.server.answers import ClientGone, Refusal
-from omnigraph.server.settings import SEND_SECONDS, STREAM_BYTES, STREAM_WAIT, STREAMS
+from omnigraph.server.settings import STREAM_BYTES, STREAM_WAIT, STREAMS
 from omnigraph.server.workers import Workers
 from omnigraph.wire.errors import ResourceLimitBody
 
@@ -48,6 +48,10 @@ class StreamSlots:
                 self._room.release()
 
         return give_back
+
+    def is_exported(self, graph_id: str) -> bool:
+        """Whether an export of a graph is under way."""
+        return graph_id in self._exported
 
 
 def _refusal(resource: str, limit: int, actual: int) -> Refusal:
@@ -119,10 +123,7 @@ class StreamAnswer(Response):
                 async for piece in self._pieces:
                     for start in range(0, len(piece), STREAM_BYTES):
                         part = piece[start : start + STREAM_BYTES]
-                        async with asyncio.timeout(SEND_SECONDS):
-                            await send(
-                                {"type": "http.response.body", "body": part, "more_body": True}
-                            )
+                        await send({"type": "http.response.body", "body": part, "more_body": True})
                 await send({"type": "http.response.body", "body": b"", "more_body": False})
         except ClientGone:
             pass

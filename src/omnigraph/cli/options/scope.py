@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 uri_argument = click.argument("uri", metavar="[URI]", required=False)
 uri_option = click.option("--uri", metavar="URI", help="The graph: a path or s3://bucket/prefix.")
 
-_NO_CLUSTERS = "cluster scopes are not supported yet: use --store URI or --server NAME|URL"
 _META = "omnigraph.scope"
 
 
@@ -182,7 +181,7 @@ def target_of(scope: CommandScope, uri: str | None, wanted: str = "its URI, or -
         return _configured(scope, wanted)
     ((name, address),) = addresses.items()
     if name == "--cluster":
-        raise _usage(_NO_CLUSTERS)
+        return _clustered(address, scope.graph)
     if name == "--server":
         return _served(scope, address, scope.graph)
     if scope.graph is not None:
@@ -247,7 +246,9 @@ def _configured(scope: CommandScope, wanted: str) -> Target:
 def _placed(scope: CommandScope, place: Place) -> Target:
     where = f"{place.source} names"
     if place.kind == "cluster":
-        raise _usage(f"{where} a cluster: {_NO_CLUSTERS}")
+        if _takes("cluster") is False:
+            raise _usage(f"{where} a cluster, which this command cannot use: give another address")
+        return _clustered(place.target, scope.graph or place.graph)
     if place.kind == "server":
         if _takes("server") is False:
             raise _usage(f"{where} a server, which this command cannot use: give another address")
@@ -257,6 +258,12 @@ def _placed(scope: CommandScope, place: Place) -> Target:
     if scope.graph is not None:
         raise _usage("a store is one graph: leave --graph out")
     return storage_target(place.target)
+
+
+def _clustered(cluster: str, graph: str | None) -> Target:
+    from omnigraph.cli.options.cluster import clustered_target
+
+    return clustered_target(cluster, graph)
 
 
 def _served(scope: CommandScope, server: str, graph: str | None) -> Target:

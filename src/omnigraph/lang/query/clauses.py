@@ -8,30 +8,30 @@ left of `contains` or `in` makes a filter where a node makes a traversal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TypeVar, cast
+from typing import NoReturn, TypeVar, cast
 
 from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
-from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.diagnostics import Phase, did_you_mean
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.expressions import (
-    parse_aggregate,
-    parse_expr,
-    parse_integer,
-    parse_list,
-    parse_property_name,
-    parse_value,
-    parse_variable,
+from omnigraph.lang.query.calls import parse_aggregate
+from omnigraph.lang.query.expressions import continue_expr, parse_expr, parse_value
+from omnigraph.lang.query.names import parse_property_name, parse_variable
+from omnigraph.lang.query.traversals import (
+    is_undirected,
+    is_way_step,
+    parse_edge_words,
+    parse_every,
+    parse_hops,
+    parse_way_step,
 )
 from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import Kind
 
-WORD_OPERATORS = ("contains", "starts_with")
 BLOCK_WORDS = ("not", "exists", "optional", "any")
-_FILTER_WORDS = (*WORD_OPERATORS, "is", "in")
+_FILTER_WORDS = (*terms.WORD_OPERATORS, "is", "in", "and", "or")
+_JOINING = ("and", "or")
 _STRAY_WORDS = {
-    "and": "leave it out: all clauses of a block hold together",
-    "or": "write `any { … } or { … }`",
     **{word: f"write `{word} {{ … }}`" for word in BLOCK_WORDS if word != "any"},
     "any": "write `any { … } or { … }`",
 }
@@ -91,17 +91,22 @@ def parse_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
     if token.kind is Kind.VARIABLE:
         if following.text == ":":
             return _parse_binding(cursor)
+        if is_way_step(cursor, params):
+            return parse_way_step(cursor)
         if _traversal_follows(cursor, params):
-            return _parse_traversal(cursor)
+            return _parse_traversal(cursor, params)
     elif token.kind is Kind.IDENT:
         if following.text == "{":
             return _parse_block_clause(cursor, params)
         if token.text in terms.AGGREGATES and following.text == "(":
-            aggregate = parse_aggregate(cursor)
+            aggregate = parse_aggregate(cursor, parse_expr)
             if cursor.at("{"):
                 return _parse_counted(cursor, aggregate, params)
-            return _parse_filter(cursor, aggregate)
-    return _parse_filter(cursor, parse_expr(cursor))
+            return _parse_condition(cursor, continue_expr(cursor, aggregate))
+        if following.text != "(":
+            # No clause begins with a word alone.
+            cursor.teach()
+    return _parse_condition(cursor, parse_expr(cursor))
 
 
 # -- nested blocks ---------------------------------------------------------------
@@ -200,30 +205,39 @@ def _parse_binding(cursor: Cursor) -> ast.Binding:
 def _parse_match(cursor: Cursor) -> ast.PropertyMatch:
     name = parse_property_name(cursor)
     cursor.expect(":")
-    return ast.PropertyMatch(name, parse_value(cursor))
+    return ast.PropertyMatch(name, parse_expr(cursor))
 
 
 def _traversal_follows(cursor: Cursor, params: frozenset[str]) -> bool:
     """Whether the variable under the cursor starts a traversal rather than a filter."""
     word, after = cursor.peek(1), cursor.peek(2)
-    if word.kind is Kind.VARIABLE or word.kind is Kind.TYPE:
+    is_param = cursor.token.text[1:] in params
+    if word.kind is Kind.VARIABLE:
+        return not is_param or (after.text == ":" and cursor.peek(3).kind is not Kind.TYPE)
+    if word.kind is Kind.TYPE:
         return True
     if word.text == "<":
-        return after.kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text in (">", "|")
+        return is_undirected(cursor)
     if word.kind is not Kind.IDENT:
         return False
-    is_param = cursor.token.text[1:] in params
     if word.text == "is":
         return not (after.text == "null" or (after.text == "not" and cursor.peek(3).text == "null"))
     if word.text == "in":
         return after.text != "[" and not is_param
-    if word.text in WORD_OPERATORS:
+    if word.text in terms.WORD_OPERATORS:
         return not is_param and (after.kind is Kind.VARIABLE or after.text == "{")
-    return True
+    if word.text in _JOINING and (is_param or after.kind is not Kind.VARIABLE):
+        return after.text == "{" and cursor.peek(3).kind is Kind.INTEGER
+    # What comes after a condition that is one variable begins a clause of its own.
+    begins_clause = after.text == "(" or (
+        after.text == "{" and cursor.peek(3).kind is not Kind.INTEGER
+    )
+    return not (begins_clause and (is_param or word.text in (*BLOCK_WORDS, *terms.AGGREGATES)))
 
 
-def _parse_traversal(cursor: Cursor) -> ast.Traversal:
+def _parse_traversal(cursor: Cursor, params: frozenset[str]) -> ast.Traversal:
     left = parse_variable(cursor)
+    every = parse_every(cursor)
     edge_variable = None
     undirected = False
     if cursor.token.kind is Kind.VARIABLE:
@@ -231,86 +245,102 @@ def _parse_traversal(cursor: Cursor) -> ast.Traversal:
         cursor.expect(":", instead="`:` and an edge after the edge variable")
     if cursor.accept("<"):
         undirected = True
-    edge = _parse_edge_word(cursor)
-    others: list[terms.Name] = []
-    while cursor.accept("|"):
-        others.append(_parse_edge_word(cursor))
+    edge, others = parse_edge_words(cursor)
     if undirected:
         cursor.expect(">")
-    hops = _parse_hops(cursor) if cursor.at("{") else None
+    hops = parse_hops(cursor) if cursor.at("{") else None
     right = parse_variable(cursor, "a destination variable")
+    each = _parse_each(cursor, params) if _each_follows(cursor) else None
+    weight = None
+    if cursor.at("by"):
+        cursor.advance()
+        weight = parse_expr(cursor)
     span = cursor.span_from(left.span.start)
     return ast.Traversal(
-        left, edge, right, edge_variable, undirected, hops, tuple(others), span=span
+        left,
+        edge,
+        right,
+        edge_variable,
+        undirected,
+        hops,
+        others,
+        every=every,
+        each=each,
+        weight=weight,
+        span=span,
     )
 
 
-def _parse_edge_word(cursor: Cursor) -> terms.Name:
-    token = cursor.token
-    if token.kind is Kind.TYPE:
-        after = cursor.peek()
-        is_edge = (
-            after.kind is Kind.VARIABLE
-            or after.text in (">", "|")
-            or (after.text == "{" and cursor.peek(2).kind is Kind.INTEGER)
+def _each_follows(cursor: Cursor) -> bool:
+    return cursor.at("each") and cursor.peek().kind is Kind.VARIABLE
+
+
+def _parse_each(cursor: Cursor, params: frozenset[str]) -> ast.Each:
+    """`each $edge, $node { … }`; a block is not needed where only a weight follows."""
+    start = cursor.advance().start
+    edge = parse_variable(cursor, "a variable for the edge of a step")
+    cursor.expect(",", instead="`,` and a variable for the node that a step enters")
+    node = parse_variable(cursor, "a variable for the node that a step enters")
+    clauses = None if cursor.at("by") else parse_block(cursor, params)
+    return ast.Each(edge, node, clauses, span=cursor.span_from(start))
+
+
+# -- conditions ------------------------------------------------------------------
+
+
+def _parse_condition(cursor: Cursor, condition: terms.Expr) -> ast.Where:
+    """What was read as a clause of its own, unless it can be none."""
+    if isinstance(condition, terms.Alias):
+        if condition.name in _JOINING:
+            _fail_joining(cursor, condition)
+        known = (*BLOCK_WORDS, *_FILTER_WORDS)
+        hint = _STRAY_WORDS.get(condition.name) or did_you_mean(condition.name, known)
+        cursor.fail(condition.span, f"`{condition.name}` does not begin a clause", hint=hint)
+    _refuse_negated_traversal(cursor, condition)
+    if isinstance(condition, _NO_CONDITIONS):
+        cursor.fail_expected("an operator", known=_FILTER_WORDS)
+    return ast.Where(condition, span=condition.span)
+
+
+def _fail_joining(cursor: Cursor, word: terms.Alias) -> NoReturn:
+    """A traversal or a binding is no condition that another could be joined to."""
+    cursor.reporter.report(
+        word.span,
+        f"`{word.name}` joins conditions, not traversals or bindings",
+        phase=Phase.TYPE,
+        code="T26",
+        hint="leave it out: all clauses of a block hold together"
+        if word.name == "and"
+        else "write `any { … } or { … }`",
+    )
+    raise SyntaxFailure
+
+
+def _refuse_negated_traversal(cursor: Cursor, condition: terms.Expr) -> None:
+    """`not $a knows $b` is a traversal, which goes into a block."""
+    if not (
+        isinstance(condition, terms.Negation) and isinstance(condition.operand, terms.Variable)
+    ):
+        return
+    if cursor.token.kind is Kind.IDENT and cursor.peek().kind is Kind.VARIABLE:
+        cursor.reporter.report(
+            condition.span,
+            "`not` denies a condition, not a traversal",
+            phase=Phase.TYPE,
+            code="T26",
+            hint="write `not { … }`",
         )
-        if not is_edge:
-            cursor.fail_expected("an edge, or `:` before a node type")
-        lowered = token.text[0].lower() + token.text[1:]
-        cursor.fail(
-            token.span,
-            f"edges are written with a lower-case first letter, found `{token.text}`",
-            hint=f"did you mean `{lowered}`?",
-        )
-    if token.text == "not":
-        cursor.fail(token.span, "`not` cannot name an edge", hint="write `not { … }` to negate")
-    token = cursor.expect_kind(Kind.IDENT, "an edge")
-    return terms.Name(token.text, span=token.span)
+        raise SyntaxFailure
 
 
-def _parse_hops(cursor: Cursor) -> ast.HopRange:
-    start = cursor.expect("{").start
-    minimum = parse_integer(cursor, "the smallest number of hops")
-    if cursor.at("}"):
-        cursor.fail_expected(f"`,`: write `{{{minimum.value},{minimum.value}}}` for an exact count")
-    cursor.expect(",")
-    maximum = None
-    if cursor.token.kind is Kind.INTEGER:
-        maximum = int(cast("int", parse_integer(cursor, "the largest number of hops").value))
-    cursor.expect("}")
-    return ast.HopRange(int(cast("int", minimum.value)), maximum, span=cursor.span_from(start))
-
-
-# -- filters ---------------------------------------------------------------------
-
-
-def _parse_filter(cursor: Cursor, left: terms.Expr) -> ast.Clause:
-    start = left.span.start
-    op = cursor.token.text
-    if op == "is":
-        cursor.advance()
-        negated = cursor.accept("not")
-        cursor.expect("null", instead="`null` or `not null`")
-        return ast.NullTest(left, negated, span=cursor.span_from(start))
-    if op == "in":
-        cursor.advance()
-        choices = (
-            parse_variable(cursor)
-            if cursor.token.kind is Kind.VARIABLE
-            else parse_list(cursor)
-            if cursor.at("[")
-            else cursor.fail_expected("a list or a list parameter")
-        )
-        return ast.Membership(left, choices, span=cursor.span_from(start))
-    if (op in terms.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
-        cursor.advance()
-        right = parse_expr(cursor)
-        return ast.Filter(left, cast("terms.FilterOp", op), right, span=cursor.span_from(start))
-    if isinstance(left, terms.TextCall):
-        return ast.TextPredicate(left, span=left.span)
-    if isinstance(left, terms.Alias):
-        hint = _STRAY_WORDS.get(left.name) or did_you_mean(left.name, BLOCK_WORDS)
-        cursor.fail(left.span, f"`{left.name}` does not begin a clause", hint=hint)
-    if isinstance(left, terms.Variable):
-        cursor.fail_expected("an edge or an operator after the variable", known=_FILTER_WORDS)
-    cursor.fail_expected("an operator", known=_FILTER_WORDS)
+_NO_CONDITIONS = (
+    terms.Literal,
+    terms.ListLiteral,
+    terms.Now,
+    terms.Aggregate,
+    terms.Nearest,
+    terms.Bm25,
+    terms.Rrf,
+    terms.Negative,
+    terms.Arithmetic,
+)

@@ -1,37 +1,42 @@
-"""Parsing values and expressions of `.gq`.
+"""Parsing expressions: values and conditions, by the rank of their operators.
 
-Owns literals, variables, property access and calls. Says where a call is
+Owns operators and what may stand between them. Says where an expression is
 malformed, never whether it makes sense: that is the checker's.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from math import isfinite
 from typing import cast
 
-from omnigraph.lang.cursor import Cursor, shorten
-from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.query import terms
-from omnigraph.lang.source import Span
-from omnigraph.lang.tokens import Kind, Token
+from omnigraph.lang.query.calls import parse_call, parse_case
+from omnigraph.lang.query.literals import at_temporal, parse_literal, parse_number
+from omnigraph.lang.query.names import parse_access, parse_variable
+from omnigraph.lang.tokens import Kind
 
-MAX_INTEGER = 2**63 - 1
+# The ranks of operators: the higher one is bound sooner.
+_OR, _AND, _COMPARED, _SUM, _PRODUCT = range(1, 6)
+_RANKS: dict[str, int] = {
+    "or": _OR,
+    "and": _AND,
+    "is": _COMPARED,
+    "in": _COMPARED,
+    **dict.fromkeys((*terms.COMPARISONS, *terms.WORD_OPERATORS), _COMPARED),
+    **dict.fromkeys(terms.SUMS, _SUM),
+    **dict.fromkeys(terms.PRODUCTS, _PRODUCT),
+}
+_NUMBERS = (Kind.INTEGER, Kind.FLOAT)
 
 
 def parse_expr(cursor: Cursor) -> terms.Expr:
-    """Any expression."""
-    token = cursor.token
-    if token.kind is Kind.VARIABLE:
-        variable = parse_variable(cursor)
-        return parse_access(cursor, variable) if cursor.at(".") else variable
-    if token.kind is Kind.IDENT:
-        if cursor.peek().text == "(":
-            return parse_call(cursor)
-        if token.text not in ("true", "false"):
-            cursor.advance()
-            return terms.Alias(token.text, span=token.span)
-    return parse_literal(cursor, "an expression")
+    """Any expression, conditions included."""
+    return _climb(cursor, _prefixed(cursor, _OR), _OR)
+
+
+def continue_expr(cursor: Cursor, first: terms.Expr) -> terms.Expr:
+    """The rest of an expression that begins with what was read already."""
+    return _climb(cursor, first, _OR)
 
 
 def parse_value(cursor: Cursor, *, null_allowed: bool = False) -> terms.Value:
@@ -41,7 +46,7 @@ def parse_value(cursor: Cursor, *, null_allowed: bool = False) -> terms.Value:
         return parse_variable(cursor)
     if token.kind is Kind.IDENT:
         if token.text == "now":
-            return _parse_now(cursor)
+            return cast("terms.Now", parse_call(cursor, parse_expr))
         if token.text == "null":
             if not null_allowed:
                 cursor.fail(
@@ -54,197 +59,159 @@ def parse_value(cursor: Cursor, *, null_allowed: bool = False) -> terms.Value:
     return parse_literal(cursor, "a value")
 
 
-def parse_variable(cursor: Cursor, noun: str = "a variable") -> terms.Variable:
-    """`$name`."""
-    token = cursor.expect_kind(Kind.VARIABLE, noun)
-    return terms.Variable(token.text[1:], span=token.span)
+# -- operators -------------------------------------------------------------------
 
 
-def parse_access(cursor: Cursor, variable: terms.Variable) -> terms.Access:
-    """`.property` or `.@id` after a variable."""
-    cursor.expect(".")
-    name = parse_property_name(cursor)
-    return terms.Access(variable, name, span=variable.span.to(name.span))
+def _rank(cursor: Cursor) -> int:
+    """How tightly the operator under the cursor binds; 0 where none follows."""
+    return 0 if cursor.token.kind is Kind.STRING else _RANKS.get(cursor.token.text, 0)
 
 
-def parse_property_name(cursor: Cursor, noun: str = "a property name") -> terms.Name:
-    """A property, or behind an `@` a structural column; whether there is one, the checker says."""
-    if not cursor.at("@"):
-        token = cursor.expect_kind(Kind.IDENT, noun)
-        return terms.Name(token.text, span=token.span)
-    sign = cursor.advance()
-    word = cursor.expect_kind(Kind.IDENT, "`@id`, `@src` or `@dst`")
-    return terms.Name(f"@{word.text}", span=Span(sign.start, word.end))
+def _climb(cursor: Cursor, left: terms.Expr, lowest: int) -> terms.Expr:
+    """An expression that goes on from ``left`` with operators of this rank or higher ones."""
+    while (rank := _rank(cursor)) >= lowest:
+        if rank in (_SUM, _PRODUCT):
+            left = _arithmetic(cursor, left, rank)
+        elif rank == _COMPARED:
+            left = _compared(cursor, left)
+            if _rank(cursor) == _COMPARED:
+                cursor.fail(
+                    cursor.token.span,
+                    "comparisons do not chain",
+                    hint="write two of them, joined by `and`",
+                )
+        else:
+            left = _logical(cursor, left, rank)
+    if cursor.at("not") and cursor.peek().text == "in":
+        cursor.fail(
+            cursor.token.span.to(cursor.peek().span),
+            "`not in` is written around the whole",
+            hint="write `not (… in […])`",
+        )
+    return left
 
 
-# -- literals --------------------------------------------------------------------
+def _operand(cursor: Cursor, rank: int) -> terms.Expr:
+    """What stands right of an operator of the rank before."""
+    return _climb(cursor, _prefixed(cursor, rank), rank)
 
 
-def parse_literal(cursor: Cursor, noun: str = "a literal") -> terms.Literal | terms.ListLiteral:
-    """A scalar literal or a list of them."""
+def _arithmetic(cursor: Cursor, first: terms.Expr, rank: int) -> terms.Arithmetic:
+    rest: list[tuple[terms.ArithmeticOp, terms.Expr]] = []
+    while _rank(cursor) == rank:
+        op = cast("terms.ArithmeticOp", cursor.advance().text)
+        rest.append((op, _operand(cursor, rank + 1)))
+    return terms.Arithmetic(first, tuple(rest), span=cursor.span_from(first.span.start))
+
+
+def _logical(cursor: Cursor, first: terms.Expr, rank: int) -> terms.Logical:
+    operands = [first]
+    while _rank(cursor) == rank:
+        cursor.advance()
+        operands.append(_operand(cursor, rank + 1))
+    span = cursor.span_from(first.span.start)
+    return terms.Logical("or" if rank == _OR else "and", tuple(operands), span=span)
+
+
+def _compared(cursor: Cursor, left: terms.Expr) -> terms.Condition:
+    start = left.span.start
+    op = cursor.advance()
+    if op.text == "is":
+        negated = cursor.accept("not")
+        cursor.expect("null", instead="`null` or `not null`")
+        return terms.NullTest(left, negated, span=cursor.span_from(start))
+    if op.text == "in":
+        choices = _operand(cursor, _SUM)
+        return terms.Membership(left, choices, span=cursor.span_from(start))
+    if cursor.token.start == op.end and (op.text + cursor.token.text) in ("==", "<>"):
+        right = "=" if op.text == "=" else "!="
+        cursor.fail(
+            op.span.to(cursor.token.span),
+            f"`{op.text}{cursor.token.text}` is no operator here",
+            hint=f"write `{right}`",
+        )
+    other = _operand(cursor, _SUM)
+    name = cast("terms.FilterOp", op.text)
+    return terms.Comparison(left, name, other, span=cursor.span_from(start))
+
+
+def _prefixed(cursor: Cursor, rank: int) -> terms.Expr:
+    """`not x`, `-x`, or what has no operator before it."""
+    token = cursor.token
+    if token.kind is Kind.IDENT and token.text == "not" and rank <= _COMPARED:
+        if not _is_word_alone(cursor):
+            cursor.advance()
+            with cursor.nested():
+                operand = _operand(cursor, _COMPARED)
+            return terms.Negation(operand, span=cursor.span_from(token.start))
+    elif token.text == "-" and token.kind is Kind.PUNCT:
+        if cursor.peek().kind in _NUMBERS:
+            return parse_number(cursor)
+        cursor.advance()
+        with cursor.nested():
+            operand = _prefixed(cursor, _PRODUCT)
+        return terms.Negative(operand, span=cursor.span_from(token.start))
+    return _primary(cursor)
+
+
+def _is_word_alone(cursor: Cursor) -> bool:
+    """Whether the word under the cursor is a name, for nothing follows that it could apply to."""
+    after = cursor.peek()
+    if after.kind is Kind.PUNCT:
+        return after.text not in ("(", "[", "-", "{")
+    return after.kind is Kind.END or (after.kind is Kind.IDENT and after.text in _ENDINGS)
+
+
+_TRUTHS = ("true", "false")
+_ENDINGS = ("as", "asc", "desc", "and", "or", "is", "in", "contains", "starts_with", "ends_with")
+
+
+# -- what stands between operators -------------------------------------------------
+
+
+def _primary(cursor: Cursor) -> terms.Expr:
+    token = cursor.token
+    if token.kind is Kind.VARIABLE:
+        variable = parse_variable(cursor)
+        return parse_access(cursor, variable) if cursor.at(".") else variable
+    if token.kind is Kind.IDENT:
+        after = cursor.peek()
+        if token.text in _TRUTHS or at_temporal(cursor):
+            return parse_literal(cursor)
+        if after.text == "(":
+            return parse_call(cursor, parse_expr)
+        if token.text == "case":
+            if after.text == "{":
+                return parse_case(cursor, parse_expr)
+            if after.text == "when" or after.kind is Kind.VARIABLE:
+                cursor.teach()
+        cursor.advance()
+        return terms.Alias(token.text, span=token.span)
+    if cursor.at("("):
+        return _parenthesised(cursor)
     if cursor.at("["):
-        return parse_list(cursor)
-    return _parse_scalar(cursor, noun)
+        return _list(cursor)
+    return parse_literal(cursor, "an expression")
 
 
-def parse_list(cursor: Cursor) -> terms.ListLiteral:
-    """`[a, b, …]`, possibly empty."""
-    start = cursor.expect("[").start
-    items: list[terms.Literal] = []
-    while not cursor.at("]"):
-        if items:
-            cursor.expect(",", instead="`,` or `]`")
-        if cursor.at("["):
-            cursor.fail(cursor.token.span, "list literals do not nest")
-        items.append(_parse_scalar(cursor, "a literal"))
+def _parenthesised(cursor: Cursor) -> terms.Expr:
+    cursor.advance()
+    with cursor.nested():
+        inner = parse_expr(cursor)
+    cursor.expect(")", instead="an operator or `)`")
+    return inner
+
+
+def _list(cursor: Cursor) -> terms.ListLiteral:
+    start = cursor.advance().start
+    items: list[terms.Expr] = []
+    with cursor.nested():
+        while not cursor.at("]"):
+            if items:
+                cursor.expect(",", instead="`,` or `]`")
+            item = parse_expr(cursor)
+            if isinstance(item, terms.ListLiteral):
+                cursor.fail(item.span, "list literals do not nest")
+            items.append(item)
     cursor.expect("]")
     return terms.ListLiteral(tuple(items), span=cursor.span_from(start))
-
-
-def _parse_scalar(cursor: Cursor, noun: str) -> terms.Literal:
-    token = cursor.token
-    if token.kind is Kind.STRING:
-        cursor.advance()
-        return terms.Literal("string", cursor.decode(token), span=token.span)
-    if token.kind in (Kind.INTEGER, Kind.FLOAT):
-        cursor.advance()
-        return _number(cursor, token, negative=False, start=token.start)
-    if token.text == "-" and token.kind is Kind.PUNCT:
-        digits = cursor.peek()
-        if digits.kind in (Kind.INTEGER, Kind.FLOAT) and digits.start == token.end:
-            cursor.advance()
-            cursor.advance()
-            return _number(cursor, digits, negative=True, start=token.start)
-    if token.kind is Kind.IDENT:
-        if token.text in ("true", "false"):
-            cursor.advance()
-            return terms.Literal("bool", token.text == "true", span=token.span)
-        if token.text in ("date", "datetime") and cursor.peek().text == "(":
-            return _parse_temporal(cursor)
-    cursor.fail_expected(noun)
-
-
-def parse_integer(cursor: Cursor, noun: str) -> terms.Literal:
-    """A bare non-negative integer."""
-    token = cursor.expect_kind(Kind.INTEGER, noun)
-    return _number(cursor, token, negative=False, start=token.start)
-
-
-def _number(cursor: Cursor, token: Token, *, negative: bool, start: int) -> terms.Literal:
-    span = Span(start, token.end)
-    if cursor.token.start == token.end and cursor.token.kind in (Kind.IDENT, Kind.TYPE):
-        cursor.fail(
-            cursor.token.span,
-            f"a number ends before `{shorten(cursor.token.text)}`",
-            hint="numbers are digits, or digits.digits",
-        )
-    sign = -1 if negative else 1
-    if token.kind is Kind.FLOAT:
-        number = sign * float(token.text)
-        if not isfinite(number):
-            cursor.report(span, "this number is too large for a 64-bit float")
-        return terms.Literal("float", number, span=span)
-    # Longer digit strings cannot fit, and converting them would cost quadratic time.
-    value = int(token.text) if len(token.text) <= 40 else MAX_INTEGER + 2
-    if value > MAX_INTEGER + negative:
-        cursor.report(span, "this integer does not fit 64 bits")
-        value = MAX_INTEGER
-    return terms.Literal("integer", sign * value, span=span)
-
-
-def _parse_temporal(cursor: Cursor) -> terms.Literal:
-    word = cursor.advance()
-    cursor.expect("(")
-    text = cursor.string(f"the text of a {word.text}, in quotes")
-    cursor.expect(")")
-    span = cursor.span_from(word.start)
-    return terms.Literal("date" if word.text == "date" else "datetime", text, span=span)
-
-
-# -- calls -----------------------------------------------------------------------
-
-
-def parse_call(cursor: Cursor) -> terms.Expr:
-    """`name(…)` for any function of the language."""
-    word = cursor.token
-    parse = _CALLS.get(word.text)
-    if parse is None:
-        cursor.fail(
-            word.span,
-            f"there is no function `{word.text}`",
-            hint=did_you_mean(word.text, _CALLS),
-        )
-    with cursor.nested():
-        return parse(cursor)
-
-
-def _parse_now(cursor: Cursor) -> terms.Now:
-    start = cursor.advance().start
-    cursor.expect("(")
-    cursor.expect(")")
-    return terms.Now(span=cursor.span_from(start))
-
-
-def _parse_nearest(cursor: Cursor) -> terms.Nearest:
-    start = cursor.advance().start
-    cursor.expect("(")
-    subject = parse_access(cursor, parse_variable(cursor, "`$variable.property`"))
-    cursor.expect(",")
-    query = parse_expr(cursor)
-    cursor.expect(")")
-    return terms.Nearest(subject, query, span=cursor.span_from(start))
-
-
-def _parse_text_call(cursor: Cursor) -> terms.TextCall:
-    word = cursor.advance()
-    cursor.expect("(")
-    subject = parse_expr(cursor)
-    cursor.expect(",")
-    query = parse_expr(cursor)
-    edits = parse_expr(cursor) if word.text == "fuzzy" and cursor.accept(",") else None
-    cursor.expect(")")
-    name = cast("terms.TextCallName", word.text)
-    return terms.TextCall(name, subject, query, edits, span=cursor.span_from(word.start))
-
-
-def _parse_bm25(cursor: Cursor) -> terms.Bm25:
-    start = cursor.advance().start
-    cursor.expect("(")
-    subject = parse_expr(cursor)
-    cursor.expect(",")
-    query = parse_expr(cursor)
-    cursor.expect(")")
-    return terms.Bm25(subject, query, span=cursor.span_from(start))
-
-
-def _parse_rrf(cursor: Cursor) -> terms.Rrf:
-    start = cursor.advance().start
-    cursor.expect("(")
-    primary = parse_expr(cursor)
-    cursor.expect(",")
-    secondary = parse_expr(cursor)
-    k = parse_expr(cursor) if cursor.accept(",") else None
-    cursor.expect(")")
-    return terms.Rrf(primary, secondary, k, span=cursor.span_from(start))
-
-
-def parse_aggregate(cursor: Cursor) -> terms.Aggregate:
-    """`count(x)` and its kin."""
-    word = cursor.advance()
-    cursor.expect("(")
-    argument = parse_expr(cursor)
-    cursor.expect(")")
-    name = cast("terms.AggregateName", word.text)
-    return terms.Aggregate(name, argument, span=cursor.span_from(word.start))
-
-
-_CALLS: dict[str, Callable[[Cursor], terms.Expr]] = {
-    "now": _parse_now,
-    "nearest": _parse_nearest,
-    "bm25": _parse_bm25,
-    "rrf": _parse_rrf,
-    "date": _parse_temporal,
-    "datetime": _parse_temporal,
-    **dict.fromkeys(terms.TEXT_CALLS, _parse_text_call),
-    **dict.fromkeys(terms.AGGREGATES, parse_aggregate),
-}

@@ -7,21 +7,20 @@ layout's. Never changes what a query means.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import TypeVar
+from typing import TypeGuard, TypeVar
 
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.layout import WIDTH, Group, Item, Page, render
-from omnigraph.lang.literals import decimal, quote
+from omnigraph.lang.literals import quote
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
 from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.spelling import spell, spell_null_test
 from omnigraph.lang.source import Source, Span
 
 _Part = TypeVar("_Part", ast.Projection, ast.Ordering)
 
-Simple = (
-    ast.Binding | ast.Traversal | ast.Filter | ast.NullTest | ast.Membership | ast.TextPredicate
-)
+Simple = ast.Binding | ast.Traversal | ast.WayStep | ast.Where
 """A clause without clauses inside."""
 
 
@@ -135,6 +134,9 @@ def _clause(clause: ast.Clause, page: Page) -> Item:
             head = f"{spell(variable)}: {type_name.text}"
             written = [spell_entry(entry) for entry in matches]
             return _listing(head, written, Group(_entries(matches), region, ","), clause.span)
+        case ast.Traversal(each=ast.Each(clauses=clauses) as each) if clauses is not None:
+            head, foot = _spell_traversal_head(clause), _spell_weight(clause)
+            return _blocks(clause.span, head, [clauses], foot, page, bracketed=each.span)
         case ast.Not(clauses):
             return _blocks(clause.span, "not", [clauses], "", page)
         case ast.Exists(clauses):
@@ -156,17 +158,19 @@ def _blocks(
     blocks: Sequence[tuple[ast.Clause, ...]],
     foot: str,
     page: Page,
+    *,
+    bracketed: Span | None = None,
 ) -> Item:
     """`head { … } or { … } foot`; on one line only when every block is one simple clause."""
     parts: list[str | Group] = [f"{head} {{"]
     for number, (block, region) in enumerate(
-        zip(blocks, page.regions(span, "{", len(blocks)), strict=True)
+        zip(blocks, page.regions(bracketed or span, "{", len(blocks)), strict=True)
     ):
         if number:
             parts.append("} or {")
         parts.append(Group(tuple(_clause(clause, page) for clause in block), region))
     parts.append(f"}}{foot}")
-    simple = [block[0] for block in blocks if len(block) == 1 and isinstance(block[0], Simple)]
+    simple = [block[0] for block in blocks if len(block) == 1 and _is_simple(block[0])]
     flat = None
     if len(simple) == len(blocks):
         inside = " } or { ".join(spell_clause(clause) for clause in simple)
@@ -201,31 +205,10 @@ def _assigning(
     return Item(span, flat, (f"{head} {{", group, f"}}{foot}"))
 
 
-def spell(expr: terms.Expr) -> str:
-    """The canonical text of an expression."""
-    match expr:
-        case terms.Literal():
-            return _spell_literal(expr)
-        case terms.ListLiteral(items):
-            return f"[{', '.join(map(_spell_literal, items))}]"
-        case terms.Variable(name):
-            return f"${name}"
-        case terms.Now():
-            return "now()"
-        case terms.Access(variable, property_):
-            return f"${variable.name}.{property_.text}"
-        case terms.Alias(name):
-            return name
-        case terms.Nearest(subject, query):
-            return _spell_call("nearest", subject, query)
-        case terms.TextCall(name, subject, query, edits):
-            return _spell_call(name, subject, query, edits)
-        case terms.Bm25(subject, query):
-            return _spell_call("bm25", subject, query)
-        case terms.Rrf(primary, secondary, k):
-            return _spell_call("rrf", primary, secondary, k)
-        case terms.Aggregate(name, argument):
-            return _spell_call(name, argument)
+def _is_simple(clause: ast.Clause) -> TypeGuard[Simple]:
+    if isinstance(clause, ast.Traversal):
+        return clause.each is None or clause.each.clauses is None
+    return isinstance(clause, Simple)
 
 
 def spell_clause(clause: Simple) -> str:
@@ -236,19 +219,23 @@ def spell_clause(clause: Simple) -> str:
             return f"{head} {spell_braced(map(spell_entry, matches))}" if matches else head
         case ast.Traversal():
             return _spell_traversal(clause)
-        case ast.Filter(left, op, right):
-            return f"{spell(left)} {op} {spell(right)}"
-        case ast.NullTest(operand, negated):
-            return f"{spell(operand)} {_spell_null_test(negated=negated)}"
-        case ast.Membership(operand, choices):
-            return f"{spell(operand)} in {spell(choices)}"
-        case ast.TextPredicate(call):
-            return spell(call)
+        case ast.WayStep(left, way, right, undirected):
+            spelt = f"<{spell(way)}>" if undirected else spell(way)
+            return f"{spell(left)} {spelt} {spell(right)}"
+        case ast.Where(condition):
+            return spell(condition)
 
 
 def spell_entry(entry: ast.PropertyMatch | ast.Assignment) -> str:
     """`property: value`."""
-    return f"{entry.property.text}: {spell(entry.value)}"
+    return f"{entry.property.text}: {spell_assigned(entry.value)}"
+
+
+def spell_assigned(value: terms.Expr | terms.NodeKey) -> str:
+    """A value, or a node by its key."""
+    if isinstance(value, terms.NodeKey):
+        return f"{value.type_name.text}({', '.join(map(spell, value.members))})"
+    return spell(value)
 
 
 def spell_projection(projection: ast.Projection) -> str:
@@ -280,33 +267,27 @@ def spell_braced(items: Iterable[str]) -> str:
     return f"{{ {inside} }}" if inside else "{}"
 
 
-def _spell_call(name: str, *arguments: terms.Expr | None) -> str:
-    written = (spell(argument) for argument in arguments if argument is not None)
-    return f"{name}({', '.join(written)})"
-
-
-def _spell_literal(literal: terms.Literal) -> str:
-    match literal.value:
-        case None:
-            return "null"
-        case bool(value):
-            return "true" if value else "false"
-        case int(value):
-            return str(value)
-        case float(value):
-            return decimal(value)
-        case str(value):
-            text = quote(value)
-            return text if literal.kind == "string" else f"{literal.kind}({text})"
-
-
 def _spell_traversal(clause: ast.Traversal) -> str:
+    return f"{_spell_traversal_head(clause)}{_spell_weight(clause)}"
+
+
+def _spell_traversal_head(clause: ast.Traversal) -> str:
+    """All up to the block of `each`."""
     edge = "|".join(name.text for name in (clause.edge, *clause.others))
     if clause.undirected:
         edge = f"<{edge}>"
     if clause.edge_variable is not None:
         edge = f"{spell(clause.edge_variable)}:{edge}"
-    return f"{spell(clause.left)} {edge}{_spell_hops(clause.hops)} {spell(clause.right)}"
+    every = "every " if clause.every else ""
+    walked = f"{every}{edge}{_spell_hops(clause.hops)}"
+    head = f"{spell(clause.left)} {walked} {spell(clause.right)}"
+    if clause.each is None:
+        return head
+    return f"{head} each {spell(clause.each.edge)}, {spell(clause.each.node)}"
+
+
+def _spell_weight(clause: ast.Traversal) -> str:
+    return "" if clause.weight is None else f" by {spell(clause.weight)}"
 
 
 def _spell_hops(hops: ast.HopRange | None) -> str:
@@ -315,16 +296,12 @@ def _spell_hops(hops: ast.HopRange | None) -> str:
     return f"{{{hops.minimum},{'' if hops.maximum is None else hops.maximum}}}"
 
 
-def _spell_null_test(*, negated: bool) -> str:
-    return "is not null" if negated else "is null"
-
-
 def _spell_atom(atom: ast.Atom) -> str:
     name = atom.property.text
     match atom:
         case ast.Compare(op=op, value=value):
-            return f"{name} {op} {spell(value)}"
+            return f"{name} {op} {spell_assigned(value)}"
         case ast.IsNull(negated=negated):
-            return f"{name} {_spell_null_test(negated=negated)}"
+            return f"{name} {spell_null_test(negated=negated)}"
         case ast.IsIn(choices=choices):
             return f"{name} in {spell(choices)}"

@@ -12,15 +12,11 @@ from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure, collect
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.clauses import WORD_OPERATORS, at_query, parse_block, parse_items
-from omnigraph.lang.query.expressions import (
-    parse_expr,
-    parse_integer,
-    parse_list,
-    parse_property_name,
-    parse_value,
-    parse_variable,
-)
+from omnigraph.lang.query.clauses import at_query, parse_block, parse_items
+from omnigraph.lang.query.expressions import parse_expr, parse_value
+from omnigraph.lang.query.foreign import teach
+from omnigraph.lang.query.literals import parse_integer, parse_list
+from omnigraph.lang.query.names import parse_property_name, parse_variable
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind
 from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
@@ -38,7 +34,7 @@ def parse_queries(source: Source, reporter: Reporter) -> ast.QueryFile:
 
 
 def _parse_file(source: Source, reporter: Reporter) -> ast.QueryFile:
-    cursor = Cursor(source, reporter)
+    cursor = Cursor(source, reporter, teach)
     queries: list[ast.Query] = []
     while not cursor.at_end() and not reporter.full:
         start = cursor.index
@@ -289,9 +285,24 @@ def _parse_assignments(cursor: Cursor) -> tuple[ast.Assignment, ...]:
 def _parse_assignment(cursor: Cursor) -> ast.Assignment:
     token = cursor.expect_kind(Kind.IDENT, "a property name")
     cursor.expect(":")
-    value = parse_value(cursor, null_allowed=True)
+    value = _parse_assigned(cursor, null_allowed=True)
     cursor.accept(",")
     return ast.Assignment(terms.Name(token.text, span=token.span), value)
+
+
+def _parse_assigned(cursor: Cursor, *, null_allowed: bool = False) -> terms.Assigned:
+    """A value, or a node by its type and its key: `Person($n)`."""
+    token = cursor.token
+    if token.kind is not Kind.TYPE or cursor.peek().text != "(":
+        return parse_value(cursor, null_allowed=null_allowed)
+    cursor.advance()
+    cursor.expect("(")
+    members = [parse_value(cursor)]
+    while cursor.accept(","):
+        members.append(parse_value(cursor))
+    cursor.expect(")", instead="`,` or `)`")
+    name = terms.Name(token.text, span=token.span)
+    return terms.NodeKey(name, tuple(members), span=cursor.span_from(token.start))
 
 
 def _parse_where(cursor: Cursor) -> tuple[ast.Atom, ...]:
@@ -315,7 +326,9 @@ def _parse_atom(cursor: Cursor) -> ast.Atom:
         if cursor.token.kind is Kind.VARIABLE:
             return ast.IsIn(name, parse_variable(cursor))
         return ast.IsIn(name, parse_list(cursor))
-    if (op in terms.COMPARISONS or op in WORD_OPERATORS) and cursor.token.kind is not Kind.STRING:
+    if (
+        op in terms.COMPARISONS or op in terms.WORD_OPERATORS
+    ) and cursor.token.kind is not Kind.STRING:
         cursor.advance()
-        return ast.Compare(name, cast("terms.FilterOp", op), parse_value(cursor))
-    cursor.fail_expected("an operator", known=(*WORD_OPERATORS, "is", "in"))
+        return ast.Compare(name, op, _parse_assigned(cursor))
+    cursor.fail_expected("an operator", known=(*terms.WORD_OPERATORS, "is", "in"))

@@ -10,7 +10,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from omnigraph.lang.predicates import (
+from omnigraph.lang.expressions import (
+    Arithmetic,
+    ArithmeticOp,
+    Call,
+    Case,
     CompareOp,
     Comparison,
     Const,
@@ -18,14 +22,19 @@ from omnigraph.lang.predicates import (
     ConstantScalar,
     Contains,
     Either,
+    EndsWith,
+    Expression,
+    Fixed,
     InList,
     IsNull,
+    ListOf,
+    Negative,
     NodeRef,
+    Not,
     Now,
     ParamRef,
     Predicate,
     Property,
-    Scalarish,
     StartsWith,
     TextMatch,
     TextMode,
@@ -34,8 +43,12 @@ from omnigraph.lang.predicates import (
 from omnigraph.lang.query.terms import InsertVerb
 from omnigraph.lang.types import Scalar, ValueType
 
-# The words of predicates are words of plans.
+# The words of expressions are words of plans.
 __all__ = [
+    "Arithmetic",
+    "ArithmeticOp",
+    "Call",
+    "Case",
     "CompareOp",
     "Comparison",
     "Const",
@@ -43,14 +56,19 @@ __all__ = [
     "ConstantScalar",
     "Contains",
     "Either",
+    "EndsWith",
+    "Expression",
+    "Fixed",
     "InList",
     "IsNull",
+    "ListOf",
+    "Negative",
     "NodeRef",
+    "Not",
     "Now",
     "ParamRef",
     "Predicate",
     "Property",
-    "Scalarish",
     "StartsWith",
     "TextMatch",
     "TextMode",
@@ -61,6 +79,7 @@ Direction = Literal["out", "in", "both"]
 AggregateName = Literal["count", "sum", "avg", "min", "max"]
 
 TEXT = ValueType(Scalar.STRING)
+TEXTS = ValueType(Scalar.STRING, is_list=True)
 COUNT_TYPE = ValueType(Scalar.I64, nullable=True)
 FLOAT_TYPE = ValueType(Scalar.F64, nullable=True)
 
@@ -73,7 +92,7 @@ class Aggregate:
     """One aggregate over the rows of a group."""
 
     function: AggregateName
-    argument: Property | NodeRef | ParamRef | Const | Now
+    argument: Expression | NodeRef
     type: ValueType
 
 
@@ -85,7 +104,7 @@ class Score:
     type: ValueType = FLOAT_TYPE
 
 
-Output = Property | NodeRef | ParamRef | Const | Now | Aggregate | Score
+Output = Expression | NodeRef | Aggregate | Score
 
 
 # -- rankings --------------------------------------------------------------------
@@ -140,11 +159,46 @@ Ranking = Nearest | Bm25 | Fusion
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Bind a variable to the nodes of a type; with rows already bound, a cross product."""
+    """Bind a variable to the nodes of a type; with rows already bound, a cross product.
+
+    With ``joins`` only those that equal what the rows have: each has an expression over bound
+    variables on its left, and one over this variable alone on its right.
+    """
 
     variable: str
     node_type: str
     where: tuple[Predicate, ...] = ()
+    joins: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """What holds of every step of a walk: the steps find something for its edge and its node.
+
+    The node is the one that a step enters on the way from left to right.
+    """
+
+    edge: str
+    node: str
+    node_type: str
+    steps: tuple[Step, ...]
+    uses: tuple[str, ...] = ()
+    """Variables of the row that the steps look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One shortest way for each pair of ends, or every one, or the one of least weight.
+
+    A weight is looked at as ``edge`` and ``node`` of a step.
+    """
+
+    variable: str
+    node_type: str
+    every: bool = False
+    weight: Expression | None = None
+    edge: str = ""
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +208,9 @@ class Expand:
     ``closes`` means the target is bound already and the step only keeps the rows
     whose two ends are connected. An edge variable gives one row per edge; without
     one each target appears once per source row. ``where`` speaks of the target
-    alone, ``edge_where`` of the edge variable alone.
+    alone, ``edge_where`` of the edge variable alone. Without a largest number of hops
+    it goes on until nothing new is found. ``from_right`` tells that it begins at the
+    right end of what was written: ways still lead from left to right.
     """
 
     source: str
@@ -163,18 +219,31 @@ class Expand:
     target: str
     target_type: str
     min_hops: int = 1
-    max_hops: int = 1
+    max_hops: int | None = 1
     edge_variable: str | None = None
     closes: bool = False
     where: tuple[Predicate, ...] = ()
     edge_where: tuple[Predicate, ...] = ()
     others: tuple[str, ...] = ()
     """Alternatives to the edge type."""
+    way: Way | None = None
+    each: Each | None = None
+    from_right: bool = False
 
     @property
     def edge_types(self) -> tuple[str, ...]:
         """The edge type and its alternatives, by name."""
         return tuple(sorted((self.edge_type, *self.others)))
+
+
+@dataclass(frozen=True, slots=True)
+class WalkWay:
+    """Bind two variables to the nodes of every distinct step of a way; bound ones are compared."""
+
+    way: str
+    left: str
+    right: str
+    undirected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,7 +282,7 @@ class CountJoin:
     argument: Property | None
     steps: tuple[Step, ...]
     op: CompareOp
-    value: Scalarish
+    value: Expression
 
 
 @dataclass(frozen=True, slots=True)
@@ -224,7 +293,7 @@ class Optional:
     introduces: tuple[str, ...]
 
 
-Step = Scan | Expand | Filter | AntiJoin | SemiJoin | Union | CountJoin | Optional
+Step = Scan | Expand | WalkWay | Filter | AntiJoin | SemiJoin | Union | CountJoin | Optional
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,9 +323,9 @@ class Column:
 
 @dataclass(frozen=True, slots=True)
 class OrderKey:
-    """A sort key: a result column by name, or a property of a variable."""
+    """A sort key: a result column by name, or an expression over the variables."""
 
-    by: str | Property
+    by: str | Expression
     descending: bool = False
 
 
@@ -288,7 +357,27 @@ class Assignment:
     """A property and the value it gets."""
 
     property: str
-    value: Scalarish
+    value: Fixed
+
+
+@dataclass(frozen=True, slots=True)
+class NodeByKey:
+    """A node at an end of an edge, by its key, or by its id where ``is_id``.
+
+    ``node_types`` are those that it may be of: several where its key alone tells which.
+    """
+
+    node_types: tuple[str, ...]
+    members: tuple[Fixed, ...]
+    is_id: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AtEnd:
+    """An edge has this node at an end: in a `where`."""
+
+    column: str
+    node: NodeByKey
 
 
 @dataclass(frozen=True, slots=True)
@@ -308,8 +397,8 @@ class InsertEdge:
     """Add an edge between two node ids; the verb is as for nodes."""
 
     edge_type: str
-    source: Scalarish
-    target: Scalarish
+    source: NodeByKey
+    target: NodeByKey
     assignments: tuple[Assignment, ...]
     verb: InsertVerb = "insert"
 
@@ -330,6 +419,7 @@ class UpdateEdges:
     edge_type: str
     assignments: tuple[Assignment, ...]
     where: tuple[Predicate, ...]
+    ends: tuple[AtEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +437,7 @@ class DeleteEdges:
 
     edge_type: str
     where: tuple[Predicate, ...]
+    ends: tuple[AtEnd, ...] = ()
 
 
 Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges

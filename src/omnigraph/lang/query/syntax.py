@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from omnigraph.lang.query.terms import (
     Access,
     AggregateName,
+    Assigned,
     ComparisonOp,
     Expr,
     FilterOp,
     InsertVerb,
     ListLiteral,
     Literal,
-    TextCall,
     Value,
     Variable,
 )
@@ -33,7 +33,7 @@ class PropertyMatch:
     """`property: value` inside a binding."""
 
     property: Name
-    value: Value
+    value: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,15 +47,24 @@ class Binding(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class HopRange(Spanned):
-    """`{min,max}`; a missing maximum is the checker's business."""
+    """`{min,max}`, or `{min,}` for as far as anything new is found."""
 
     minimum: int
     maximum: int | None
 
 
 @dataclass(frozen=True, slots=True)
+class Each(Spanned):
+    """`each $edge, $node { … }`: what holds of every step; without a block the names alone."""
+
+    edge: Variable
+    node: Variable
+    clauses: tuple[Clause, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Traversal(Spanned):
-    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`, with or without bounds.
+    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`; with bounds `$w` is the way.
 
     ``others`` are alternatives to the edge: `$a knows|follows $b`.
     """
@@ -67,38 +76,26 @@ class Traversal(Spanned):
     undirected: bool = False
     hops: HopRange | None = None
     others: tuple[Name, ...] = ()
+    every: bool = False
+    each: Each | None = None
+    weight: Expr | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Filter(Spanned):
-    """`left op right`."""
+class WayStep(Spanned):
+    """`$x $w $y`, `$x <$w> $y`: a step of a way."""
 
-    left: Expr
-    op: FilterOp
-    right: Expr
-
-
-@dataclass(frozen=True, slots=True)
-class NullTest(Spanned):
-    """`x is null` or `x is not null`."""
-
-    operand: Expr
-    negated: bool = False
+    left: Variable
+    way: Variable
+    right: Variable
+    undirected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
-class Membership(Spanned):
-    """`x in [..]` or `x in $list`."""
+class Where(Spanned):
+    """A condition that stands as a clause."""
 
-    operand: Expr
-    choices: ListLiteral | Variable
-
-
-@dataclass(frozen=True, slots=True)
-class TextPredicate(Spanned):
-    """A text call standing as a clause of its own."""
-
-    call: TextCall
+    condition: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,19 +138,7 @@ class Optional(Spanned):
     clauses: tuple[Clause, ...]
 
 
-Clause = (
-    Binding
-    | Traversal
-    | Filter
-    | NullTest
-    | Membership
-    | TextPredicate
-    | Not
-    | Exists
-    | Counted
-    | AnyOf
-    | Optional
-)
+Clause = Binding | Traversal | WayStep | Where | Not | Exists | Counted | AnyOf | Optional
 
 
 # -- reads -----------------------------------------------------------------------
@@ -198,7 +183,7 @@ class Assignment:
     """`property: value`."""
 
     property: Name
-    value: Value
+    value: Assigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,7 +192,7 @@ class Compare:
 
     property: Name
     op: FilterOp
-    value: Value
+    value: Assigned
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,13 +14,17 @@ from omnigraph.lang.source import Spanned
 from omnigraph.lang.structural import EDGE_COLUMNS
 
 ComparisonOp = OneOf["=", "!=", "<", "<=", ">", ">="]
-FilterOp = OneOf["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with"]
+FilterOp = OneOf["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with", "ends_with"]
+ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
 AggregateName = OneOf["count", "sum", "avg", "min", "max"]
 TextCallName = OneOf["search", "fuzzy", "match_text"]
 InsertVerb = OneOf["insert", "create", "upsert"]
 LiteralKind = OneOf["string", "integer", "float", "bool", "date", "datetime", "null"]
 
 COMPARISONS: tuple[ComparisonOp, ...] = (">=", "<=", "!=", ">", "<", "=")
+WORD_OPERATORS: tuple[FilterOp, ...] = ("contains", "starts_with", "ends_with")
+SUMS: tuple[ArithmeticOp, ...] = ("+", "-")
+PRODUCTS: tuple[ArithmeticOp, ...] = ("*", "/", "%")
 AGGREGATES: tuple[AggregateName, ...] = ("count", "sum", "avg", "min", "max")
 TEXT_CALLS: tuple[TextCallName, ...] = ("search", "fuzzy", "match_text")
 INSERTS: tuple[InsertVerb, ...] = ("insert", "create", "upsert")
@@ -45,7 +49,7 @@ class Literal(Spanned):
 class ListLiteral(Spanned):
     """`[a, b, …]`."""
 
-    items: tuple[Literal, ...]
+    items: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +122,113 @@ class Aggregate(Spanned):
     argument: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class NodeKey(Spanned):
+    """`Person($n)`, `Flat("Elm Street", 3)`: a node by its type and its key."""
+
+    type_name: Name
+    members: tuple[Value, ...]
+
+
+# -- operators -------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Negative(Spanned):
+    """`-x`."""
+
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic(Spanned):
+    """`a + b - c`: operators of one rank, from left to right."""
+
+    first: Expr
+    rest: tuple[tuple[ArithmeticOp, Expr], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison(Spanned):
+    """`left op right`."""
+
+    left: Expr
+    op: FilterOp
+    right: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class NullTest(Spanned):
+    """`x is null` or `x is not null`."""
+
+    operand: Expr
+    negated: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Membership(Spanned):
+    """`x in [..]` or `x in $list`."""
+
+    operand: Expr
+    choices: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Negation(Spanned):
+    """`not x`."""
+
+    operand: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Logical(Spanned):
+    """`a and b and c`, or the same with `or`."""
+
+    op: OneOf["and", "or"]
+    operands: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Call(Spanned):
+    """`name(a, b)`: a function of the library."""
+
+    name: Name
+    arguments: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Branch(Spanned):
+    """`when cond: value` of a `case`."""
+
+    condition: Expr
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class Case(Spanned):
+    """`case { when cond: a … else: b }`."""
+
+    branches: tuple[Branch, ...]
+    otherwise: Expr | None = None
+
+
 Value = Literal | ListLiteral | Variable | Now
+Assigned = Value | NodeKey
+"""What may stand after `name:` in a statement."""
 Ranking = Nearest | Bm25 | Rrf
-Expr = Value | Access | Alias | Nearest | TextCall | Bm25 | Rrf | Aggregate
+Condition = Comparison | NullTest | Membership | Negation | Logical
+Expr = (
+    Value
+    | Access
+    | Alias
+    | Nearest
+    | TextCall
+    | Bm25
+    | Rrf
+    | Aggregate
+    | Negative
+    | Arithmetic
+    | Call
+    | Case
+    | Condition
+)

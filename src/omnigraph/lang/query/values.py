@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from omnigraph.lang.predicates import Const, Constant, Now, ParamRef, Property, Scalarish
+from omnigraph.lang.expressions import Const, Constant, Fixed, Now, ParamRef
 from omnigraph.lang.query.params import ParamValue, require
 
 
@@ -27,7 +27,7 @@ class Values:
     params: Mapping[str, ParamValue]
     now: datetime
 
-    def of(self, value: Scalarish) -> Constant:
+    def of(self, value: Fixed) -> Constant:
         """What an operand that is the same for every row stands for."""
         match value:
             case Const(constant, _):
@@ -36,5 +36,3 @@ class Values:
                 return require(self.params, name)
             case Now():
                 return self.now
-            case Property():
-                raise AssertionError("a property has a value for each row, not one")

@@ -5,8 +5,9 @@ Owns single hops and walks of several: every node whose distance from a start li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Protocol
 
 import numpy as np
@@ -17,6 +18,7 @@ from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.access.csr import Adjacency, Topology, Way, adjacency
 from omnigraph.read.access.entities import Entities, Positions
+from omnigraph.read.access.entity_sets import EntitySet, Many
 from omnigraph.read.access.topology_cache import EdgeTables
 from omnigraph.read.execute.bindings import Mask
 from omnigraph.read.execute.context import ReadContext
@@ -57,6 +59,10 @@ class Hops(Protocol):
     def may_loop(self) -> bool:
         """Whether a node may be its own neighbour."""
 
+    @property
+    def turned(self) -> Hops:
+        """The same steps, from where they lead to."""
+
     def strategy(self, sources: Positions) -> Strategy:
         """How a hop from these nodes is made."""
 
@@ -80,18 +86,24 @@ class EdgeExpansion:
     path: EdgeAccess
     with_edges: bool = False
 
+    @property
+    def turned(self) -> EdgeExpansion:
+        """The same ways, walked from where they lead to."""
+        ways: dict[Way, Way] = {"out": "in", "in": "out", "both": "both"}
+        return replace(self, way=ways[self.way])
+
     @cached_property
     def wiring(self) -> EdgeTables:
         """The tables concerned."""
         return self.ctx.wiring(self.edge)
 
     @property
-    def starts(self) -> Entities:
+    def starts(self) -> Many:
         """What steps are made from."""
         return self.wiring.targets if self.way == "in" else self.wiring.sources
 
     @property
-    def ends(self) -> Entities:
+    def ends(self) -> Many:
         """What steps lead to."""
         return self.wiring.sources if self.way == "in" else self.wiring.targets
 
@@ -188,7 +200,11 @@ class EdgeExpansion:
             (DST, wiring.targets, ("in", "both")),
         ):
             if self.way in ways:
-                ids = pc.unique(nodes.values("@id", known))
+                if isinstance(nodes, EntitySet):
+                    named = nodes.references(known)
+                else:
+                    named = nodes.values(ID, known)
+                ids = pc.unique(named)
                 found.append(wiring.edges.find(column, ids, SRC, DST))
         rows = pa.concat_tables(found)
         # An edge between two of the nodes is found from both sides.
@@ -201,7 +217,13 @@ class EdgeExpansion:
         )
 
 
-def _positions(nodes: Entities, ids: pa.Array) -> Positions:
+def _positions(nodes: Many, named: pa.Array) -> Positions:
+    if isinstance(nodes, EntitySet):
+        return nodes.resolved(named, _positions_of)
+    return _positions_of(nodes, named)
+
+
+def _positions_of(nodes: Entities, ids: pa.Array) -> Positions:
     if not len(ids):
         return np.empty(0, dtype=np.int64)
     found = nodes.find(ID, ids)
@@ -210,14 +232,17 @@ def _positions(nodes: Entities, ids: pa.Array) -> Positions:
     return positions
 
 
-def walk(hops: Hops, starts: Positions, min_hops: int, max_hops: int) -> ExpandedRows:
-    """Every (start, node) within the bounds."""
+def walk(hops: Hops, starts: Positions, min_hops: int, max_hops: int | None) -> ExpandedRows:
+    """Every (start, node) within the bounds; without an upper one, until nothing new is found."""
     need(5 * starts.nbytes)
     known, inverse = map(took, np.unique(starts, return_inverse=True))
     alive = known[known >= 0]
     nothing = np.empty(0, dtype=np.int64)
-    if not hops.edge_count or not len(alive):
+    if not len(alive):
         return ExpandedRows(nothing, nothing)
+    if not hops.edge_count:
+        itself = np.flatnonzero(starts >= 0) if not min_hops else nothing
+        return ExpandedRows(itself, starts[itself])
     dense = hops.strategy(alive) == "csr"
     extent = max(hops.extent, int(alive.max()) + 1) if dense else 0
     chunk = max(1, MAX_MARKS // extent) if dense else len(alive)
@@ -240,18 +265,20 @@ def walk(hops: Hops, starts: Positions, min_hops: int, max_hops: int) -> Expande
 
 
 def _search(
-    hops: Hops, starts: Positions, min_hops: int, max_hops: int, visited: _Visited
+    hops: Hops, starts: Positions, min_hops: int, max_hops: int | None, visited: _Visited
 ) -> tuple[Positions, Positions]:
     """Pairs of the ordinal of a start and a node, for starts that are marked together."""
     space = visited.space
     ordinals = np.arange(len(starts))
-    visited.add(ordinals * space + starts)
+    begun = visited.add(ordinals * space + starts)
     found: list[Positions] = [np.empty(0, dtype=np.int64)]
-    if min_hops <= 1 and hops.may_loop:
+    if not min_hops:
+        found.append(begun)
+    elif min_hops == 1 and hops.may_loop:
         loops = np.flatnonzero(hops.connects(starts, starts))
         found.append(loops * space + starts[loops])
     frontier_of, frontier = ordinals, starts
-    for depth in range(1, max_hops + 1):
+    for depth in count(1) if max_hops is None else range(1, max_hops + 1):
         look()
         steps = hops.from_(frontier)
         need(3 * steps.origins.nbytes)

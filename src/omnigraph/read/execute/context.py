@@ -12,6 +12,7 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.params import ParamValue
 from omnigraph.lang.query.values import Values
@@ -23,6 +24,7 @@ from omnigraph.read.access.column_cache import ColumnCache, columns
 from omnigraph.read.access.entities import Entities, FoundRows
 from omnigraph.read.access.entity_sets import EntitySet
 from omnigraph.read.access.topology_cache import EdgeTables, Topologies, topologies
+from omnigraph.read.access.ways import Ways
 from omnigraph.read.execute.bindings import Bindings
 from omnigraph.read.execute.trace import Trace
 from omnigraph.read.plan.physical import Expansion
@@ -40,9 +42,10 @@ class ReadContext:
     budget: Budget = field(default_factory=Budget)
     expansion: Expansion = "auto"
     trace: Trace = field(default_factory=Trace)
+    embedding: EmbedderConfig | None = None
     columns: ColumnCache = field(default_factory=lambda: columns)
     topologies: Topologies = field(default_factory=lambda: topologies)
-    variables: dict[str, Entities | EntitySet | FoundRows] = field(default_factory=dict)
+    variables: dict[str, Entities | EntitySet | FoundRows | Ways] = field(default_factory=dict)
     """What each bound variable ranges over."""
     scores: dict[plan.Ranking, Callable[[Bindings], npt.NDArray[np.float64]]] = field(
         default_factory=dict
@@ -63,9 +66,9 @@ class ReadContext:
         return self._of(f"node:{name}", name)
 
     @staticmethod
-    def nodes_as(found: Entities | EntitySet | FoundRows) -> Entities | EntitySet:
+    def nodes_as(found: Entities | EntitySet | FoundRows | Ways) -> Entities | EntitySet:
         """What the positions of a variable that is walked from are told among."""
-        if isinstance(found, FoundRows):
+        if isinstance(found, FoundRows | Ways):
             raise AssertionError("a node that is walked from was looked up by itself")
         return found
 
@@ -88,10 +91,9 @@ class ReadContext:
 
     def wiring(self, edge: EdgeType) -> EdgeTables:
         """The tables that an edge type connects."""
-        ends = self.nodes_of(edge.source), self.nodes_of(edge.target)
-        return EdgeTables(self.edges(edge.name), *ends)
+        return EdgeTables(self.edges(edge.name), self.nodes(edge.source), self.nodes(edge.target))
 
-    def value_of(self, value: plan.Scalarish) -> plan.Constant:
+    def value_of(self, value: plan.Fixed) -> plan.Constant:
         """What a literal, a parameter or `now()` stands for."""
         return Values(self.params, self.now).of(value)
 

@@ -6,68 +6,25 @@ Owns the result columns of a query, from the rows it bound. Reads a property onl
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import replace
 from functools import partial
-from typing import Any
 
+import numpy as np
 import pyarrow as pa
 
+from omnigraph.lang.expressions import leaves_of
 from omnigraph.lang.query import plan
-from omnigraph.lang.structural import TYPE
-from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.read.access.entities import NO_NODE, Entities, FoundRows
+from omnigraph.lang.structural import ID, TYPE
+from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.access.entity_sets import EntitySet
-from omnigraph.read.execute.bindings import Bindings, Positions
+from omnigraph.read.access.ways import Ways
+from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
+from omnigraph.read.execute.bound_rows import BoundRows, property_of
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.planner import shown_properties
-from omnigraph.rows.filters import arrow_values
+from omnigraph.rows.conditions import repeated
+from omnigraph.rows.constants import constant_scalar
+from omnigraph.rows.evaluation import values_of
 from omnigraph.storage.budget import need, took
-from omnigraph.storage.tables.columns import arrow_field
-
-
-def operand(value: plan.Scalarish, bindings: Bindings, ctx: ReadContext) -> pa.Array | pa.Scalar:
-    """The values of an operand: an array for a property, else one scalar."""
-    if isinstance(value, plan.Property):
-        found = ctx.variables[value.variable]
-        return _values(found, value.name, value.type, bindings.columns[value.variable])
-    return constant(ctx.value_of(value), compared_type(value))
-
-
-def _values(
-    found: Entities | EntitySet | FoundRows, name: str, type_: ValueType, positions: Positions
-) -> pa.Array:
-    """A property; of several types, as far as they have it in the type that is asked for."""
-    if isinstance(found, EntitySet):
-        return found.values_as(name, positions, arrow_field(name, type_).type)
-    return found.values(name, positions)
-
-
-def compared_type(value: plan.Scalarish) -> ValueType:
-    """The type in which an operand is compared: a constant keeps all its digits."""
-    type_ = value.type
-    is_narrow = type_.scalar is Scalar.F32 and not isinstance(value, plan.Property)
-    return replace(type_, scalar=Scalar.F64) if is_narrow else type_
-
-
-def constant(value: Any, type_: ValueType) -> pa.Scalar:
-    """A constant as a scalar of the type it has in storage."""
-    stored = arrow_field("", type_).type
-    if value is None:
-        return pa.scalar(None, stored)
-    if not isinstance(value, tuple):
-        return arrow_values([value], type_.scalar)[0]
-    items = pa.array(value, pa.float32()) if type_.is_vector else arrow_values(value, type_.scalar)
-    whole = pa.ListArray.from_arrays([0, len(items)], items)
-    return whole.cast(stored)[0] if len(items) or not type_.is_vector else pa.scalar(None, stored)
-
-
-def repeated(value: pa.Scalar, count: int) -> pa.Array:
-    """A scalar for every row."""
-    # Arrow cannot repeat a list no times.
-    if not value.is_valid or not count:
-        return pa.nulls(count, value.type)
-    need(count * 8)
-    return took(pa.repeat(value, count))
 
 
 def ids_of(variable: str, rows: Bindings, ctx: ReadContext) -> Callable[[Positions], pa.Array]:
@@ -101,8 +58,11 @@ def bring(values: Iterable[plan.Output], rows: Bindings, ctx: ReadContext) -> No
     """Have the properties at hand that some columns show, by few requests."""
     names: dict[str, list[str]] = {}
     for value in values:
-        if isinstance(value, plan.Property):
-            names.setdefault(value.variable, []).append(value.name)
+        if isinstance(value, plan.Aggregate | plan.Score | plan.NodeRef):
+            continue
+        for leaf in leaves_of(value):
+            if isinstance(leaf, plan.Property):
+                names.setdefault(leaf.variable, []).append(leaf.name)
     for variable, wanted in names.items():
         ctx.variables[variable].bring(wanted, rows.columns[variable])
 
@@ -110,17 +70,17 @@ def bring(values: Iterable[plan.Output], rows: Bindings, ctx: ReadContext) -> No
 def output(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array:
     """One column."""
     match value:
-        case plan.Property():
-            found = operand(value, rows, ctx)
-            return took(found.combine_chunks()) if isinstance(found, pa.ChunkedArray) else found
         case plan.NodeRef():
             return node_objects(value, rows, ctx)
         case plan.ParamRef() | plan.Const() | plan.Now():
-            return repeated(constant(ctx.value_of(value), value.type), rows.count)
+            need(POSITION * rows.count)
+            return took(repeated(constant_scalar(ctx.value_of(value), value.type), rows.count))
         case plan.Aggregate():
             raise AssertionError("an aggregate is the column of a group, not of a row")
         case plan.Score(ranking):
             return pa.array(ctx.scores[ranking](rows), from_pandas=True)
+        case _:
+            return values_of(value, BoundRows(rows, ctx))
 
 
 def node_objects(node: plan.NodeRef, rows: Bindings, ctx: ReadContext) -> pa.Array:
@@ -130,11 +90,53 @@ def node_objects(node: plan.NodeRef, rows: Bindings, ctx: ReadContext) -> pa.Arr
     """
     entities = ctx.variables[node.variable]
     positions = rows.columns[node.variable]
+    if isinstance(entities, Ways):
+        return way_objects(entities, positions)
     type_ = ctx.catalog.nodes_called(node.node_type)
     names = shown_properties(type_)
     entities.bring(names, positions)
     types = {name: found.type for name, found in type_.properties.items()}
-    values = [_values(entities, name, types.get(name, plan.TEXT), positions) for name in names]
+    values = [property_of(entities, name, types.get(name, plan.TEXT), positions) for name in names]
     objects = pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))
     del values  # which are the parts of the objects, and count once
     return took(objects)
+
+
+def way_objects(ways: Ways, positions: Positions) -> pa.Array:
+    """Ways as objects: their nodes and their edges, each as it would be shown by itself."""
+    found = ways.laid_out(positions)
+    missing = positions < 0
+    nodes = _entity_objects(ways.nodes, found.nodes, {})
+    ends = {
+        "from": ways.edges.values("@src", found.edges),
+        "to": ways.edges.values("@dst", found.edges),
+    }
+    edges = _entity_objects(ways.edges, found.edges, ends)
+    lengths = np.maximum(np.diff(found.starts) - 1, 0)
+    edge_starts = np.concatenate([[0], np.cumsum(lengths)])
+    lists = [
+        pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values)
+        for starts, values in ((found.starts, nodes), (edge_starts, edges))
+    ]
+    mask = pa.array(missing) if missing.any() else None
+    return took(pa.StructArray.from_arrays(lists, ["nodes", "edges"], mask=mask))
+
+
+def _entity_objects(
+    entities: Entities | EntitySet, positions: Positions, more: dict[str, pa.Array]
+) -> pa.Array:
+    """Entities as parts of a way: with their type."""
+    names = [name for name in shown_properties(entities.type) if name not in (TYPE, ID)]
+    entities.bring([ID, *names], positions)
+    if isinstance(entities, EntitySet):
+        types = entities.values(TYPE, positions)
+    else:
+        same = pa.array(np.zeros(len(positions), dtype=np.int64))
+        types = pa.array([entities.type.name]).take(same)
+    columns = {TYPE: types, ID: entities.values(ID, positions), **more}
+    columns |= {name: entities.values(name, positions) for name in names}
+    values = [
+        found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        for found in columns.values()
+    ]
+    return pa.StructArray.from_arrays(values, list(columns))

@@ -15,17 +15,24 @@ import pyarrow as pa
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.access.entities import NO_NODE, Entities
-from omnigraph.read.access.entity_sets import EntitySet, Many, translated
+from omnigraph.read.access.entity_sets import EntitySet, translated
 from omnigraph.read.access.expand import ExpandedRows, walk
 from omnigraph.read.access.joined_hops import PlannedHops
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
-from omnigraph.read.execute.comparisons import compare
+from omnigraph.read.execute.bound_rows import BoundRows, passing
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.expressions import operand
-from omnigraph.read.execute.predicates import mask_of, passing
 from omnigraph.read.execute.products import PIECE, FirstRows, Product
-from omnigraph.read.execute.sorting import distinct
+from omnigraph.read.execute.searched_rows import (
+    forget_others,
+    in_pieces,
+    no_rows,
+    searched_rows,
+    targets_passing,
+)
+from omnigraph.read.execute.value_joins import joined
+from omnigraph.read.execute.walks import is_searched
+from omnigraph.read.execute.way_steps import walk_ways
 from omnigraph.read.plan.physical import (
     AccessPath,
     Block,
@@ -34,7 +41,12 @@ from omnigraph.read.plan.physical import (
     JoinBlocks,
     PhysicalStep,
     ScanNodes,
+    WalkWays,
+    is_open_ended,
 )
+from omnigraph.rows.comparisons import compare
+from omnigraph.rows.conditions import mask_of
+from omnigraph.rows.evaluation import evaluate
 from omnigraph.rows.filters import row_filter
 from omnigraph.storage.budget import beside, need, took
 
@@ -56,17 +68,26 @@ def solutions(
     for number, step in enumerate(steps, 1):
         ctx.budget.operator = partial(_described, step)
         ctx.budget.look()
+        if first is not None and isinstance(step, ExpandEdges) and is_open_ended(step.step):
+            yield from _searched(step, rows, steps[number:], ctx, first)
+            break
         name, detail = step_text(step.step) if ctx.trace.is_on else ("", "")
         with ctx.trace.operator(name, detail) as done:
             found = beside(_weight(step, rows), partial(_run, step, rows, ctx))
             done.rows = found.count
         if isinstance(found, Product):
+            if first is None or not (first.by or first.as_found):
+                found.refuse_if_endless(_scanned(step))
             yield from _multiplied(found, steps[number:], ctx, first)
             break
         rows = found
     else:
         yield rows
     ctx.budget.operator = outer
+
+
+def _scanned(step: PhysicalStep) -> str:
+    return step.step.variable if isinstance(step, ScanNodes) else ""
 
 
 def _multiplied(
@@ -88,6 +109,39 @@ def _multiplied(
             ctx.trace.fold(begun, since)
 
 
+def _searched(
+    planned: ExpandEdges,
+    rows: Bindings,
+    rest: Sequence[PhysicalStep],
+    ctx: ReadContext,
+    first: FirstRows,
+) -> Iterator[Bindings]:
+    """The solutions of every piece of a search, until enough of them are known."""
+    first.in_pieces = True
+    begun = len(ctx.trace.operators)
+    pieces = in_pieces(planned, rows, ctx, _has_solution)
+    number = 0
+    while True:
+        since = len(ctx.trace.operators)
+        with ctx.trace.operator(*(step_text(planned.step) if ctx.trace.is_on else ("",))) as done:
+            ctx.budget.operator = partial(_described, planned)
+            piece = beside(_weight(planned, rows), partial(next, pieces, None))
+            done.rows = 0 if piece is None else piece.count
+        if piece is None and number:
+            del ctx.trace.operators[since:]
+            return
+        yield from solutions(
+            rest, no_rows(planned, rows, ctx) if piece is None else piece, ctx, first
+        )
+        if number:
+            ctx.trace.fold(begun, since)
+        number += 1
+        if piece is None or first.is_full:
+            return
+        if planned.step.way is not None:
+            forget_others(planned.step.way.variable, ctx, first)
+
+
 def _described(step: PhysicalStep) -> str:
     return " ".join(step_text(step.step))
 
@@ -107,8 +161,12 @@ def _run(step: PhysicalStep, rows: Bindings, ctx: ReadContext) -> Bindings | Pro
     match step:
         case ScanNodes():
             return _scan(step, rows, ctx)
+        case ExpandEdges() if is_searched(step.step):
+            return searched_rows(step, rows, ctx, _has_solution)
         case ExpandEdges():
             return _expand(step, rows, ctx)
+        case WalkWays():
+            return walk_ways(step.step, rows, ctx)
         case FilterRows(plan.Filter(where)):
             return rows.keep(passing(where, rows, ctx))
         case JoinBlocks(plan.Union(), blocks):
@@ -138,6 +196,8 @@ def _scan(scan: ScanNodes, rows: Bindings, ctx: ReadContext) -> Bindings | Produ
     positions = select(scan, ctx)
     if not rows.columns:
         return rows.cross(scan.step.variable, positions)
+    if scan.step.joins:
+        return joined(rows, scan.step.variable, positions, scan.step.joins, ctx)
     product = Product(rows, Bindings({scan.step.variable: positions}, len(positions)))
     return product if product.count > PIECE else product.whole()
 
@@ -197,11 +257,9 @@ def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
     sources = rows.columns[step.source]
     if ctx.trace.is_on:
         ctx.trace.note(**planned.notes)
-    several = step.max_hops > 1 and hops.may_chain
+    several = step.max_hops != 1 or not step.min_hops
     if step.closes and step.edge_variable is None and not several:
         ends = rows.columns[step.target]
-        if step.min_hops > 1:
-            return rows.take(np.empty(0, dtype=np.int64))
         return rows.keep(hops.once().connects(sources, ends) & (ends != NO_NODE))
     steps = _steps(step, hops, sources, several=several)
     if step.closes:
@@ -210,7 +268,7 @@ def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
     if not step.closes:
         ctx.variables[step.target] = hops.targets
     if step.where:
-        steps = _kept(steps, _targets_passing(step, steps.targets, hops.targets, ctx))
+        steps = _kept(steps, targets_passing(step, steps.targets, hops.targets, ctx))
     found = rows.take(steps.origins)
     if not step.closes:
         found = found.bind(step.target, steps.targets)
@@ -231,9 +289,6 @@ def _steps(
         if targets is found.targets:
             return found
         return _kept(ExpandedRows(found.origins, targets), targets != NO_NODE)
-    if step.min_hops > 1:
-        nothing = np.empty(0, dtype=np.int64)
-        return ExpandedRows(nothing, nothing, nothing)
     return hops.once().from_(sources)
 
 
@@ -241,16 +296,6 @@ def _kept(steps: ExpandedRows, mask: Mask) -> ExpandedRows:
     need(2 * steps.origins.nbytes + (0 if steps.edges is None else steps.edges.nbytes))
     edges = None if steps.edges is None else took(steps.edges[mask])
     return ExpandedRows(took(steps.origins[mask]), took(steps.targets[mask]), edges)
-
-
-def _targets_passing(step: plan.Expand, found: Positions, targets: Many, ctx: ReadContext) -> Mask:
-    """Which of the targets pass the predicates on them; each is looked at once."""
-    each = distinct(found)
-    ctx.variables[step.target] = targets
-    rows = Bindings({step.target: each}, len(each))
-    need(found.nbytes)
-    mask: Mask = passing(step.where, rows, ctx)[np.searchsorted(each, found)]
-    return mask
 
 
 # -- blocks inside blocks ------------------------------------------------------------
@@ -307,9 +352,9 @@ def _counted(step: plan.CountJoin, block: Block, rows: Bindings, ctx: ReadContex
         name, numbered = _numbered(rows)
         found = run_steps(block.steps, numbered, ctx)
         owners = found.columns[name]
-        values = None if step.argument is None else operand(step.argument, found, ctx)
+        values = None if step.argument is None else evaluate(step.argument, BoundRows(found, ctx))
         result = aggregate_by(step.function, owners, values, rows.count)
-    wanted = operand(step.value, rows, ctx)
+    wanted = evaluate(step.value, BoundRows(rows, ctx))
     return mask_of(compare(result, step.op, wanted), rows.count)
 
 

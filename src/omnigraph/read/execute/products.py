@@ -12,12 +12,15 @@ from itertools import takewhile
 
 import numpy as np
 
+from omnigraph.errors import QueryError
 from omnigraph.read.execute.bindings import POSITION, Bindings
 from omnigraph.read.plan.physical import PhysicalStep, ScanNodes
 from omnigraph.storage.budget import look
 
 # A product of so many rows is made as a whole.
 PIECE = 1 << 20
+# So many pairs are more than anybody means, unless only the first of them are wanted.
+MAX_PAIRS = 10_000_000
 
 
 @dataclass(slots=True)
@@ -32,6 +35,13 @@ class FirstRows:
     in_pieces: bool = False
     """Whether rows come in several pieces, as far as that is known."""
     rows: Bindings | None = None
+    as_found: bool = False
+    """Whether the first rows are those that are found first."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing that is found from now on can be among them."""
+        return self.as_found and self.rows is not None and self.rows.count >= self.count
 
     def add(self, more: Bindings) -> None:
         """Add rows that may be among the first."""
@@ -63,6 +73,18 @@ class Product:
         """How many rows it has."""
         return self.left.count * self.right.count
 
+    def refuse_if_endless(self, variable: str) -> None:
+        """Refuse what is hardly meant: all pairs of what nothing connects."""
+        if self.count <= MAX_PAIRS or 1 in (self.left.count, self.right.count):
+            return
+        raise QueryError(
+            f"${variable} is connected with nothing: that would be {self.count:,} pairs, of "
+            f"{self.left.count:,} rows and {self.right.count:,} nodes. Connect it by an edge or by "
+            f"an equality such as `$a.x = ${variable}.y`, or bound it by a `limit` without `order`",
+            code="T31",
+            details={"pairs": self.count, "limit": MAX_PAIRS, "variable": variable},
+        )
+
     def whole(self) -> Bindings:
         """All of it."""
         return self.left.times(self.right)
@@ -89,6 +111,8 @@ class Product:
         size = max(1, PIECE // max(1, right.count))
         for start in range(0, left.count, size):
             look()
+            if first is not None and first.is_full:
+                return
             begin = [int(left.columns[name][start]) for name in names]
             if first is not None and names and first.precede(names, begin):
                 return

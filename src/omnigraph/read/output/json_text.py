@@ -15,15 +15,16 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.rows.json_strings import json_strings
+from omnigraph.rows.references import nodes_of, types_of
+from omnigraph.rows.value_texts import TEXT, float_texts, moment_texts
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table
 
 if TYPE_CHECKING:
     import numpy.typing as npt
 
-# 64-bit offsets: the text of a batch may be larger than two gigabytes where its values are not.
-TEXT: Final = pa.large_string()
 _MOMENT: Final = pa.timestamp("ms", "UTC")
 
 _encode_base64 = partial(b2a_base64, newline=False)
@@ -45,11 +46,11 @@ def json_text(values: pa.Array) -> pa.Array:
     if pa.types.is_boolean(type_) or pa.types.is_integer(type_) or pa.types.is_null(type_):
         return values.cast(TEXT)
     if pa.types.is_floating(type_):
-        return _float_text(values)
+        return float_texts(values)
     if pa.types.is_date32(type_):
         return _quoted(values.cast(TEXT))
     if type_ == _MOMENT:
-        return _moment_text(values)
+        return _quoted(moment_texts(values))
     if pa.types.is_list(type_) or pa.types.is_fixed_size_list(type_):
         return _list_text(values)
     if pa.types.is_binary(type_) or pa.types.is_large_binary(type_):
@@ -74,28 +75,6 @@ def _literal(text: str) -> pa.Scalar:
 def _quoted(texts: pa.Array, opening: str = '"', closing: str = '"') -> pa.Array:
     """The texts between two others; null where there is none."""
     return pc.binary_join_element_wise(_literal(opening), texts, _literal(closing), _literal(""))
-
-
-# -- numbers and times -------------------------------------------------------------
-
-
-def _float_text(values: pa.Array) -> pa.Array:
-    texts = values.cast(TEXT)
-    # Without a fraction many readers would take it for an integer, and lose the sign of zero.
-    whole = pc.equal(pc.trunc(values), values)
-    if pc.any(whole).as_py():
-        whole = pc.and_(whole, pc.invert(pc.match_substring(texts, "e")))
-        texts = pc.if_else(whole, _quoted(texts, "", ".0"), texts)
-    finite = pc.is_finite(values)
-    if pc.all(finite).as_py() is False:
-        texts = pc.if_else(finite, texts, pa.scalar(None, TEXT))
-    return texts
-
-
-def _moment_text(values: pa.Array) -> pa.Array:
-    # Without its zone, which Arrow would look up and write into the text.
-    texts = values.cast(pa.int64()).cast(pa.timestamp("ms")).cast(TEXT)
-    return _quoted(pc.binary_replace_slice(texts, 10, 11, "T"), closing='Z"')
 
 
 # -- lists and bytes ---------------------------------------------------------------
@@ -192,3 +171,11 @@ def _contents(table: Table, name: str, addresses: pa.Array, wanted: pa.Array) ->
         return contents
     places = np.cumsum(wanted.to_numpy(zero_copy_only=False)) - 1
     return contents.take(pc.if_else(wanted, pa.array(places), pa.scalar(None, pa.int64())))
+
+
+def end_text(type_: EdgeType, column: str, references: pa.Array) -> pa.Array:
+    """The nodes at an end of edges, as a load reads them: with their types if need be."""
+    if column not in type_.shared:
+        return json_text(references)
+    types = json_text(types_of(references, type_.end_types))
+    return join_texts('{"@type":', types, ',"key":', json_text(nodes_of(references)), "}")

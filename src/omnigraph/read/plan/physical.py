@@ -127,12 +127,23 @@ class ExpandEdges:
 
     step: plan.Expand
     path: EdgeAccess
+    each: Block | None = None
+    """What holds of every step that is walked."""
+    is_traced: bool = False
+    """Whether the nodes and edges of ways are looked at, rather than how long they are."""
 
     @property
     def notes(self) -> dict[str, Any]:
         """How many edges there are, and what is decided about those that were found."""
         where = (*self.step.where, *self.step.edge_where)
         return {"edges": self.path.edges, "in_memory": [spell_predicate(found) for found in where]}
+
+
+@dataclass(frozen=True, slots=True)
+class WalkWays:
+    """Bind variables to the nodes of the steps of ways."""
+
+    step: plan.WalkWay
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +170,7 @@ class JoinBlocks:
     blocks: tuple[Block, ...]
 
 
-PhysicalStep = ScanNodes | ExpandEdges | FilterRows | JoinBlocks
+PhysicalStep = ScanNodes | ExpandEdges | WalkWays | FilterRows | JoinBlocks
 
 
 def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
@@ -172,8 +183,26 @@ def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
                 yield step.target
                 if step.edge_variable is not None:
                     yield step.edge_variable
+                if step.way is not None:
+                    yield step.way.variable
+            case plan.WalkWay() as step:
+                yield step.left
+                yield step.right
             case plan.Optional(_, introduces):
                 yield from introduces
+
+
+def comes_as_found(steps: Sequence[PhysicalStep]) -> bool:
+    """Whether rows are found piece by piece, by searches whose order is that of their starts.
+
+    Without `order` the first rows are the first that are found then: nobody looks for the rest.
+    """
+    return any(isinstance(step, ExpandEdges) and is_open_ended(step.step) for step in steps)
+
+
+def is_open_ended(step: plan.Expand) -> bool:
+    """Whether a step may find far more than anybody wants: ways, and nodes however far away."""
+    return step.way is not None or step.max_hops is None
 
 
 TailStep = Literal[

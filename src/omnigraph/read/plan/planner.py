@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress, takewhile
 
+from omnigraph.lang.expressions import parts_of
 from omnigraph.lang.query import plan
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.type_sets import TypeSet
@@ -29,6 +30,7 @@ from omnigraph.read.plan.physical import (
     PhysicalStep,
     ScanNodes,
     TailStep,
+    WalkWays,
 )
 from omnigraph.rows.filters import can_filter, columns_of, pushes
 from omnigraph.rows.key_predicates import naming
@@ -75,7 +77,10 @@ class _Planner:
             case plan.Scan():
                 return self._scan(step)
             case plan.Expand():
-                return ExpandEdges(step, self._edges(step))
+                each = None if step.each is None else Block(self.steps(step.each.steps))
+                return ExpandEdges(step, self._edges(step), each, self.use.traces(step.way))
+            case plan.WalkWay():
+                return WalkWays(step)
             case plan.Filter():
                 return FilterRows(step)
             case _:
@@ -158,6 +163,8 @@ def _may_be_looked_up(edges: Entities, way: plan.Direction) -> bool:
 def _is_plain(step: plan.Expand) -> bool:
     """Whether every neighbour is one solution."""
     asked = step.closes or step.where or step.edge_where or step.edge_variable
+    if step.way is not None or step.each is not None:
+        return False
     return not asked and (step.min_hops, step.max_hops) == (1, 1)
 
 
@@ -201,11 +208,17 @@ class PropertyUse:
         names = self.names.get(variable, ())
         return (*names, *(shown_properties(type_) if variable in self.shown else ()))
 
+    def traces(self, way: plan.Way | None) -> bool:
+        """Whether more is looked at of ways than how long they are."""
+        if way is None:
+            return False
+        name = way.variable
+        looked_at = self.names.get(name, {}).keys() - {"@hops", "@cost"}
+        return way.every or name in self.shown or name in self.joined or bool(looked_at)
+
     def value(self, value: plan.Output) -> None:
         """Count in what an expression looks at."""
         match value:
-            case plan.Property(variable, name):
-                self.names.setdefault(variable, {})[name] = None
             case plan.NodeRef(variable):
                 self.shown.add(variable)
             case plan.Aggregate(_, plan.NodeRef()):
@@ -215,7 +228,19 @@ class PropertyUse:
             case plan.Score(ranking):
                 self.ranking(ranking)
             case _:
-                pass
+                self.expression(value)
+
+    def expression(self, expression: plan.Expression) -> None:
+        """Count in what an expression looks at; a node in it is told by its position."""
+        waiting: list[plan.Expression | plan.NodeRef] = [expression]
+        while waiting:
+            match found := waiting.pop():
+                case plan.Property(variable, name):
+                    self.names.setdefault(variable, {})[name] = None
+                case plan.TextMatch(subject=subject):
+                    self.joined.add(subject.variable)
+                case _:
+                    waiting.extend(parts_of(found))
 
     def ranking(self, ranking: plan.Ranking) -> None:
         """Count in the variables that a ranking orders."""
@@ -227,33 +252,24 @@ class PropertyUse:
     def predicates(self, predicates: Iterable[plan.Predicate]) -> None:
         """Count in what predicates look at."""
         for predicate in predicates:
-            match predicate:
-                case plan.TextMatch(subject=subject):
-                    self.joined.add(subject.variable)
-                case plan.Either(groups):
-                    for group in groups:
-                        self.predicates(group)
-                case plan.IsNull(plan.NodeRef(), _):
-                    pass  # told by the position
-                case plan.IsNull(operand, _):
-                    self.value(operand)
-                case plan.InList(operand, choices):
-                    self.value(operand)
-                    self.value(choices)
-                case _:
-                    self.value(predicate.left)
-                    self.value(predicate.right)
+            self.expression(predicate)
 
     def steps(self, steps: Iterable[plan.Step]) -> None:
         """Count in what steps look at."""
         for step in steps:
             match step:
-                case plan.Scan(where=where) | plan.Filter(where):
+                case plan.Scan(where=where, joins=joins):
+                    self.predicates((*where, *joins))
+                case plan.Filter(where):
                     self.predicates(where)
                 case plan.Expand():
                     ends = (step.source, step.target, step.edge_variable)
                     self.joined.update(name for name in ends if name is not None)
                     self.predicates((*step.where, *step.edge_where))
+                    if step.way is not None and step.way.weight is not None:
+                        self.value(step.way.weight)
+                case plan.WalkWay():
+                    self.joined.update((step.way, step.left, step.right))
                 case plan.CountJoin(argument=argument):
                     self.value(step.value)
                     if argument is not None:
@@ -280,6 +296,8 @@ def blocks_of(step: plan.Step) -> Iterator[tuple[plan.Step, ...]]:
     match step:
         case plan.Union(branches):
             yield from branches
+        case plan.Expand(each=plan.Each() as each):
+            yield each.steps
         case plan.AntiJoin() | plan.SemiJoin() | plan.CountJoin() | plan.Optional():
             yield step.steps
 

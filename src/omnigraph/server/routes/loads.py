@@ -44,20 +44,16 @@ async def load_ndjson(call: Call) -> Response:
         call.require("change", branch)
     call.require_content("application/x-ndjson")
     data = await call.data(LOAD_LIMIT, "graph_batch_request_bytes")
-    try:
-        data.decode()
-    except UnicodeDecodeError as error:
-        raise BadRequest(f"the body is not UTF-8 text (byte {error.start})") from None
     return await _load(call, data, goes_to, with_uri=False)
 
 
 async def _load(call: Call, data: str | bytes, goes_to: LoadQuery, *, with_uri: bool) -> Response:
     branch, run_id = call.branch_of(goes_to.branch), call.run_id
     base = None if goes_to.from_ is None else call.branch_of(goes_to.from_)
-    text = data.encode() if isinstance(data, str) else data
     uri = call.graph.location if with_uri else None
 
     def work(session: Session) -> LoadBody:
+        text = data.encode() if isinstance(data, str) else _utf_8(data)
         try:
             done = session.load(
                 text, mode=goes_to.mode, branch=branch, from_branch=base, run_id=run_id
@@ -70,9 +66,17 @@ async def _load(call: Call, data: str | bytes, goes_to: LoadQuery, *, with_uri: 
             ) from error
         return LoadBody.of(done, uri=uri)
 
-    done = await call.write(work, len(text), ("change", branch, None))
+    done = await call.write(work, len(data), ("change", branch, None))
     note_commit(call, None if done.commit is None else done.commit.graph_commit_id)
     return answer(done)
+
+
+def _utf_8(data: bytes) -> bytes:
+    try:
+        data.decode()
+    except UnicodeDecodeError as error:
+        raise BadRequest(f"the body is not UTF-8 text (byte {error.start})") from None
+    return data
 
 
 ROUTES = (

@@ -10,7 +10,7 @@ from omnigraph.server.answers import answer
 from omnigraph.server.call import Call
 from omnigraph.server.metrics import CONTENT_TYPE
 from omnigraph.server.router import Route
-from omnigraph.server.served import denial
+from omnigraph.server.served import DefaultDeny, denial
 from omnigraph.version import INTERNAL_SCHEMA, __version__
 from omnigraph.wire.serving import (
     GraphBody,
@@ -34,8 +34,28 @@ async def ready(call: Call) -> Response:
 
 
 async def metrics(call: Call) -> Response:
-    """What Prometheus scrapes."""
+    """What Prometheus scrapes, for those from whom none of it is hidden."""
+    _require_scraping(call)
     return Response(call.server.metrics.text(), media_type=CONTENT_TYPE)
+
+
+def _require_scraping(call: Call) -> None:
+    """Refuse whoever may neither list the graphs nor look after all of them.
+
+    How much was read tells what there is, also where rows are hidden, and names of graphs are told.
+    """
+    served, actor = call.server.served, call.actor
+    if call.server.state != "policy_enabled" or actor is None:
+        return
+    try:
+        if served.server_policy is not None:
+            served.server_policy.authorize(actor, "graph_list", None, None)
+            return
+    except PolicyDenied:
+        pass
+    for graph in served.graphs.values():
+        if not isinstance(graph.policy, DefaultDeny):
+            graph.require(actor, "admin", None, None)
 
 
 async def openapi(call: Call) -> Response:

@@ -6,6 +6,9 @@ import msgspec
 from starlette.responses import Response
 
 from omnigraph.errors import BadRequest, NotFound, PolicyDenied
+from omnigraph.graph import Session
+from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.server.answers import answer
 from omnigraph.server.call import IF_COMMIT, MIN_COMMIT, RUN_ID, Call
 from omnigraph.server.router import GRAPH, Header, Route
@@ -27,6 +30,9 @@ _NONE = frozenset({b"", b"null"})
 async def listed(call: Call) -> Response:
     """All stored queries of the graph."""
     call.require("read", call.branch_of(None))
+    known = list(call.graph.queries.by_name.values())
+    if call.graph.is_limited(call.actor):
+        known = await call.read(lambda session: [one for one in known if _is_shown(one, session)])
     found = [
         StoredQueryBody.of(
             query.name,
@@ -35,7 +41,7 @@ async def listed(call: Call) -> Response:
             instruction=query.syntax.instruction,
             mutation=query.is_mutation,
         )
-        for query in call.graph.queries.by_name.values()
+        for query in known
     ]
     return answer(StoredQueriesBody(found))
 
@@ -76,7 +82,7 @@ async def _asked(call: Call) -> tuple[StoredQuery, InvokeRequest]:
         call.graph.require_query(call.actor, call.path["name"])
     except PolicyDenied:
         query = None
-    if query is None:
+    if query is None or not await _is_found(call, query, asked):
         raise NotFound("stored query not found")
     if asked.expect_mutation not in (None, query.is_mutation):
         kind, verb = ("mutation", "mutate") if query.is_mutation else ("read", "query")
@@ -84,6 +90,28 @@ async def _asked(call: Call) -> tuple[StoredQuery, InvokeRequest]:
     if query.is_mutation and asked.snapshot is not None:
         raise BadRequest(f"'{query.name}' is a mutation: it takes a branch, not a snapshot")
     return query, asked
+
+
+async def _is_found(call: Call, query: StoredQuery, asked: InvokeRequest) -> bool:
+    if not call.graph.is_limited(call.actor):
+        return True
+    branch = call.branch_of(asked.branch)
+    return await call.ask(lambda: _is_shown(query, call.session, branch, asked.snapshot))
+
+
+def _is_shown(
+    query: StoredQuery, session: Session, branch: str = MAIN, snapshot: str | None = None
+) -> bool:
+    """Whether a query names nothing that is hidden from an actor; its text would tell of it."""
+    try:
+        shown = session.snapshot(branch, commit=snapshot)
+    except PolicyDenied:
+        if query.is_mutation:
+            return False  # nothing of the branch is shown
+        raise
+    except NotFound:
+        shown = session.snapshot()
+    return query.fits(catalog_of(shown.schema))
 
 
 async def _mutate(

@@ -13,6 +13,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.graph import Session
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.compile import parse_source, select_query
+from omnigraph.lang.query.unnamed import is_unnamed
 from omnigraph.lang.source import Source
 from omnigraph.server.answers import ARROW, JSON, NDJSON, answer
 from omnigraph.server.call import MIN_COMMIT, Call
@@ -38,9 +39,8 @@ class BranchQuery(msgspec.Struct, frozen=True):
 async def query(call: Call) -> Response:
     """Run a read query that comes with the request."""
     asked = await call.json(QueryRequest)
-    require_read(asked.query, asked.name)
     wanted = Read(asked.query, asked.name, asked.params, asked.branch, asked.snapshot)
-    return await run_query(call, wanted)
+    return await run_query(call, wanted, only_reads=True)
 
 
 async def read(call: Call) -> Response:
@@ -53,6 +53,8 @@ async def read(call: Call) -> Response:
 def require_read(source: str | Source, name: str | None) -> None:
     """Refuse a mutation in words that lead to its route; what does not parse is told later."""
     text = source if isinstance(source, Source) else Source(source, "<query>")
+    if is_unnamed(text.text):
+        return
     chosen = select_query(parse_source(text), name)
     if not isinstance(chosen.body, ast.Read):
         raise BadRequest(
@@ -71,7 +73,9 @@ class Read:
     snapshot: str | None
 
 
-async def run_query(call: Call, wanted: Read, *, with_commit: bool = True) -> Response:
+async def run_query(
+    call: Call, wanted: Read, *, with_commit: bool = True, only_reads: bool = False
+) -> Response:
     """Run a query of a branch or of a commit, and answer in the form that was asked for."""
     if wanted.branch is not None and wanted.snapshot is not None:
         raise BadRequest("give a branch or a snapshot, not both")
@@ -79,15 +83,18 @@ async def run_query(call: Call, wanted: Read, *, with_commit: bool = True) -> Re
     is_arrow = _wants_arrow(call)
 
     def work(session: Session) -> tuple[Result, bytes]:
-        found = session.query(
-            wanted.source,
-            wanted.name,
-            wanted.params,
-            branch=shown,
-            snapshot=wanted.snapshot,
-            timeout=call.server.limits.request_seconds,
-            cancellation=call.cancellation,
-        )
+        if only_reads:
+            require_read(wanted.source, wanted.name)
+        with call.server.metrics.open_query():
+            found = session.query(
+                wanted.source,
+                wanted.name,
+                wanted.params,
+                branch=shown,
+                snapshot=wanted.snapshot,
+                timeout=call.server.limits.request_seconds,
+                cancellation=call.cancellation,
+            )
         return found, b"" if is_arrow else query_json(found, with_commit=with_commit)
 
     found, text = await call.read(work)

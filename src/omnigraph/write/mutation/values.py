@@ -17,7 +17,7 @@ from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
 from omnigraph.lang.schema.catalog import PropertyDef
 from omnigraph.lang.types import INTEGER_RANGE, INTEGERS, Scalar, ValueType
-from omnigraph.rows.filters import arrow_values
+from omnigraph.rows.constants import arrow_values
 from omnigraph.storage.tables.columns import arrow_field
 from omnigraph.write.load.columns.cells import BASE64, read_blob
 from omnigraph.write.load.columns.typed_rows import default_of

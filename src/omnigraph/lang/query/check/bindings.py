@@ -9,9 +9,12 @@ from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
-from omnigraph.lang.query.check.operands import report_disagreeing, resolve_variable
+from omnigraph.lang.query.check.expressions import resolve
+from omnigraph.lang.query.check.operands import report_disagreeing
+from omnigraph.lang.query.check.predicates import as_time
 from omnigraph.lang.query.check.scope import NodeBinding, Scope
-from omnigraph.lang.query.check.values import describe, fit_literal
+from omnigraph.lang.query.check.values import constant, describe, fit_literal
+from omnigraph.lang.query.spelling import spell
 from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.types import Scalar, ValueType, compatible
 
@@ -69,33 +72,33 @@ def _property_type(scope: Scope, node: resolved.NodeVariable, name: terms.Name) 
     return definition.type
 
 
-def _value(scope: Scope, condition: ast.PropertyMatch, type_: ValueType) -> plan.Scalarish | None:
+def _value(scope: Scope, condition: ast.PropertyMatch, type_: ValueType) -> plan.Expression | None:
     checker = scope.checker
     name, value = condition.property.text, condition.value
     wanted = type_.element() if type_.is_list else type_
     match value:
-        case terms.Now():
-            if wanted.scalar is Scalar.DATETIME:
-                return plan.Now()
+        case terms.Literal():
+            if value.kind == "string" and wanted.scalar in (Scalar.DATE, Scalar.DATETIME):
+                const = constant(checker, value)
+                return as_time(checker, value.span, const, wanted.scalar) if const else None
+            return fit_literal(checker, value, wanted, f"`{name}`", storing=False)
+        case terms.Now() if wanted.scalar is not Scalar.DATETIME:
             checker.error(value.span, f"`now()` is a DateTime, `{name}` is {wanted}", "T7")
             return None
-        case terms.Variable():
-            operand = resolve_variable(scope, value)
-            if operand is None:
-                return None
-            if isinstance(operand, plan.NodeRef) or not compatible(operand.type, wanted):
-                verb = "contains" if type_.is_list else "is"
-                checker.error(
-                    value.span,
-                    f"`{name}` {verb} {wanted}, ${value.name} is {describe(operand)}",
-                    "T7",
-                )
-                return None
-            return operand
         case terms.ListLiteral() if type_.is_list:
             checker.error(
                 value.span, f"`{name}` is matched by one element it contains, not by a list", "T3"
             )
             return None
-        case _:
+        case terms.ListLiteral() if all(isinstance(one, terms.Literal) for one in value.items):
             return fit_literal(checker, value, wanted, f"`{name}`", storing=False)
+    operand = resolve(scope, value)
+    if operand is None:
+        return None
+    if isinstance(operand, plan.NodeRef) or not compatible(operand.type, wanted):
+        verb = "contains" if type_.is_list else "is"
+        checker.error(
+            value.span, f"`{name}` {verb} {wanted}, {spell(value)} is {describe(operand)}", "T7"
+        )
+        return None
+    return operand

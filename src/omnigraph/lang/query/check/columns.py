@@ -6,11 +6,12 @@ Owns column names and types, aggregates and their grouping keys, and scores.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.blocks import aggregate_type
-from omnigraph.lang.query.check.operands import resolve_operand
+from omnigraph.lang.query.check.expressions import resolve
 from omnigraph.lang.query.check.scope import Scope
 from omnigraph.lang.query.check.search import resolve_ranking
 
@@ -37,6 +38,10 @@ def check_columns(scope: Scope, projections: tuple[ast.Projection, ...]) -> Chec
     names: set[str] = set()
     for item in projections:
         name = item.alias.text if item.alias is not None else default_name(item.expr)
+        if item.alias is None and _is_computed(item.expr):
+            scope.checker.error(
+                item.span, "a computed column needs a name", "T25", hint="write `… as name`"
+            )
         if name in names:
             where = item.alias.span if item.alias is not None else item.span
             scope.checker.error(
@@ -50,8 +55,10 @@ def check_columns(scope: Scope, projections: tuple[ast.Projection, ...]) -> Chec
         if value is None:
             continue
         columns.append(plan.Column(name, value))
-        if aggregated and not isinstance(value, plan.Aggregate):
-            _check_group_key(scope, item.expr)
+        if aggregated and isinstance(value, plan.Score):
+            scope.checker.error(
+                item.expr.span, "a score is of one row, and cannot stand beside an aggregate", "T9"
+            )
     return CheckedColumns(tuple(columns), aggregated, len(columns) == len(projections))
 
 
@@ -74,13 +81,12 @@ def default_name(expr: terms.Expr) -> str:
             return "literal"
 
 
-def _check_group_key(scope: Scope, expr: terms.Expr) -> None:
-    if not isinstance(expr, terms.Access | terms.Variable):
-        scope.checker.error(
-            expr.span,
-            "beside an aggregate, a column is a property or a variable to group by",
-            "T9",
-        )
+def _is_computed(expr: terms.Expr) -> bool:
+    """Whether nothing in an expression could name its column."""
+    if isinstance(expr, terms.Aggregate):
+        return _is_computed(expr.argument)
+    computed = (terms.Negative, terms.Arithmetic, terms.Call, terms.Case)
+    return isinstance(expr, (*computed, *get_args(terms.Condition)))
 
 
 def _output(scope: Scope, expr: terms.Expr) -> plan.Output | None:
@@ -105,9 +111,9 @@ def _output(scope: Scope, expr: terms.Expr) -> plan.Output | None:
             return _readable(scope, expr)
 
 
-def _readable(scope: Scope, expr: terms.Expr) -> plan.Scalarish | plan.NodeRef | None:
+def _readable(scope: Scope, expr: terms.Expr) -> plan.Expression | plan.NodeRef | None:
     """A value that may leave the query: anything but a Blob."""
-    value = resolve_operand(scope, expr)
+    value = resolve(scope, expr)
     if value is not None and not isinstance(value, plan.NodeRef) and value.type.is_blob:
         scope.checker.error(
             expr.span, "a Blob is read through the blob interface, not by a query", "T24"

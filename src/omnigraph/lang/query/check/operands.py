@@ -1,4 +1,4 @@
-"""Typing expressions: variables, property access, literals, `now()`.
+"""Typing what has a value of its own: variables, property access, literals, `now()`.
 
 Owns what an expression denotes on its own. Whether it may stand where it
 stands is for the caller to say.
@@ -11,13 +11,21 @@ from collections.abc import Mapping
 from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import did_you_mean, name_hint
 from omnigraph.lang.query import plan, terms
-from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope
+from omnigraph.lang.query.check.scope import (
+    Bound,
+    Checker,
+    EdgeBinding,
+    NodeBinding,
+    Scope,
+    WayBinding,
+)
 from omnigraph.lang.query.check.values import constant
+from omnigraph.lang.query.check.way_properties import way_property
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.types import ValueType
 
-Operand = plan.Scalarish | plan.NodeRef
+Operand = plan.Expression | plan.NodeRef
 
 
 def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
@@ -51,6 +59,8 @@ def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
         case terms.Nearest() | terms.Bm25() | terms.Rrf():
             checker.error(expr.span, "a ranking orders rows; it cannot stand in a filter", "T7")
             return None
+        case _:
+            raise AssertionError(f"{expr} is made of parts")
 
 
 def resolve_variable(scope: Scope, variable: terms.Variable) -> Operand | None:
@@ -65,7 +75,7 @@ def resolve_variable(scope: Scope, variable: terms.Variable) -> Operand | None:
             hint=f"use a property such as `${variable.name}.@id`",
         )
         return None
-    if isinstance(bound, NodeBinding):
+    if isinstance(bound, NodeBinding | WayBinding):
         if bound.type is None:
             return None
         return plan.NodeRef(bound.name, bound.type.name, bound.nullable)
@@ -108,12 +118,12 @@ def resolve_access(scope: Scope, access: terms.Access) -> plan.Property | None:
     return plan.Property(bound.name, name.text, type_.or_null(when=bound.nullable))
 
 
-def property_type(
-    checker: Checker, bound: NodeBinding | EdgeBinding, name: terms.Name
-) -> ValueType | None:
+def property_type(checker: Checker, bound: Bound, name: terms.Name) -> ValueType | None:
     """The type of a property or structural column; None when there is no such thing (T6)."""
     if bound.type is None:
         return None
+    if isinstance(bound, WayBinding):
+        return way_property(checker, bound, name)
     is_edge = isinstance(bound, EdgeBinding)
     if name.text in terms.SYSTEM_PROPERTIES:
         if name.text == structural.ID or is_edge:

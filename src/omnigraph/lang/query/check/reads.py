@@ -8,13 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.blocks import check_block
 from omnigraph.lang.query.check.columns import CheckedColumns, check_columns, default_name
+from omnigraph.lang.query.check.expressions import resolve
 from omnigraph.lang.query.check.operands import resolve_access, resolve_param
-from omnigraph.lang.query.check.scope import Checker, Scope
+from omnigraph.lang.query.check.scope import Checker, Scope, WayBinding
 from omnigraph.lang.query.check.search import resolve_ranking
 from omnigraph.lang.types import INTEGERS
 
@@ -31,6 +33,8 @@ class CheckedRead:
     limit: plan.RowCount | None
     offset: plan.RowCount | None
     variables: tuple[str, ...]
+    ways: frozenset[str] = frozenset()
+    """Those of the variables that stand for ways."""
 
 
 def check_read(checker: Checker, read: ast.Read) -> CheckedRead:
@@ -44,8 +48,10 @@ def check_read(checker: Checker, read: ast.Read) -> CheckedRead:
     _check_scores(scope, read, columns, ranking)
     limit = _row_count(scope, read.limit)
     offset = _row_count(scope, read.offset)
-    variables = tuple(scope.own)
-    return CheckedRead(block, columns, read.distinct, ranking, order, limit, offset, variables)
+    ways = frozenset(name for name, bound in scope.own.items() if isinstance(bound, WayBinding))
+    return CheckedRead(
+        block, columns, read.distinct, ranking, order, limit, offset, tuple(scope.own), ways
+    )
 
 
 class _Ordering:
@@ -90,18 +96,29 @@ class _Ordering:
                 keys.append(plan.OrderKey(by, ordering.descending))
         return tuple(keys)
 
-    def _key(self, expr: terms.Expr) -> str | plan.Property | None:
+    def _key(self, expr: terms.Expr) -> str | plan.Expression | None:
         match expr:
             case terms.Alias():
                 return self._alias(expr)
             case terms.Access():
                 return self._property(expr)
             case terms.Aggregate():
-                hint = "give it an alias in `return` and order by that"
-            case _:
-                hint = "order by `$v.property`, a result column or a ranking"
-        self.checker.error(expr.span, "unsupported ordering expression", hint=hint)
-        return None
+                self.checker.error(
+                    expr.span,
+                    "unsupported ordering expression",
+                    hint="give it an alias in `return` and order by that",
+                )
+                return None
+        if self.columns.aggregated or self.read.distinct:
+            self._only_columns(expr)
+            return None
+        found = resolve(self.scope, expr)
+        if isinstance(found, plan.NodeRef):
+            return plan.Property(found.variable, structural.ID, plan.TEXT.or_null())
+        if found is not None and not found.type.is_plain:
+            self.checker.error(expr.span, f"{found.type} has no order")
+            return None
+        return found
 
     def _alias(self, expr: terms.Alias) -> str | None:
         column = self.columns.named(expr.name)

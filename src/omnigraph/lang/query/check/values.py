@@ -48,7 +48,9 @@ def _constant_scalar(checker: Checker, literal: terms.Literal) -> plan.Const | N
 
 
 def _constant_list(checker: Checker, literal: terms.ListLiteral) -> plan.Const | None:
-    items = [_constant_scalar(checker, item) for item in literal.items]
+    items = [
+        _constant_scalar(checker, item) for item in literal.items if isinstance(item, terms.Literal)
+    ]
     known = [item for item in items if item is not None]
     if len(known) != len(items):
         return None

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.query.plan import CompareOp
+from omnigraph.lang.expressions import CompareOp, turned
 from omnigraph.lang.types import Scalar
 from omnigraph.rows.numbers import place
 
@@ -32,7 +32,7 @@ _WIDE = pa.decimal128(20, 0)
 def compare(left: Operand, op: CompareOp, right: Operand) -> Operand:
     """`left op right`, null where either side is."""
     if isinstance(left, pa.Scalar) and not isinstance(right, pa.Scalar):
-        return compare(right, _TURNED[op], left)
+        return compare(right, turned(op), left)
     if left.type == pa.float32() and isinstance(right, pa.Scalar):
         return _narrow_to_number(left, op, right)
     if pa.types.is_boolean(left.type):
@@ -42,20 +42,10 @@ def compare(left: Operand, op: CompareOp, right: Operand) -> Operand:
     elif pa.types.is_integer(left.type) and pa.types.is_floating(right.type):
         return _integer_to_float(left, op, right)
     elif pa.types.is_floating(left.type) and pa.types.is_integer(right.type):
-        return _integer_to_float(right, _TURNED[op], left)
+        return _integer_to_float(right, turned(op), left)
     elif pa.types.is_floating(left.type) and left.type != right.type:
         left, right = left.cast(pa.float64()), right.cast(pa.float64())
     return _COMPARE[op](left, right)
-
-
-_TURNED: Mapping[CompareOp, CompareOp] = {
-    "=": "=",
-    "!=": "!=",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-}
 
 
 def _same_integers(left: Operand, right: Operand) -> tuple[Operand, Operand]:

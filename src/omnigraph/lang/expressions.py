@@ -1,0 +1,364 @@
+"""Expressions about rows, as plain frozen data: what a value or a condition is made of.
+
+Owns the one tree that filters, bindings, columns, order, aggregates, mutations and policies share.
+Every name is resolved, every literal converted, every type known. Never evaluates anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import date, datetime
+from typing import Literal
+
+from omnigraph.lang.types import Scalar, ValueType
+
+CompareOp = Literal["=", "!=", "<", "<=", ">", ">="]
+ArithmeticOp = Literal["+", "-", "*", "/", "%"]
+TextMode = Literal["search", "fuzzy", "match_text"]
+ConstantScalar = str | int | float | bool | date | datetime
+Constant = ConstantScalar | None | tuple[ConstantScalar | None, ...]
+
+TIMESTAMP = ValueType(Scalar.DATETIME)
+CONDITION = ValueType(Scalar.BOOL, nullable=True)
+VERDICT = ValueType(Scalar.BOOL)
+
+
+# -- what has a value of its own -------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Property:
+    """A property of a bound variable; `@id`, `@src` and `@dst` are the structural columns."""
+
+    variable: str
+    name: str
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class NodeRef:
+    """A whole node."""
+
+    variable: str
+    node_type: str
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class ParamRef:
+    """A declared parameter."""
+
+    name: str
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Const:
+    """A literal, already of its Python type."""
+
+    value: Constant
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Now:
+    """The instant of the statement, the same wherever it is read."""
+
+    type: ValueType = TIMESTAMP
+
+
+Fixed = ParamRef | Const | Now
+"""What is the same for every row."""
+
+
+# -- what is computed ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Arithmetic:
+    """Operators of one rank from left to right; null where an operand is."""
+
+    first: Expression
+    rest: tuple[tuple[ArithmeticOp, Expression], ...]
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Negative:
+    """Unary minus."""
+
+    operand: Expression
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A function of the library."""
+
+    name: str
+    arguments: tuple[Expression, ...]
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """The value beside the first condition that is true, else the last one, or null."""
+
+    branches: tuple[tuple[Expression, Expression], ...]
+    otherwise: Expression | None
+    type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class ListOf:
+    """A list of computed elements."""
+
+    items: tuple[Expression, ...]
+    type: ValueType
+
+
+# -- conditions: Bools, null where they are unknown --------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """`left op right`; unknown when either side is null."""
+
+    left: Expression
+    op: CompareOp
+    right: Expression
+    type: ValueType = CONDITION
+
+
+@dataclass(frozen=True, slots=True)
+class Contains:
+    """List membership, or exact substring when the left side is text."""
+
+    left: Expression
+    right: Expression
+    type: ValueType = CONDITION
+
+
+@dataclass(frozen=True, slots=True)
+class StartsWith:
+    """Exact prefix."""
+
+    left: Expression
+    right: Expression
+    type: ValueType = CONDITION
+
+
+@dataclass(frozen=True, slots=True)
+class EndsWith:
+    """Exact suffix."""
+
+    left: Expression
+    right: Expression
+    type: ValueType = CONDITION
+
+
+@dataclass(frozen=True, slots=True)
+class InList:
+    """Equal to one of the choices."""
+
+    operand: Expression
+    choices: Expression
+    type: ValueType = CONDITION
+
+
+@dataclass(frozen=True, slots=True)
+class IsNull:
+    """True or false, never unknown; ``operand`` may be a whole optional node."""
+
+    operand: Expression | NodeRef
+    negated: bool = False
+    type: ValueType = VERDICT
+
+
+@dataclass(frozen=True, slots=True)
+class TextMatch:
+    """A full-text predicate on a node's text."""
+
+    mode: TextMode
+    subject: Property
+    node_type: str
+    query: ParamRef | Const
+    edits: ParamRef | Const | None = None
+    type: ValueType = CONDITION
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """At least one group holds; the conditions of a group hold together."""
+
+    groups: tuple[tuple[Expression, ...], ...]
+    type: ValueType = CONDITION
+
+
+@dataclass(frozen=True, slots=True)
+class Not:
+    """The condition does not hold; unknown stays unknown."""
+
+    operand: Expression
+    type: ValueType = CONDITION
+
+
+Expression = (
+    Property
+    | ParamRef
+    | Const
+    | Now
+    | Arithmetic
+    | Negative
+    | Call
+    | Case
+    | ListOf
+    | Comparison
+    | Contains
+    | StartsWith
+    | EndsWith
+    | InList
+    | IsNull
+    | TextMatch
+    | Either
+    | Not
+)
+Predicate = Expression
+"""An expression that is a condition."""
+
+
+# -- walking ---------------------------------------------------------------------
+
+
+def parts_of(expression: Expression | NodeRef) -> Iterator[Expression | NodeRef]:
+    """What an expression is made of, one level down."""
+    match expression:
+        case Arithmetic(first, rest, _):
+            yield first
+            for _, operand in rest:
+                yield operand
+        case Call(_, parts, _) | ListOf(parts, _):
+            yield from parts
+        case Case(branches, otherwise, _):
+            for branch in branches:
+                yield from branch
+            if otherwise is not None:
+                yield otherwise
+        case (
+            Comparison(left=left, right=right)
+            | Contains(left, right)
+            | StartsWith(left, right)
+            | EndsWith(left, right)
+        ):
+            yield from (left, right)
+        case InList(operand, choices):
+            yield from (operand, choices)
+        case Negative(operand) | IsNull(operand) | Not(operand):
+            yield operand
+        case TextMatch():
+            yield from (expression.subject, expression.query)
+            if expression.edits is not None:
+                yield expression.edits
+        case Either(groups):
+            for group in groups:
+                yield from group
+
+
+def leaves_of(expression: Expression | NodeRef) -> Iterator[Expression | NodeRef]:
+    """Everything below an expression that has no parts, from left to right."""
+    waiting = [expression]
+    while waiting:
+        found = waiting.pop()
+        parts = list(parts_of(found))
+        if parts:
+            waiting.extend(reversed(parts))
+        else:
+            yield found
+
+
+def variables_of(expression: Expression | NodeRef) -> frozenset[str]:
+    """The variables an expression looks at."""
+    return frozenset(
+        leaf.variable for leaf in leaves_of(expression) if isinstance(leaf, Property | NodeRef)
+    )
+
+
+def is_fixed(expression: Expression | NodeRef) -> bool:
+    """Whether it is the same for every row."""
+    if isinstance(expression, ParamRef | Const | Now):
+        return True
+    return all(not isinstance(leaf, Property | NodeRef) for leaf in leaves_of(expression))
+
+
+# -- conditions as scans like them -------------------------------------------------
+
+_TURNED: dict[CompareOp, CompareOp] = {
+    "=": "=",
+    "!=": "!=",
+    "<": ">",
+    "<=": ">=",
+    ">": "<",
+    ">=": "<=",
+}
+_DENIED: dict[CompareOp, CompareOp] = {
+    "=": "!=",
+    "!=": "=",
+    "<": ">=",
+    "<=": ">",
+    ">": "<=",
+    ">=": "<",
+}
+
+
+def turned(op: CompareOp) -> CompareOp:
+    """The operator that says the same with its sides exchanged."""
+    return _TURNED[op]
+
+
+def denied(condition: Expression) -> Expression:
+    """A condition that is true where this one is false, and unknown where it is unknown."""
+    match condition:
+        case Comparison(left, op, right):
+            return Comparison(left, _DENIED[op], right)
+        case IsNull(operand, negated):
+            return IsNull(operand, not negated)
+        case Not(operand):
+            return operand
+        case Either((alone,)):
+            return either(tuple((denied(one),) for one in alone))
+        case Either(groups):
+            return Either((tuple(denied(either((group,))) for group in groups),))
+        case _:
+            return Not(condition)
+
+
+def either(groups: tuple[tuple[Expression, ...], ...]) -> Expression:
+    """Groups as one condition; a single condition is itself."""
+    if len(groups) == 1 and len(groups[0]) == 1:
+        return groups[0][0]
+    return Either(groups)
+
+
+def conjuncts(condition: Expression) -> Iterator[Expression]:
+    """The conditions that hold together where this one does, each as a scan likes it best.
+
+    Only for rows that are kept where it is true: a Bool is compared with true, a value on the
+    left of a property changes sides.
+    """
+    match condition:
+        case Either((group,)):
+            for one in group:
+                yield from conjuncts(one)
+        case Either(groups):
+            yield Either(
+                tuple(tuple(c for one in group for c in conjuncts(one)) for group in groups)
+            )
+        case Property():
+            yield Comparison(condition, "=", Const(value=True, type=VERDICT))
+        case Not(Property() as operand):
+            yield Comparison(operand, "=", Const(value=False, type=VERDICT))
+        case Comparison(left, op, Property() as right) if not isinstance(left, Property):
+            yield Comparison(right, _TURNED[op], left)
+        case _:
+            yield condition

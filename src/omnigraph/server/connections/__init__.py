@@ -1,0 +1,1 @@
+"""Connections: what a client may do with one, before and beside its requests."""
