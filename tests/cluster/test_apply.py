@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from omnigraph.cluster.apply import apply
+from omnigraph.cluster.applying import apply
 from omnigraph.cluster.approving import approve
 from omnigraph.cluster.observing import force_unlock, import_, refresh, status
 from omnigraph.cluster.planning import plan

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from omnigraph.cluster.apply import apply
+from omnigraph.cluster.applying import apply
 from omnigraph.cluster.observing import import_
 from omnigraph.cluster.planning import plan, validate
 from omnigraph.errors import BadRequest
@@ -90,6 +90,7 @@ def test_what_is_served_is_what_was_applied_and_not_the_working_tree(tmp_path: P
     team.write("ferries.gq", "query other() { match { $p: Port } return { $p.code } }")
     team.write("ferries.pg", "nonsense")
     (tmp_path / "policy.yaml").unlink()
+    team.declare("version: 7\ngraphs: { more: { scheme: x } }\n")
     found = ClusterGraphs(str(tmp_path)).open()
     assert found.graphs["ferries"].queries.by_name.keys() == {"ports"}
     assert found.has_policies

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from omnigraph.cluster.apply import apply
+from omnigraph.cluster.applying import apply
 from omnigraph.cluster.failpoints import FAILPOINTS
 from omnigraph.cluster.observing import refresh
 from omnigraph.cluster.planning import plan
