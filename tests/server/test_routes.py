@@ -357,6 +357,9 @@ def test_a_blob_that_is_elsewhere_is_pointed_to(
     assert (outside.status_code, outside.content) == (302, b"")
     assert outside.headers["location"] == uri
     assert outside.headers["cache-control"] == "no-store"
+    found.uri = "s3://bucket/\u017b\u00f3\u0142\u0107 100%25.png"
+    spelled = served.get("/blob", params=where, follow_redirects=False)
+    assert spelled.headers["location"] == "s3://bucket/%C5%BB%C3%B3%C5%82%C4%87%20100%25.png"
     found.offset = 5
     failed = served.get("/blob", params=where)
     assert failed.status_code == 500
