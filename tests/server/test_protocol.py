@@ -21,8 +21,8 @@ from omnigraph.errors import BadRequest, OmniGraphError, QueryCancelled
 from omnigraph.graph import Cancellation
 from omnigraph.server import call as calls
 from omnigraph.server import tracing
-from omnigraph.server.byte_ranges import Part, Selected, select
 from omnigraph.server.routes import loads, reads
+from omnigraph.server.routes.byte_ranges import Part, Selected, select
 from omnigraph.server.served import OneGraph, id_of_location, state_of
 from omnigraph.server.settings import BODY_LIMIT, LOAD_LIMIT, Limits
 from omnigraph.server.tokens import Tokens

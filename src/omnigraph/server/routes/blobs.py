@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from omnigraph import errors
 from omnigraph.server.answers import answer, error_answer, status_of
-from omnigraph.server.byte_ranges import Part, select
 from omnigraph.server.call import Call
 from omnigraph.server.router import GRAPH, Header, Route
+from omnigraph.server.routes.byte_ranges import Part, select
 from omnigraph.server.streams import Pieces, StreamAnswer
 from omnigraph.wire.errors import ErrorBody
 
