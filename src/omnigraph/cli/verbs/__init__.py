@@ -82,5 +82,9 @@ VERBS: Mapping[str, Verb] = {
         "Print the spark-submit command that runs another command of ours on a cluster.",
     ),
     "fmt": Verb("schema", "Rewrite .pg and .gq files in the canonical layout."),
+    "completion": Verb(
+        "maintain",
+        "Print the script that makes a shell complete verbs, options and their values.",
+    ),
     "version": Verb("maintain", "Print the version of the program and of its storage format."),
 }

@@ -28,7 +28,7 @@ from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.pipeline.spark.tasks import SparkRunner
 from omnigraph.pipeline.stage_bars import stage_bars
 from omnigraph.pipeline.task_runner import InProcessRunner, TaskRunner
-from omnigraph.storage.memory import size_of_setting
+from omnigraph.storage.memory import keep_little_memory, size_of_setting
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.operation import Accepted, LoadOptions, load_result
 from omnigraph.write.publish.driver import Once, Target, find_first_run, run
@@ -97,6 +97,7 @@ def load_in_bulk(
     if engine == "inline" or (
         engine == "auto" and session is None and not spark.is_chosen and _fits(found)
     ):
+        keep_little_memory()
         with stage_bars(show=spark.progress) as bars:
             return load_given(
                 found, options, target, InProcessRunner(bars), actor=actor, run_id=run_id
