@@ -190,7 +190,7 @@ def test_policies_as_they_were_applied(
     assert ran.code == 1
     ran = run("policy", "validate")
     assert ran.code == 2
-    assert "--policy FILE, or --cluster" in ran.err
+    assert "give --policy FILE, --cluster DIR|URI" in ran.err
 
 
 def test_a_cluster_is_served_as_it_was_applied(
