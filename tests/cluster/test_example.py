@@ -127,6 +127,24 @@ def test_a_graph_that_cannot_be_served_is_kept_away_from_the_others(
         ClusterGraphs(str(tmp_path)).open()
 
 
+def test_whoever_may_list_the_graphs_is_told_of_those_in_quarantine(tmp_path: Path) -> None:
+    text = TWO.replace("crew:", "crew_2:") + "  all: { file: server.yaml, applies_to: [cluster] }\n"
+    team = Deployment.make(tmp_path, text)
+    shutil.copy(EXAMPLE / "policies" / "server.yaml", team.directory)
+    team.deployed()
+    boot = Boot(
+        source=ClusterGraphs(str(tmp_path)),
+        tokens=Tokens.of(list(TOKENS.items())),
+        limits=Limits(),
+        with_access_log=False,
+    )
+    with TestClient(boot()) as client:
+        listed = client.get("/graphs", headers=bearer("act-ann")).json()
+        assert [one["graph_id"] for one in listed["graphs"]] == ["ferries"]
+        assert [one["graph_id"] for one in listed["quarantined"]] == ["crew_2"]
+        assert client.get("/graphs", headers=bearer("act-ben")).status_code == 403
+
+
 def test_a_query_that_no_longer_fits_quarantines_its_graph(tmp_path: Path) -> None:
     team = Deployment.make(tmp_path, TWO).deployed()
     team.graph().apply_schema("node Harbour { code: String @key }\n")
