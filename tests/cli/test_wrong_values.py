@@ -48,9 +48,17 @@ GIVEN |= {
     "mode": "merge",
 }
 GIVEN |= {"file": "people.yaml", "files": "film.pg"}
-GIVEN |= {"entity": "node", "type_": "Person", "id_": "Ben", "property_": "name"}
+GIVEN |= {
+    "entity": "node",
+    "type_": "Person",
+    "type_name": "Person",
+    "id_": "Ben",
+    "property_": "name",
+}
 GIVEN |= {"policy": "policy.yaml", "tests": "cases.yaml", "who": "ann", "action": "read"}
-GIVEN |= {"arguments": "version"}
+GIVEN |= {"arguments": "version", "shell": "bash"}
+GIVEN |= {"old": "dev", "new": "other", "to": "main", "ref": "main"}
+GIVEN |= {"resource": "graph.film", "lock_id": "01A"}
 STARTS = {("serve", "--unauthenticated"), ("submit", "--run")}
 """What starts something that goes on, and is tested where that is."""
 POLICY = """\

@@ -41,12 +41,16 @@ def is_few(asked: int, stored: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RoundRows:
-    """Staged rows by type, and the base; ``touched`` are the types that an overwrite replaces."""
+    """Staged rows by type, and the base; ``touched`` are the types that an overwrite replaces.
+
+    Tasks are so much smaller than usual as ``share`` says.
+    """
 
     base: Base
     staged: Mapping[str, StagedType]
     mode: LoadMode
     touched: frozenset[str]
+    share: int = 1
     _known: dict[str, int] = field(default_factory=dict)
 
     # -- what there is ---------------------------------------------------------------
@@ -86,7 +90,7 @@ class RoundRows:
     def stored(self, key: str) -> tuple[KeySource, ...]:
         """The stored rows of a type, in the groups that tasks take."""
         table = self.base.table(key).table
-        return grouped(table, layout_of(table).parts)
+        return grouped(table, layout_of(table).parts, self.share)
 
     def has_stored(self, key: str) -> bool:
         """Whether stored rows of a type stay, or are looked at one by one."""
@@ -135,7 +139,7 @@ class RoundRows:
         if isinstance(type_, NodeType) and not rule:
             asked = [one for one, _ in self.ends().get(type_.name, ())]
             size += sum(self.staged[one].count for one in asked) * self._width(key, type_, members)
-        self._known[space] = made = ranges_for(size)
+        self._known[space] = made = ranges_for(size * self.share)
         return made
 
     def ranges_of_end(self, edge: EdgeType, column: str) -> int:
