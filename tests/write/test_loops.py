@@ -61,7 +61,8 @@ def test_every_record_runs_the_statements(graph: og.Graph) -> None:
         ["ann", 7, 2001],
         ["ann", 9, None],
     ]
-    for nothing in ([], None):
+    empty: list[Any] = []
+    for nothing in (empty, None):
         done = graph.mutate(ENROL, "enrol", {"me": "ben", "study": nothing})
         assert (done.affected_nodes, done.affected_edges) == (1, 0)
     assert graph.mutate(ENROL, "enrol", {"me": "cat"}).affected_nodes == 1
