@@ -10,10 +10,8 @@ from typing import cast
 
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.query import terms
+from omnigraph.lang.query.aggregates import Parse, parse_aggregate
 from omnigraph.lang.query.names import parse_access, parse_variable
-
-Parse = Callable[[Cursor], terms.Expr]
-"""Reads any expression."""
 
 
 def parse_call(cursor: Cursor, parse: Parse) -> terms.Expr:
@@ -21,16 +19,6 @@ def parse_call(cursor: Cursor, parse: Parse) -> terms.Expr:
     special = _SPECIAL.get(cursor.token.text, _parse_function)
     with cursor.nested():
         return special(cursor, parse)
-
-
-def parse_aggregate(cursor: Cursor, parse: Parse) -> terms.Aggregate:
-    """`count(x)` and its kin."""
-    word = cursor.advance()
-    cursor.expect("(")
-    argument = parse(cursor)
-    cursor.expect(")")
-    name = cast("terms.AggregateName", word.text)
-    return terms.Aggregate(name, argument, span=cursor.span_from(word.start))
 
 
 def parse_case(cursor: Cursor, parse: Parse) -> terms.Case:

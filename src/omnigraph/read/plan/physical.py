@@ -143,6 +143,13 @@ class FilterRows:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputeRows:
+    """Give rows values with names."""
+
+    step: plan.Let | plan.ForEach
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Steps that are run for every row."""
 
@@ -155,11 +162,11 @@ class Block:
 class JoinBlocks:
     """Keep or widen rows by what blocks find for them."""
 
-    step: plan.AntiJoin | plan.SemiJoin | plan.Union | plan.CountJoin | plan.Optional
+    step: plan.AntiJoin | plan.SemiJoin | plan.Union | plan.Fold | plan.Optional
     blocks: tuple[Block, ...]
 
 
-PhysicalStep = ScanNodes | ExpandEdges | FilterRows | JoinBlocks
+PhysicalStep = ScanNodes | ExpandEdges | FilterRows | ComputeRows | JoinBlocks
 
 
 def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
@@ -177,6 +184,8 @@ def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
 
 
 TailStep = Literal[
+    "union",
+    "compute",
     "rank",
     "rank all",
     "order rows",
@@ -199,6 +208,10 @@ class PhysicalPlan:
     tail: tuple[TailStep, ...]
     scores: tuple[plan.Ranking, ...] = ()
     """The rankings whose scores are returned."""
+    late: tuple[PhysicalStep, ...] = ()
+    """What is computed for the rows that are left in the end."""
+    branches: tuple[PhysicalPlan, ...] = ()
+    """The parts of a union."""
 
     @property
     def is_ranked(self) -> bool:
