@@ -59,6 +59,7 @@ def main() -> None:
     with TemporaryDirectory(prefix="omnigraph-demo-") as directory:
         uri = str(Path(directory) / "library.omni")
         show_graph(uri)
+        show_project(Path(directory))
         show_queries(uri)
         show_writes(uri)
         show_race(uri)
@@ -96,6 +97,23 @@ def show_graph(uri: str) -> None:
     say("Loading is one commit", "library.jsonl has nodes and edges, one per line.")
     run("load", uri, "--data", "library.jsonl", "--mode", "append", "--as", "mira")
     run("snapshot", uri)
+
+
+def show_project(directory: Path) -> None:
+    """Make a project, and ask its graph by the names of queries."""
+    say(
+        "A project says once which graphs there are, and what they are asked",
+        "init --template writes omnigraph.yaml, a schema, queries and data. In its directory no\n"
+        "address is needed: queries are called by name, words are their parameters.",
+    )
+    run("init", "--template", "film", "films", cwd=directory)
+    films = directory / "films"
+    run("init", cwd=films)
+    run("load", "--data", "data/seed.jsonl", "--mode", "merge", cwd=films)
+    run("query", "co_actors", "Keanu Reeves", cwd=films)
+    with og.project(films)["film"] as graph:
+        names = graph.query("query q() { match { $f: Film } return { $f.title } }")
+        check(len(names) == 3, "    and og.project()['film'] is the same graph in Python")
 
 
 def show_queries(uri: str) -> None:

@@ -144,6 +144,7 @@ def test_the_public_names_are_true() -> None:
         "errors",
         "init",
         "open",
+        "project",
         "repair",
         "verify",
     ]

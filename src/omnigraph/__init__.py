@@ -14,6 +14,7 @@ from omnigraph.version import __version__
 
 if TYPE_CHECKING:
     from omnigraph.client.opening import open  # noqa: A004 - `omnigraph.open` is the name
+    from omnigraph.client.projects import project
     from omnigraph.graph import (
         Cancellation,
         CsvOptions,
@@ -35,6 +36,10 @@ else:
             from omnigraph.client import opening
 
             return opening.open
+        if name == "project":
+            from omnigraph.client import projects
+
+            return projects.project
         from omnigraph import graph
 
         return getattr(graph, name)
@@ -53,6 +58,7 @@ __all__ = [
     "errors",
     "init",
     "open",
+    "project",
     "repair",
     "verify",
 ]

@@ -302,7 +302,7 @@ def test_a_group_lists_its_commands(run: Run, group: str) -> None:
     assert bare.err == helped.out
     assert "No such command 'nonsense'" in wrong.err
     words = {
-        "branch": "list create merge delete",
+        "branch": "list create merge delete rename reset",
         "commit": "list show changes",
         "schema": "show plan apply diff log",
     }[group]

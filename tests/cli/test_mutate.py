@@ -210,7 +210,7 @@ def test_a_parameter_file_is_named_in_its_errors(run: Run, uri: str, tmp_path: P
             "give --params JSON or --params-file FILE, not both",
         ),
         (["-e", ADD, "--params", EVE, "--if-commit", ""], "the commit id is empty"),
-        (["-e", ADD, "add", "pilots.omni"], "unexpected extra argument (pilots.omni)"),
+        (["-e", ADD, "add", "a", "b", "c", "d", "e"], ": 5 were given"),
         (["--snapshot", "x", "-e", ADD], "No such option"),
         (["-e", ADD, "--cluster", "c"], "`mutate` is a data command and takes no --cluster"),
     ],

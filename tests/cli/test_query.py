@@ -181,7 +181,7 @@ def test_parameters_from_a_file(run: Run, uri: str, tmp_path: Path) -> None:
         (["-e", NAMES, "--format", "xml"], "'xml' is not one of"),
         (["-e", NAMES, "--timeout", "0"], "0.0 is not in the range x>0"),
         (["-e", NAMES, "--max-bytes", "lots"], "'lots' is not a size"),
-        (["-e", NAMES, "names", "f.omni"], "unexpected extra argument (f.omni)"),
+        (["-e", NAMES, "names", "f.omni"], "the query `names` takes no words: 1 were given"),
         (["-e", NAMES, "--as", "ann"], "`query` is a data command and takes no --as"),
         (["-e", NAMES, "--cluster", "c"], "`query` is a data command and takes no --cluster"),
     ],

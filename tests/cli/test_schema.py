@@ -124,9 +124,9 @@ def test_the_schema_of_a_branch_and_of_a_commit(run: Run, uri: str) -> None:
     assert json.loads(run("schema", "get", uri, "--branch", "dev", "--json").out) == {
         "schema_source": NEXT
     }
-    # A branch is not a commit.
+    # A commit is not a branch; a branch stands for its newest commit.
     assert run("schema", "show", uri, "--branch", before).code == 1
-    assert run("schema", "show", uri, "--commit", "dev").err == "error: there is no commit dev\n"
+    assert run("schema", "show", uri, "--commit", "dev").out == NEXT
     for both in (["--branch", "dev", "--commit", before], ["--commit", " "]):
         assert run("schema", "show", uri, *both).code == 2
 

@@ -246,11 +246,15 @@ def test_options_are_those_of_an_opened_graph(pair: Pair) -> None:
     spaces = [(pair.opened, pair.served)]
     spaces += [
         (getattr(pair.opened, name), getattr(pair.served, name))
-        for name in ("branches", "commits", "changes")
+        for name in ("branches", "tags", "commits", "changes")
     ]
     for here, there in spaces:
         for name, method in inspect.getmembers(type(there), inspect.isfunction):
             if name.startswith("_") or name in UNSERVED or not hasattr(here, name):
+                continue
+            if method.__doc__ and method.__doc__.startswith("Not served"):
+                with pytest.raises(errors.NotServed):
+                    method(there)
                 continue
             known = inspect.signature(getattr(type(here), name)).parameters
             assert list(known) == [
@@ -263,6 +267,8 @@ def test_options_are_those_of_an_opened_graph(pair: Pair) -> None:
         lambda g: g.load({"Person": object()}, mode="append"),
         lambda g: g.branches.merge("dev", resolve="source"),
         lambda g: g.branches.merge("dev", dry_run=True),
+        lambda g: g.mutate(ADD, message="why"),
+        lambda g: g.commits.list(grep="why"),
         lambda g: g.export(snapshot="01A"),
         lambda g: g.export("there/"),
         lambda g: g.lint(PEOPLE, branch="dev"),

@@ -19,7 +19,7 @@ STUB = SOURCE / "aio" / "__init__.pyi"
 
 STREAMS = ("Export", "BaselineLines", "Diff", "Blob")
 """Results that read on."""
-NAMESPACES = ("Branches", "Commits", "Changes")
+NAMESPACES = ("Branches", "Tags", "Commits", "Changes")
 INSIDE = {"__init__", "__getattr__", "_pull"}
 """What the proxies have for themselves."""
 HEAD = "# Made from the signatures of omnigraph.graph by tests/graph/aio_stub.py; do not edit.\n"
@@ -51,13 +51,17 @@ class Stub:
         self.reading = Module("omnigraph.graph.reading")
         self.upkeep = Module("omnigraph.graph.upkeep")
         self.session = Module("omnigraph.graph.session")
+        self.looking_back = Module("omnigraph.graph.looking_back")
+        self.branches = Module("omnigraph.graph.branches")
         self.namespaces = Module("omnigraph.graph.namespaces")
         self.proxies = Module("omnigraph.aio.proxy")
         self.own = {*STREAMS, *NAMESPACES, *self.proxies.classes}
 
     def text(self) -> str:
         """All of it, formatted."""
-        origins = self.reading.origins | self.namespaces.origins
+        modules = (self.reading, self.looking_back, self.branches, self.namespaces)
+        origins = {name: of for module in modules for name, of in module.origins.items()}
+        spaces = {name: one for one in (self.branches, self.namespaces) for name in one.classes}
         parts = [
             '__all__ = ["Graph", "Session", "Stream", "init", "open"]',
             '_T = TypeVar("_T")',
@@ -69,11 +73,10 @@ class Stub:
             self._use(module, item)
             members = [*self._attributes(module, name), *self._read_on(module, name)]
             parts.append(_class(f"class {name}(Stream[{ast.unparse(item)}])", members))
-        parts += [
-            _class(f"class {name}", self._surface(self.namespaces, name)) for name in NAMESPACES
-        ]
+        parts += [_class(f"class {name}", self._surface(spaces[name], name)) for name in NAMESPACES]
         session = [
             *(_property(name.lower(), name) for name in NAMESPACES),
+            *self._surface(self.looking_back, "LookingBack"),
             *self._surface(self.reading, "Reading"),
             *self._surface(self.upkeep, "Upkeep"),
             *self._surface(self.session, "Session"),

@@ -34,7 +34,17 @@ nodes:
     columns: {name: name}
 """
 
-HARMLESS = {"location", "read_only", "actor", "caches", "close", "branches", "commits", "changes"}
+HARMLESS = {
+    "location",
+    "read_only",
+    "actor",
+    "caches",
+    "close",
+    "branches",
+    "tags",
+    "commits",
+    "changes",
+}
 """What tells nothing of a graph that its caller has not brought along."""
 
 
@@ -130,6 +140,18 @@ class Calls:
                 lambda s: s.branches.create(" new ", " dev"),
                 ("branch_create", "dev", "new"),
             ),
+            "branches.rename": (
+                lambda s: s.branches.rename(" dev", " newer "),
+                ("branch_create", "dev", "newer"),
+            ),
+            "tags.list": (lambda s: s.tags.list(), ("read", None, None)),
+            "tags.create": (
+                lambda s: s.tags.create(" v1", commit),
+                ("branch_create", "dev", "v1"),
+            ),
+            "tags.delete": (lambda s: s.tags.delete("v1 "), ("branch_delete", None, "v1")),
+            "history": (lambda s: s.history("Person", "Ann", branch=" dev"), ("read", "dev", None)),
+            "blame": (lambda s: s.blame("Person", "Ann", branch=" dev"), ("read", "dev", None)),
             "branches.delete": (
                 lambda s: s.branches.delete(" dev"),
                 ("branch_delete", None, "dev"),
@@ -149,9 +171,17 @@ class Calls:
         }
 
 
-TWICE = {"diff", "schema_diff"}
+TWICE = {
+    "diff",
+    "schema_diff",
+    "branches.reset",
+    "branches.revert",
+    "branches.cherry_pick",
+}
 """What looks at two branches; they have a test of their own."""
 NEEDS_SPARK = {"to_spark", "create_views", "stream_load", "run_pipeline", "validate_pipeline"}
+ALSO = {"branches.rename": [("ann", "branch_delete", None, "dev")]}
+"""What is asked after the first question has been answered."""
 FAILS = {"embed": errors.BadRequest, "blob": errors.BadRequest}
 """What is allowed and then refused for another reason: no type here has vectors or blobs."""
 
@@ -183,11 +213,11 @@ def _public(of: object) -> Iterator[str]:
 def test_every_public_method_is_here(graph: og.Graph, calls: Calls) -> None:
     session = graph.as_actor("ann")
     names = set(_public(session)) - HARMLESS
-    for space in ("branches", "commits", "changes"):
+    for space in ("branches", "tags", "commits", "changes"):
         names |= {f"{space}.{name}" for name in _public(getattr(session, space))}
     assert names == {*calls.all(), *TWICE}
     spaces = {name for name, value in vars(session).items() if isinstance(value, Surface)}
-    assert spaces == {"branches", "commits", "changes"}
+    assert spaces == {"branches", "tags", "commits", "changes"}
 
 
 def test_what_is_harmless_asks_nothing(graph: og.Graph) -> None:
@@ -213,7 +243,7 @@ def test_a_denial_stops_every_method_after_one_question(
 
 
 def test_what_is_allowed_is_asked_once(graph: og.Graph, calls: Calls) -> None:
-    later = ["branches.merge", "branches.delete"]
+    later = ["tags.create", "tags.delete", "branches.merge", "branches.rename", "branches.delete"]
     every = calls.all()
     for name in [*(every.keys() - {*later, *NEEDS_SPARK}), *later]:
         call, wanted = every[name]
@@ -224,7 +254,30 @@ def test_what_is_allowed_is_asked_once(graph: og.Graph, calls: Calls) -> None:
                 call(session)
         else:
             call(session)
-        assert policy.asked == [("ann", *wanted)], name
+        if name == "branches.rename":
+            graph.branches.rename("newer", "dev")
+        assert policy.asked[0] == ("ann", *wanted), name
+        assert policy.asked[1:] == ALSO.get(name, []), name
+
+
+def test_a_replay_needs_both_branches(graph: og.Graph, calls: Calls) -> None:
+    policy = Asking()
+    session = graph.as_actor("ann", policy)
+    assert session.branches.cherry_pick(calls.commit, " main").outcome == "picked"
+    asked = [("ann", "read", "dev", None), ("ann", "change", "main", None)]
+    assert policy.asked == asked
+    policy.asked.clear()
+    assert session.branches.revert(calls.commit, "dev ").outcome == "reverted"
+    assert policy.asked == [asked[0], ("ann", "change", "dev", None)]
+    policy.asked.clear()
+    assert session.branches.reset("dev", calls.commit).outcome == "reset"
+    deletes = ("ann", "branch_delete", None, "dev")
+    assert policy.asked == [asked[0], ("ann", "change", "dev", None), deletes]
+    for denied in ("read", "change", "branch_delete"):
+        commits = graph.commits.list("dev")
+        with pytest.raises(errors.PolicyDenied):
+            graph.as_actor("ann", Asking(denied)).branches.reset("dev", "dev~1")
+        assert graph.commits.list("dev") == commits
 
 
 def test_a_diff_needs_both_sides(graph: og.Graph, calls: Calls) -> None:

@@ -154,7 +154,7 @@ def test_arguments_that_are_missing_or_unknown(
 def test_a_message_names_the_argument(graph: og.Graph) -> None:
     loose: Any = graph
     calls: list[tuple[Callable[[], object], str]] = [
-        (lambda: loose.query(None), "query: source must be text or a Source, not None"),
+        (lambda: loose.query(None), "query: source must be text or a path or a Source, not None"),
         (lambda: loose.query(ALL, timeout="3"), "query: timeout must be a number, not '3'"),
         (lambda: loose.query(ALL, expansion="x"), "expansion must be 'auto' or .*, not 'x'"),
         (lambda: loose.branches.create(5), "create: name must be text, not 5"),

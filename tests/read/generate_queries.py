@@ -164,9 +164,11 @@ class Generator:
         if edge.source == edge.target and rng.random() < 0.3:
             walk = replace(walk, undirected=True)
         roll = rng.random()
+        if roll < 0.25 and edge.source != edge.target:
+            return replace(walk, bounds=(1, 1))
         if roll < 0.25:
-            low = rng.choice((1, 1, 1, 1, 1, 2, 3))
-            return replace(walk, bounds=(low, low + rng.choice((0, 1, 2, 9))))
+            low = rng.choice((0, 1, 1, 1, 1, 1, 2, 3))
+            return replace(walk, bounds=(low, low + 1 + rng.choice((0, 1, 2, 9))))
         if roll < 0.55:
             if rng.random() < 0.9:
                 var = self.fresh(scope, depth)

@@ -199,7 +199,7 @@ class _Run:
         edge = self.schema.edges[walk.edge]
         near = self.neighbours(walk.edge, way, start)
         if edge.source != edge.target:
-            return near if low == 1 else set()
+            return near
         distance = {start: 0}
         frontier = {start}
         for depth in range(1, high + 1):

@@ -232,7 +232,7 @@ MODEL: dict[str, Callable[..., Any]] = {
     "trim": str.strip,
     "replace": lambda s, a, b: s.replace(a, b) if a else s,
     "substring": lambda s, start, n=2**70: cut(s, start, start + n),
-    "split": lambda s, sep: s.split(sep) if sep else list(s) or [""],
+    "split": lambda s, sep: s.split(sep) if sep else list(s),
     "join": lambda values, sep: sep.join(values),
     "concat": lambda *values: "".join(values),
     "repeat": lambda s, n: s * n,

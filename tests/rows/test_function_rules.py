@@ -127,6 +127,13 @@ def test_columns_that_are_slices_are_read_where_they_begin() -> None:
     assert call("sum_of", lists, count=3).to_pylist() == [4, None, 2]
 
 
+def test_an_empty_text_is_found_nowhere() -> None:
+    texts = pa.array(["aé", None, "", "b"])
+    assert call("split", texts, "", count=4).to_pylist() == [["a", "é"], None, [], ["b"]]
+    assert call("split", texts.slice(2), "", count=2).to_pylist() == [[], ["b"]]
+    assert call("replace", texts, "", "x", count=4).to_pylist() == ["aé", None, "", "b"]
+
+
 def test_texts_are_cut_in_batches(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("omnigraph.rows.functions.ragged._BATCH", 7)
     texts = pa.array(["abcdefghij", "é", None, "", "xyz", "uvw"])

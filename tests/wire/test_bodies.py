@@ -22,6 +22,7 @@ from omnigraph.generate.people_graph import GeneratedGraph
 from omnigraph.history.baseline import Baseline
 from omnigraph.history.changes import Cause, Change, ChangeBlock, Endpoints, Image, TypeRef
 from omnigraph.history.diff import TypeStats
+from omnigraph.history.entity_history import EntityChange, EntityHistory, SetBy
 from omnigraph.history.feed import CommitChanges, FeedPage
 from omnigraph.history.merge.conflicts import MergedRowCounts, MergeResult
 from omnigraph.lang.diagnostics import Diagnostic, Phase
@@ -64,6 +65,7 @@ from omnigraph.version import INTERNAL_SCHEMA, __version__
 from omnigraph.wire import (
     blobs,
     changes,
+    entities,
     graphs,
     health,
     operator,
@@ -318,6 +320,40 @@ GOLDEN: list[tuple[Body, str]] = [
     (
         graphs.BranchDeletedBody(URI, "draft", "ann"),
         '{"uri":"film.omni","name":"draft","actor_id":"ann"}',
+    ),
+    (
+        graphs.BranchRenamedBody(URI, "draft", "idea", None),
+        '{"uri":"film.omni","former":"draft","name":"idea","actor_id":null}',
+    ),
+    (
+        graphs.TagsBody([graphs.TagBody("v1", "01C")]),
+        '{"tags":[{"name":"v1","graph_commit_id":"01C"}]}',
+    ),
+    (graphs.TagDeletedBody("v1"), '{"name":"v1"}'),
+    (
+        entities.BlameBody.of([SetBy("name", "Ann", PLAIN), SetBy("age", None, None)]),
+        (
+            f'{{"properties":[{{"property":"name","value":"Ann","commit":{PLAIN_JSON}}},'
+            '{"property":"age","value":null,"commit":null}]}'
+        ),
+    ),
+    (
+        entities.EntityHistoryBody.of(
+            EntityHistory(
+                (
+                    EntityChange(
+                        PLAIN,
+                        Change("node", TypeRef("t", "Person"), "ann", "delete", Image({"age": 1})),
+                    ),
+                ),
+                is_complete=False,
+            )
+        ),
+        (
+            f'{{"complete":false,"changes":[{{"commit":{PLAIN_JSON},"change":{{"kind":"node",'
+            '"type":{"id":"t","name":"Person"},"id":"ann","op":"delete",'
+            '"before":{"properties":{"age":1}}}}]}'
+        ),
     ),
     (
         graphs.MergeBody.of(MergeResult("draft", "main", "already_up_to_date")),
@@ -881,6 +917,7 @@ def test_a_graph_is_named_where_the_schema_is_its_own() -> None:
 def bodies() -> Iterator[type[Body]]:
     for module in (
         blobs,
+        entities,
         graphs,
         schemas,
         changes,

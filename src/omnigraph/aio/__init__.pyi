@@ -1,7 +1,7 @@
 # Made from the signatures of omnigraph.graph by tests/graph/aio_stub.py; do not edit.
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
-from datetime import timedelta
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar, overload
 
@@ -15,6 +15,7 @@ from omnigraph.graph import Policy
 from omnigraph.history.baseline import Baseline
 from omnigraph.history.changes import Change, Names
 from omnigraph.history.diff import TypeStats
+from omnigraph.history.entity_history import EntityHistory, SetBy
 from omnigraph.history.feed import CommitChanges, FeedPage
 from omnigraph.history.merge.conflicts import MergeResult, Resolve
 from omnigraph.lang.lint_report import LintReport
@@ -92,6 +93,39 @@ class Blob(Stream[bytes]):
 class Branches:
     async def list(self) -> list[str]: ...
     async def create(self, name: str, from_branch: str = ..., actor: str | None = None) -> str: ...
+    async def rename(self, old: str, new: str, actor: str | None = None) -> str: ...
+    async def reset(
+        self,
+        name: str,
+        to: str,
+        *,
+        dry_run: bool = False,
+        run_id: str | None = None,
+        message: str | None = None,
+        actor: str | None = None,
+    ) -> MergeResult: ...
+    async def revert(
+        self,
+        commit: str,
+        onto: str = ...,
+        *,
+        resolve: Resolve = None,
+        dry_run: bool = False,
+        run_id: str | None = None,
+        message: str | None = None,
+        actor: str | None = None,
+    ) -> MergeResult: ...
+    async def cherry_pick(
+        self,
+        commit: str,
+        onto: str = ...,
+        *,
+        resolve: Resolve = None,
+        dry_run: bool = False,
+        run_id: str | None = None,
+        message: str | None = None,
+        actor: str | None = None,
+    ) -> MergeResult: ...
     async def delete(self, name: str, actor: str | None = None) -> str: ...
     async def merge(
         self,
@@ -102,12 +136,25 @@ class Branches:
         resolve: Resolve = None,
         dry_run: bool = False,
         run_id: str | None = None,
+        message: str | None = None,
         actor: str | None = None,
     ) -> MergeResult: ...
 
+class Tags:
+    async def list(self) -> dict[str, str]: ...
+    async def create(self, name: str, ref: str = ..., actor: str | None = None) -> str: ...
+    async def delete(self, name: str, actor: str | None = None) -> str: ...
+
 class Commits:
     async def list(
-        self, branch: str = ..., *, actor: str | None = None, merged: bool = False
+        self,
+        branch: str = ...,
+        *,
+        actor: str | None = None,
+        merged: bool = False,
+        since: datetime | None = None,
+        grep: str | None = None,
+        types: Names = None,
     ) -> list[Commit]: ...
     async def get(self, commit_id: str) -> Commit: ...
     async def changes(
@@ -159,9 +206,27 @@ class Session:
     @property
     def branches(self) -> Branches: ...
     @property
+    def tags(self) -> Tags: ...
+    @property
     def commits(self) -> Commits: ...
     @property
     def changes(self) -> Changes: ...
+    async def schema_at(self, ref: str | Snapshot) -> str: ...
+    async def schema_log(self, branch: str = ...) -> list[SchemaCommit]: ...
+    async def schema_diff(self, a: str | Snapshot, b: str | Snapshot) -> MigrationPlan: ...
+    async def diff(
+        self,
+        a: str | Snapshot,
+        b: str | Snapshot,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Diff: ...
+    async def history(
+        self, type: str, id: str, *, branch: str = ..., limit: int | None = None
+    ) -> EntityHistory: ...
+    async def blame(self, type: str, id: str, *, branch: str = ...) -> list[SetBy]: ...
     @property
     def location(self) -> Location: ...
     @property
@@ -174,7 +239,6 @@ class Session:
     def schema(self) -> Awaitable[str]: ...
     @property
     def catalog(self) -> Awaitable[Catalog]: ...
-    async def schema_at(self, ref: str | Snapshot) -> str: ...
     async def plan_schema(
         self,
         source: str | Path | Source,
@@ -184,8 +248,6 @@ class Session:
         check: bool = False,
         queries: Mapping[str, str] | None = None,
     ) -> MigrationPlan: ...
-    async def schema_log(self, branch: str = ...) -> list[SchemaCommit]: ...
-    async def schema_diff(self, a: str | Snapshot, b: str | Snapshot) -> MigrationPlan: ...
     async def snapshot(self, branch: str = ..., *, commit: str | None = None) -> Snapshot: ...
     async def index_status(self, branch: str = ...) -> IndexStatus: ...
     async def recoveries(self) -> list[Recovery]: ...
@@ -194,8 +256,8 @@ class Session:
     ) -> LintReport: ...
     async def query(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = ...,
@@ -207,8 +269,8 @@ class Session:
     ) -> Result: ...
     async def explain(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = ...,
@@ -275,15 +337,6 @@ class Session:
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
     ) -> ExportReport: ...
-    async def diff(
-        self,
-        a: str | Snapshot,
-        b: str | Snapshot,
-        *,
-        kinds: Names = None,
-        types: Names = None,
-        ops: Names = None,
-    ) -> Diff: ...
     async def status(self, branch: str = ...) -> GraphStatus: ...
     async def verify(self, *, deep: bool = False, branch: str | None = None) -> VerifyReport: ...
     async def maintain(
@@ -327,14 +380,15 @@ class Session:
     ) -> OptimizeReport: ...
     async def mutate(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = ...,
         if_commit: str | None = None,
         run_id: str | None = None,
         max_bytes: int | None = None,
+        message: str | None = None,
         actor: str | None = None,
     ) -> MutationResult: ...
     async def load(
@@ -355,6 +409,7 @@ class Session:
         order_by: OrderBy | None = None,
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
+        message: str | None = None,
         actor: str | None = None,
     ) -> LoadResult: ...
     async def stream_load(
@@ -402,6 +457,7 @@ class Session:
         engine: str = "auto",
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
+        message: str | None = None,
         actor: str | None = None,
     ) -> SchemaResult: ...
     async def embed(
@@ -416,6 +472,7 @@ class Session:
         engine: str = "auto",
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
+        message: str | None = None,
         actor: str | None = None,
     ) -> EmbedResult: ...
     async def close(self) -> None: ...

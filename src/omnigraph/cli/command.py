@@ -106,7 +106,8 @@ class LazyGroup(VerbGroup):
         verb = self.verbs.get(cmd_name)
         if verb is None:
             return None
-        command: click.Command = import_module(f"{self.package}.{verb.room}.{cmd_name}").command
+        module = f"{self.package}.{verb.room}.{cmd_name.replace('-', '_')}"
+        command: click.Command = import_module(module).command
         return command
 
     def resolve_command(

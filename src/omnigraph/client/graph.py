@@ -18,6 +18,7 @@ from omnigraph.client.namespaces import (
     ServedBranches,
     ServedChanges,
     ServedCommits,
+    ServedTags,
     run_headers,
 )
 from omnigraph.client.reading import ServedReading, params_of
@@ -25,7 +26,7 @@ from omnigraph.client.unserved import refuse
 from omnigraph.errors import BadRequest
 from omnigraph.evolve.apply import SchemaResult
 from omnigraph.graph.guard import guarded
-from omnigraph.graph.schema_sources import desired_source, query_source
+from omnigraph.graph.schema_sources import desired_source, named_query, query_source
 from omnigraph.lang.source import Source
 from omnigraph.maintain.steps import MaintenanceReport
 from omnigraph.manifest.entries import MAIN
@@ -53,6 +54,7 @@ class ServedGraph(ServedReading):
     def __init__(self, connection: Connection) -> None:
         self._connection = connection
         self.branches = ServedBranches(connection)
+        self.tags = ServedTags()
         self.commits = ServedCommits(connection)
         self.changes = ServedChanges(connection)
         self.notices: list[str] = []
@@ -63,18 +65,20 @@ class ServedGraph(ServedReading):
     @guarded
     def mutate(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
         if_commit: str | None = None,
         run_id: str | None = None,
         max_bytes: int | None = None,
+        message: str | None = None,
         actor: str | None = None,
     ) -> MutationResult:
         """Run a mutation query as one commit."""
-        refuse(actor=actor, max_bytes=max_bytes)
+        refuse(actor=actor, max_bytes=max_bytes, message=message)
+        name, params = named_query(name, params)
         asked = MutateRequest(query_source(source).text, name, params_of(params), branch)
         return self._change(("mutate",), encode(asked), if_commit, run_id)
 
@@ -116,12 +120,14 @@ class ServedGraph(ServedReading):
         order_by: object = None,
         spark: object = None,
         progress: bool = False,
+        message: str | None = None,
         actor: str | None = None,
     ) -> LoadResult:
         """Load rows as one commit, or none of them: lines, records, or files of lines."""
         del progress
         refuse(
             actor=actor,
+            message=message,
             rejects=rejects,
             max_rejects=max_rejects,
             dry_run=dry_run,
@@ -163,11 +169,13 @@ class ServedGraph(ServedReading):
         engine: str = "auto",
         spark: object = None,
         progress: bool = False,
+        message: str | None = None,
         actor: str | None = None,
     ) -> SchemaResult:
         """Give a branch another schema, as one commit; stored queries are checked by the server."""
         del progress
         refuse(
+            message=message,
             actor=actor,
             queries=queries,
             force_queries=force_queries,
@@ -200,11 +208,14 @@ class ServedGraph(ServedReading):
         engine: str = "auto",
         spark: object | None = None,
         progress: bool = False,
+        message: str | None = None,
         actor: str | None = None,
     ) -> EmbedResult:
         """Make the `@embed` vectors of stored nodes that have none, as one commit or several."""
         del progress
-        refuse(actor=actor, spark=spark, engine="spark" if engine == "spark" else None)
+        refuse(
+            actor=actor, message=message, spark=spark, engine="spark" if engine == "spark" else None
+        )
         body = encode(EmbedRequest(type, property, branch, where, only_missing, commit_rows))
         ask = Ask(method="POST", parts=("embed",), body=body, repeatable=only_missing)
         done = results.embedding(self._connection.json(ask, EmbedBody))

@@ -6,13 +6,14 @@ Owns their public methods, which are those of `graph.namespaces`, as requests.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from datetime import datetime
 from pathlib import Path
 from typing import overload
 
 from omnigraph.client import results
 from omnigraph.client.connection import Ask, Connection
 from omnigraph.client.streams import ServedBaseline, write_baseline
-from omnigraph.client.unserved import refuse
+from omnigraph.client.unserved import refuse, unserved_method
 from omnigraph.errors import BadRequest
 from omnigraph.graph.guard import guarded
 from omnigraph.history.baseline import Baseline
@@ -62,6 +63,11 @@ class _Namespace:
 class ServedBranches(_Namespace):
     """The branches of a served graph."""
 
+    rename = unserved_method("branches.rename")
+    reset = unserved_method("branches.reset")
+    revert = unserved_method("branches.revert")
+    cherry_pick = unserved_method("branches.cherry_pick")
+
     @guarded
     def list(self) -> list[str]:
         """Every branch by name, main included."""
@@ -99,13 +105,14 @@ class ServedBranches(_Namespace):
         resolve: Resolve = None,
         dry_run: bool = False,
         run_id: str | None = None,
+        message: str | None = None,
         actor: str | None = None,
     ) -> MergeResult:
         """Merge a branch into another, as one commit with two parents.
 
         All conflicts are told at once, as `MergeConflicts`; nothing is merged then.
         """
-        refuse(actor=actor, resolve=resolve, dry_run=dry_run)
+        refuse(actor=actor, resolve=resolve, dry_run=dry_run, message=message)
         ask = Ask(
             method="POST",
             parts=("branches", "merge"),
@@ -121,15 +128,30 @@ class ServedBranches(_Namespace):
         return merged
 
 
+class ServedTags:
+    """The tags of a served graph, of which a server tells nothing."""
+
+    list = unserved_method("tags.list")
+    create = unserved_method("tags.create")
+    delete = unserved_method("tags.delete")
+
+
 class ServedCommits(_Namespace):
     """The commits of a served graph."""
 
     @guarded
     def list(
-        self, branch: str = MAIN, *, actor: str | None = None, merged: bool = False
+        self,
+        branch: str = MAIN,
+        *,
+        actor: str | None = None,
+        merged: bool = False,
+        since: datetime | None = None,
+        grep: str | None = None,
+        types: Names = None,
     ) -> list[Commit]:
         """The commits of a branch, newest first; only those of an actor, if one is given."""
-        refuse(merged=merged)
+        refuse(merged=merged, since=since, grep=grep, types=types)
         ask = Ask(
             method="GET",
             parts=("commits",),

@@ -15,7 +15,7 @@ from omnigraph.client.connection import ARROW, JSON, Ask, Connection
 from omnigraph.client.streams import ServedExport, write_lines
 from omnigraph.client.unserved import Unserved, refuse
 from omnigraph.graph.guard import guarded
-from omnigraph.graph.schema_sources import query_source
+from omnigraph.graph.schema_sources import named_query, query_source
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
@@ -116,8 +116,8 @@ class ServedReading(Unserved):
     @guarded
     def query(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
@@ -136,6 +136,7 @@ class ServedReading(Unserved):
             cancellation=cancellation,
             expansion=None if expansion == "auto" else expansion,
         )
+        name, params = named_query(name, params)
         asked = QueryRequest(
             query_source(source).text, name, params_of(params), *_at(branch, snapshot)
         )

@@ -21,7 +21,7 @@ from omnigraph.lang.schema.migration.steps import steps_from_json
 from omnigraph.maintain.health import GraphStatus
 from omnigraph.maintain.reports import IndexStatus
 from omnigraph.maintain.steps import MaintenanceReport
-from omnigraph.manifest.entries import Commit
+from omnigraph.manifest.entries import MESSAGE, Commit
 from omnigraph.read.output.result import Result
 from omnigraph.wire.changes import BlockBody, CauseBody, ChangeBody, FeedBody, ImageBody
 from omnigraph.wire.graphs import CommitBody, MergeBody
@@ -83,7 +83,8 @@ def json_result(body: QueryBody) -> Result:
 
 def commit(body: CommitBody) -> Commit:
     """A commit."""
-    metadata = {} if body.embedding is None else {"embedding": body.embedding}
+    noted = {"embedding": body.embedding, MESSAGE: body.message}
+    metadata = {name: value for name, value in noted.items() if value is not None}
     return Commit(
         body.graph_commit_id,
         body.graph_branch,

@@ -20,6 +20,8 @@ UNSERVED: Mapping[str, str] = {
     "schema_log": _STORAGE,
     "plan_schema": _STORAGE,
     "explain": _STORAGE,
+    "history": f"follow changes.poll(), or {_STORAGE}",
+    "blame": _STORAGE,
     "diff": f"follow changes.poll(), or {_STORAGE}",
     "table": f"query it and take .to_arrow(), or {_STORAGE}",
     "to_spark": f"query it and take .to_arrow(), or {_STORAGE}",
@@ -50,6 +52,7 @@ def refuse(**given: object) -> None:
 
 _OPTIONS: Mapping[str, str] = {
     "actor": "the token decides who acts",
+    "message": "a commit that is made over HTTP has none",
     "max_bytes": "the server sets the bound of memory",
     "cancellation": "give a timeout",
     "expansion": "the server chooses",
@@ -68,6 +71,11 @@ def _refusing(name: str, hint: str) -> Any:
     call.__name__ = name
     call.__doc__ = f"Not served: {hint}."
     return property(call) if name == "caches" else call
+
+
+def unserved_method(name: str) -> Any:
+    """A method of a part of a session that a served graph does not have."""
+    return _refusing(name, _STORAGE)
 
 
 for _name, _hint in UNSERVED.items():

@@ -15,6 +15,8 @@ from urllib.parse import urlsplit
 from uuid import uuid4
 
 from omnigraph.config.operator import OperatorConfig, operator_directory
+from omnigraph.config.project import ProjectGraph
+from omnigraph.config.variables import value_of
 from omnigraph.errors import BadRequest
 
 FILE = "credentials"
@@ -60,6 +62,30 @@ def token_for(
         if found:
             return found
     return environment.get(ANY_SERVER, "").strip() or None
+
+
+def token_for_graph(
+    graph: ProjectGraph,
+    url: str,
+    config: OperatorConfig,
+    environment: Mapping[str, str] = os.environ,
+) -> str | None:
+    """The token for a graph of a project: what its variable has, else what is kept for the server.
+
+    A file may name any address. What a person keeps for a server goes to that server alone, and
+    the token for any server only where the file names it.
+    """
+    server, variable = server_of(url, config), graph.bearer_token_env
+    kept = {token_variable(name): name for name in config.servers}
+    if variable is not None and kept.get(variable, server) != server:
+        raise BadRequest(
+            f"{variable} is your token of the server '{kept[variable]}', and is sent nowhere else: "
+            f"not to {url}, as the graph '{graph.name}' has it"
+        )
+    found = value_of(variable, environment)
+    if found is not None or server is None:
+        return found
+    return token_for(url, config, environment=environment)
 
 
 def token_variable(server: str) -> str:

@@ -21,6 +21,8 @@ BlobScope = Literal["server_safe", "embedded_only"]
 
 PROJECT_FILE = "omnigraph.yaml"
 OPERATOR_FILE = "config.yaml"
+TEMPLATES = ("film", "knowledge", "blank")
+"""The projects that `init --template` writes."""
 CONFIG = "OMNIGRAPH_CONFIG"
 GRAPH = "OMNIGRAPH_GRAPH"
 BRANCH = "OMNIGRAPH_BRANCH"

@@ -20,10 +20,15 @@ from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing, normalise_branch
 from omnigraph.manifest.entries import MAIN, SchemaContract
 from omnigraph.manifest.limits import ReadLimits
+from omnigraph.manifest.revisions import (
+    commit_to_begin_at,
+    exact_id,
+    find_revision,
+)
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.manifest.store import GraphHandle
 from omnigraph.read.limited.view import limited_view
-from omnigraph.write.publish.driver import Target
+from omnigraph.write.publish.driver import Target, message_of
 
 ATTEMPTS = 8
 T = TypeVar("T")
@@ -120,7 +125,7 @@ class Access:
         """The same without the types."""
         manifest = self.handle.manifest
         if commit is not None:
-            found = manifest.find_commit(commit)
+            found = find_revision(manifest, commit)
             return self.limited(manifest.view_at(found).snapshot, found.branch or MAIN)
         name = normalise_branch(branch)
         return self.limited(manifest.view(name).snapshot, name)
@@ -157,19 +162,30 @@ class Access:
         if commit is None:
             return self.snapshot(branch).commit_id == shown.commit_id
         manifest = self.handle.manifest
-        manifest.require_retained(manifest.find_commit(commit))
+        manifest.require_retained(manifest.find_commit(shown.commit_id))
         return True
 
     # -- what is changed -------------------------------------------------------------
 
     def target(
-        self, branch: str, *, if_commit: str | None = None, fork_from: str | None = None
+        self,
+        branch: str,
+        *,
+        if_commit: str | None = None,
+        fork_from: str | None = None,
+        message: str | None = None,
     ) -> Target:
         """Where a change goes: a branch, which is forked from another if that is given."""
         base = None if fork_from is None else normalise_branch(fork_from)
         handle = self.handle
+        wanted = None if if_commit is None else exact_id(handle.manifest, if_commit)
         return Target(
-            handle.location, handle.manifest, normalise_branch(branch), if_commit, fork_from=base
+            handle.location,
+            handle.manifest,
+            normalise_branch(branch),
+            wanted,
+            fork_from=base,
+            message=message_of(message),
         )
 
 
@@ -301,7 +317,7 @@ def shown_at(commit: str = "snapshot") -> Where:
     def find(access: Access, given: Arguments) -> str | None:
         if given[commit] is None:
             return normalise_branch(given["branch"])
-        return _branch_of(access, given[commit])
+        return _commit_branch(access, given, commit)
 
     return find
 
@@ -318,11 +334,26 @@ def state_at(argument: str) -> Where:
 
 def made_on(commit: str) -> Where:
     """The branch of the commit that an argument names."""
-    return lambda access, given: _branch_of(access, given[commit])
+    return lambda access, given: _commit_branch(access, given, commit)
 
 
-def _branch_of(access: Access, commit_id: str) -> str:
-    return access.handle.manifest.find_commit(commit_id).branch or MAIN
+def _commit_branch(access: Access, given: Arguments, argument: str) -> str:
+    found = find_revision(access.handle.manifest, given[argument])
+    given[argument] = found.id
+    return found.branch or MAIN
+
+
+def began_at(argument: str) -> Where:
+    """The branch that an argument names; or, where it names a commit, the branch of that."""
+
+    def find(access: Access, given: Arguments) -> str:
+        commit = commit_to_begin_at(access.handle.manifest, given[argument])
+        if commit is None:
+            return normalise_branch(given[argument])
+        given[argument] = commit.id
+        return commit.branch or MAIN
+
+    return find
 
 
 def is_forking(access: Access, given: Arguments) -> bool:

@@ -9,25 +9,20 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, overload
 
-from omnigraph.evolve.log import SchemaCommit, schema_log
 from omnigraph.evolve.planning import plan_schema
-from omnigraph.graph.access import Surface, action, shown_at, state_at
-from omnigraph.graph.schema_sources import desired_source, query_source
-from omnigraph.history.changes import Filters, Names
-from omnigraph.history.diff import Diff, diff, named_state
+from omnigraph.graph.access import action, shown_at
+from omnigraph.graph.looking_back import LookingBack
+from omnigraph.graph.schema_sources import desired_source, named_query, query_source
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.migration.plan import MigrationPlan
-from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.lang.source import Source
 from omnigraph.maintain.index_choice import index_status
 from omnigraph.maintain.reports import IndexStatus
-from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
-from omnigraph.manifest.schema_contract import accepted_schema
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
-from omnigraph.read.limited.view import is_whole, whole_of
+from omnigraph.read.limited.view import is_whole
 from omnigraph.read.output.blobs import Blob, BlobSelector, find_value
 from omnigraph.read.output.export import Export, ExportReport, open_export, write_export
 from omnigraph.read.output.result import Result
@@ -50,7 +45,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.spark.settings import SparkSettings
 
 
-class Reading(Surface):
+class Reading(LookingBack):
     """What a session shows of a graph."""
 
     @property
@@ -87,11 +82,6 @@ class Reading(Surface):
         """The schema that main has, typed."""
         return catalog_of(self._access.schema)
 
-    @action("read", branch=state_at("ref"), hides=True)
-    def schema_at(self, ref: str | Snapshot) -> str:
-        """The source of the schema that a branch has, or that a commit was made with."""
-        return self._shown(ref).schema.source
-
     @action("read", branch="branch", hides=True)
     def plan_schema(
         self,
@@ -118,21 +108,6 @@ class Reading(Surface):
 
         return self._access.read(plan, branch)
 
-    @action("read", branch="branch")
-    def schema_log(self, branch: str = MAIN) -> list[SchemaCommit]:
-        """The commits that changed the schema of a branch, newest first, with their steps.
-
-        Those that merges brought along from other branches are among them.
-        """
-        return schema_log(self._access.handle.manifest.ancestors(normalise_branch(branch)))
-
-    @action("read", branch=state_at("a"), hides=True)
-    @action("read", branch=state_at("b"), hides=True)
-    def schema_diff(self, a: str | Snapshot, b: str | Snapshot) -> MigrationPlan:
-        """What leads from the schema of ``a`` to that of ``b``: branches, commits or snapshots."""
-        old, new = (accepted_schema(self._shown(one).schema).ir for one in (a, b))
-        return plan_migration(old, new)
-
     @action("read", branch=shown_at("commit"), hides=True)
     def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> Snapshot:
         """What a branch shows now, or what a commit showed."""
@@ -156,18 +131,13 @@ class Reading(Surface):
         _, catalog = self._access.view(branch, snapshot)
         return lint_queries(query_source(source), catalog)
 
-    def _shown(self, named: str | Snapshot) -> Snapshot:
-        """What a branch, a commit or a snapshot shows to the one who acts."""
-        state = named_state(self._access.handle, named)
-        return self._access.limited(whole_of(state), state.branch)
-
     # -- asking ----------------------------------------------------------------------
 
     @action("read", branch=shown_at(), hides=True)
     def query(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
@@ -179,13 +149,15 @@ class Reading(Surface):
     ) -> Result:
         """Run a read query on a branch as it is now, or on what a commit showed.
 
+        ``source`` is the text of a query, with or without its header, or the path of a file.
+        ``name`` chooses one of several; parameters may stand in its place.
         ``timeout`` is in seconds, ``max_bytes`` bounds what it holds at once (a quarter of the
         memory unless `OMNIGRAPH_QUERY_BYTES` says otherwise), and ``cancellation`` lets another
         thread stop it.
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, name, params, text.name, budget, expansion)
+        query = Query(text.text, *named_query(name, params), text.name, budget, expansion)
 
         def run(shown: Snapshot, catalog: Catalog) -> Result:
             return query.run(shown, catalog, at_commit=is_old)
@@ -195,8 +167,8 @@ class Reading(Surface):
     @action("read", branch=shown_at(), hides=True)
     def explain(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
@@ -213,7 +185,7 @@ class Reading(Surface):
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, name, params, text.name, budget, expansion)
+        query = Query(text.text, *named_query(name, params), text.name, budget, expansion)
 
         def run(shown: Snapshot, catalog: Catalog) -> Explanation:
             return explain(query, shown, catalog, at_commit=is_old, analyze=analyze)
@@ -369,22 +341,3 @@ class Reading(Surface):
             path=path,
             spark=SparkTarget.of(spark, progress=progress),
         )
-
-    @action("read", branch=state_at("a"), hides=True)
-    @action("read", branch=state_at("b"), hides=True)
-    def diff(
-        self,
-        a: str | Snapshot,
-        b: str | Snapshot,
-        *,
-        kinds: Names = None,
-        types: Names = None,
-        ops: Names = None,
-    ) -> Diff:
-        """What is different in ``b``: branches, commits or snapshots, in any combination.
-
-        ``kinds`` are `node` and `edge`, ``ops`` are `insert`, `update` and `delete`; without
-        any, everything counts. Rows are read when the differences are looked at.
-        """
-        before, after = self._shown(a), self._shown(b)
-        return diff(before, after, Filters(kinds, types, ops))

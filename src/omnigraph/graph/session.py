@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, Any, Self
 from omnigraph.errors import BadRequest
 from omnigraph.evolve.apply import SchemaChange, SchemaResult, apply_schema
 from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
+from omnigraph.graph.branches import Branches, Tags
 from omnigraph.graph.guard import guarded
-from omnigraph.graph.namespaces import Branches, Changes, Commits
-from omnigraph.graph.schema_sources import desired_source
+from omnigraph.graph.namespaces import Changes, Commits
+from omnigraph.graph.schema_sources import desired_source, named_query, query_source
 from omnigraph.graph.upkeep import Upkeep
 from omnigraph.lang.source import Source
 from omnigraph.manifest.branches import is_missing
@@ -75,20 +76,22 @@ class Session(Upkeep):
     ) -> None:
         super().__init__(Access(handle, actor, policy))
         self.branches = Branches(self._access)
+        self.tags = Tags(self._access)
         self.commits = Commits(self._access)
         self.changes = Changes(self._access)
 
     @action("change", branch="branch", hides=True)
     def mutate(
         self,
-        source: str | Source,
-        name: str | None = None,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
         params: Mapping[str, Any] | None = None,
         *,
         branch: str = MAIN,
         if_commit: str | None = None,
         run_id: str | None = None,
         max_bytes: int | None = None,
+        message: str | None = None,
         actor: str | None = None,
     ) -> MutationResult:
         """Run a mutation query as one commit.
@@ -97,12 +100,11 @@ class Session(Upkeep):
         happens only if that commit is the head of the branch. Under a ``run_id`` it happens once
         in all branches of the graph: the same request again gives the first result.
         ``max_bytes`` bounds the rows that it reads and makes (a quarter of the memory unless
-        `OMNIGRAPH_QUERY_BYTES` says otherwise).
+        `OMNIGRAPH_QUERY_BYTES` says otherwise). The ``message`` is for people who read the history.
         """
-        text, path = (
-            (source.text, source.name) if isinstance(source, Source) else (source, "<query>")
-        )
-        target = self._access.target(branch, if_commit=if_commit)
+        query, (name, params) = query_source(source), named_query(name, params)
+        text, path = query.text, query.name
+        target = self._access.target(branch, if_commit=if_commit, message=message)
         run_, limits = None, self._access.limits(target.branch)
         if run_id is not None:
             asked = {"source": text, "name": name, "params": params or {}, "branch": target.branch}
@@ -134,6 +136,7 @@ class Session(Upkeep):
         order_by: OrderBy | None = None,
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
+        message: str | None = None,
         actor: str | None = None,
     ) -> LoadResult:
         """Load rows as one commit, or none of them.
@@ -146,7 +149,7 @@ class Session(Upkeep):
         page of what was done, or why it was not, is written to ``report``. With ``order_by`` rows
         are written in an order: True for that of their keys, or properties by type. Under
         a ``run_id`` it happens once in all branches of the graph: the same load again gives the
-        first result.
+        first result. The ``message`` is for people who read the history.
         """
         from omnigraph.write.load.input import is_request_sized, require_engine
         from omnigraph.write.load.load_digest import digest_of_input
@@ -163,7 +166,7 @@ class Session(Upkeep):
             report=None if report is None else str(report),
             order_by=order_by,
         )
-        target = self._access.target(branch, fork_from=from_branch)
+        target = self._access.target(branch, fork_from=from_branch, message=message)
         run_ = options.run(target, lambda: digest_of_input(data))
         is_small = is_request_sized(data, require_engine(engine))
 
@@ -263,6 +266,7 @@ class Session(Upkeep):
         engine: str = "auto",
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
+        message: str | None = None,
         actor: str | None = None,
     ) -> SchemaResult:
         """Give a branch another schema, as one commit; ``source`` is a `.pg` file or its text.
@@ -277,7 +281,7 @@ class Session(Upkeep):
         from omnigraph.pipeline.load.entry import SparkTarget
         from omnigraph.pipeline.schema_columns import column_writer
 
-        target = self._access.target(branch, if_commit=if_commit)
+        target = self._access.target(branch, if_commit=if_commit, message=message)
         text = desired_source(source)
         run_of = None
         if run_id is not None:
@@ -310,6 +314,7 @@ class Session(Upkeep):
         engine: str = "auto",
         spark: SparkSession | SparkSettings | str | None = None,
         progress: bool = False,
+        message: str | None = None,
         actor: str | None = None,
     ) -> EmbedResult:
         """Make the `@embed` vectors of stored nodes that have none, as one commit.
@@ -334,9 +339,7 @@ class Session(Upkeep):
                 workers=workers,
                 commit_rows=commit_rows,
             )
-            return backfill(first, self._access.target(branch))
-
-    # -- keeping it in order ---------------------------------------------------------
+            return backfill(first, self._access.target(branch, message=message))
 
     # -- the end ---------------------------------------------------------------------
 

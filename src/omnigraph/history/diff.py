@@ -22,6 +22,7 @@ from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN, EntityKind
+from omnigraph.manifest.revisions import find_revision, is_relative
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.manifest.store import GraphHandle
 
@@ -125,7 +126,7 @@ def diff(before: Snapshot, after: Snapshot, filters: Filters) -> Diff:
 
 
 def named_state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
-    """The state that the name of a branch or the id of a commit means."""
+    """The state that the name of a branch, a tag or a commit means."""
     if isinstance(named, Snapshot):
         return named
     try:
@@ -133,10 +134,12 @@ def named_state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
     except (BadRequest, BranchNotFound):
         pass  # then it is a commit
     try:
-        commit = graph.manifest.find_commit(named.strip())
-    except NotFound as error:
-        branches = [MAIN, *graph.manifest.refs.read().names]
-        hint = did_you_mean(named, branches) or "the lists of branches and commits show what is"
+        commit = find_revision(graph.manifest, named)
+    except (BadRequest, NotFound) as error:
+        if is_relative(named) or (isinstance(error, BadRequest) and named.strip()):
+            raise
+        names = [MAIN, *graph.manifest.refs.read().names]
+        hint = did_you_mean(named, names) or "the lists of branches and commits show what is"
         raise NotFound(
             f"there is no branch and no commit {named!r}: {hint}", details={"target": named}
         ) from error

@@ -27,6 +27,7 @@ from omnigraph.history.position import ChangePosition, rejected, seal, type_plac
 from omnigraph.history.stream import ChangeStream, PageRoom, PausedStreams, SizedChange, page_room
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.revisions import find_revision
 from omnigraph.manifest.snapshot import BranchState, Snapshot, catalog_of, commits_of
 from omnigraph.manifest.store import GraphHandle
 from omnigraph.read.output.export import Export, open_export
@@ -62,7 +63,7 @@ def commit_changes(
 ) -> CommitChanges:
     """A page of what a commit changed, the first one without a token."""
     room = page_room(limit)
-    commit = graph.manifest.find_commit(commit_id)
+    commit = find_revision(graph.manifest, commit_id)
     states = _parent_state(graph, commit), graph.manifest.view_at(commit).snapshot
     before, after = (show(state, commit.branch or MAIN) for state in states)
     wanted = filters.among(before, after)

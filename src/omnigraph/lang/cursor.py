@@ -59,8 +59,14 @@ class Mark(NamedTuple):
 class Cursor:
     """Walks the tokens of one text and reports to one reporter."""
 
-    def __init__(self, source: Source, reporter: Reporter) -> None:
+    def __init__(
+        self,
+        source: Source,
+        reporter: Reporter,
+        teach: Callable[[Cursor], None] | None = None,
+    ) -> None:
         self.reporter = reporter
+        self._teach = teach
         self.index = 0
         """How many tokens have been consumed."""
         self.value_names: frozenset[str] = frozenset()
@@ -184,6 +190,7 @@ class Cursor:
 
     def fail_expected(self, expected: str, *, known: Collection[str] = ()) -> NoReturn:
         """Fail because the current token is not what belongs here."""
+        self.teach()
         token = self.token
         if token.kind is Kind.ERROR:
             self.fail(token.span, lexical_complaint(token))
@@ -193,6 +200,11 @@ class Cursor:
         if token.kind is Kind.IDENT and token.text not in known:
             hint = did_you_mean(token.text, known)
         self.fail(span, f"expected {expected}, found {found}", hint=hint)
+
+    def teach(self) -> None:
+        """Fail with a lesson if the current token is of a form that is known from elsewhere."""
+        if self._teach is not None:
+            self._teach(self)
 
     @contextmanager
     def nested(self) -> Iterator[None]:

@@ -92,9 +92,6 @@ _KIND_OF_GROUP = {
 }
 
 
-_WRITTEN_OUT = {"&": "and", "|": "or"}
-
-
 def scan(source: Source, comments: list[Comment] | None = None) -> Iterator[Token]:
     """The tokens of a text one by one, END last; comments go into the list, if one is given.
 
@@ -133,8 +130,4 @@ def lexical_complaint(token: Token) -> str:
         return "`;` is not used here: nothing needs a terminator"
     if text == "'":
         return "strings take double quotes"
-    if text == "!":
-        return "`!` stands only in `!=`; write `not` to negate"
-    if text in _WRITTEN_OUT:
-        return f"`{text}` means nothing here; write `{_WRITTEN_OUT[text]}`"
     return f"unexpected character {text!r}"

@@ -152,7 +152,7 @@ class _Round:
     def steps(self) -> Iterator[MaintenanceStep]:
         """The work in its order: what others left behind, every branch, then all files."""
         yield from self._tried("recover", None, self._recover)
-        for head in self._branches():
+        for head in self._branches() if self.by.limits.optimizes else ():
             yield from self._tried("optimize", head.name, partial(self._look_at, head))
         if self.by.branch is None:
             yield from self._tried("cleanup", None, self._clean)

@@ -74,6 +74,8 @@ class MaintenanceLimits:
     keep: int | None = None
     older_than: timedelta | None = None
     grace: timedelta = timedelta(hours=1)
+    optimizes: bool = True
+    """Whether tables are written again, and their indexes made to fit."""
 
     def __post_init__(self) -> None:
         """Refuse what is no limit."""

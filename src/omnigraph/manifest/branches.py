@@ -1,4 +1,4 @@
-"""Branches: listing, creating and deleting them, with every refusal; and collection epochs.
+"""Branches: listing, creating, renaming and deleting them, with every refusal; and their epochs.
 
 Owns what a name may be, and the order of the steps. A branch is written before it is named, so
 that a half-made one is seen by nobody and blocks nothing; it is ended before its name goes, so
@@ -10,14 +10,16 @@ before and is not published by then never will be.
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
+from msgspec import structs
+
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, StorageError
 from omnigraph.manifest.entries import MAIN, Head
-from omnigraph.manifest.refs import Ref, Refs
+from omnigraph.manifest.refs import Ref, RefKind, Refs
 from omnigraph.manifest.snapshot import BranchState, retained_line
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.objects.clock import microseconds_now, new_id
@@ -43,7 +45,7 @@ class BranchRefs:
 
     def list(self) -> list[str]:
         """Every branch by name, main included."""
-        return sorted([MAIN, *self.manifest.refs.read().names])
+        return sorted([MAIN, *self.manifest.refs.read().of_kind("branch")])
 
     def create(self, name: str, source: str = MAIN, actor: str | None = None) -> str:
         """Fork a branch from the head of another; returns its normal name."""
@@ -60,6 +62,81 @@ class BranchRefs:
 
         return self._create(name, fork)
 
+    def tags(self) -> Sequence[str]:
+        """Every tag by name."""
+        return self.manifest.refs.read().of_kind("tag")
+
+    def tag(self, name: str, commit_id: str, actor: str | None = None) -> str:
+        """Give a commit that can still be read a name that keeps it; returns the normal name."""
+        name = normalise_branch(name)
+
+        def fork(refs: Refs) -> str:
+            kept = self._kept(commit_id)
+            # A tag keeps its commit, and nothing of the time before it.
+            head = replace(kept.state.head, oldest_commit_id=commit_id)
+            kept = replace(kept, state=replace(kept.state, head=head))
+            return self._fork(name, kept, refs, actor, "tag")
+
+        return self._create(name, fork)
+
+    def untag(self, name: str) -> str:
+        """Remove a tag; returns its normal name."""
+        name = normalise_branch(name)
+        ref = self.manifest.refs.read().names.get(name)
+        if ref is None or ref.kind != "tag":
+            raise NotFound(f"there is no tag {name}", details={"tag": name})
+        self.end(name, ref.id)
+        return name
+
+    def rename(self, old: str, new: str) -> str:
+        """Give a branch another name; returns that.
+
+        The names are the authority. Whoever knows the branch by its old name is told by the branch
+        itself, which is why it says its name, too; until it does, nobody else gets the old one.
+        """
+        old, new = normalise_branch(old), normalise_branch(new)
+        if MAIN in (old, new):
+            raise BadRequest("main is always called main")
+        branch_id = self.manifest.branch_id(old)
+        if old == new:
+            return new
+        is_tried = False
+
+        def renamed(found: Refs) -> Refs | None:
+            nonlocal is_tried
+            there = found.names.get(new)
+            if is_tried and there is not None and there.id == branch_id:
+                return None
+            ref = found.names.get(old)
+            if ref is None or ref.id != branch_id:
+                raise BranchNotFound(f"there is no branch {old}", details={"branch": old})
+            others = {name: ref for name, ref in found.names.items() if name != old}
+            self._check_free(new, replace(found, names=others))
+            is_tried = True
+            return replace(
+                found, names={**others, new: structs.replace(ref, former=ref.former or old)}
+            )
+
+        self.manifest.refs.change(renamed)
+        self._finish_rename(new, branch_id)
+        return new
+
+    def _finish_rename(self, name: str, branch_id: str) -> None:
+        """Have a branch say its name itself."""
+
+        def says(view: BranchState) -> Head | None:
+            head = view.state.head
+            return None if head.ended or head.branch == name else replace(head, branch=name)
+
+        def told(found: Refs) -> Refs | None:
+            ref = found.names.get(name)
+            if ref is None or ref.id != branch_id or ref.former is None:
+                return None
+            return replace(found, names={**found.names, name: structs.replace(ref, former=None)})
+
+        self.manifest.mark(branch_id, says)
+        self.manifest.refs.change(told)
+
     def _kept(self, commit_id: str) -> BranchState:
         """The state that a commit published, with what a branch keeps of the time before it."""
         for view in self._readable():
@@ -69,13 +146,20 @@ class BranchRefs:
                     oldest = view.state.head.oldest_commit_id
                     head = replace(found.state.head, oldest_commit_id=oldest, ended=False)
                     return replace(found, state=replace(found.state, head=head))
-        raise NotFound(f"no branch keeps commit {commit_id}", details={"commit_id": commit_id})
+        raise NotFound(
+            f"no branch and no tag keeps commit {commit_id}", details={"commit_id": commit_id}
+        )
 
     def _readable(self) -> Iterator[BranchState]:
-        """The branches, but for those that cannot be read."""
+        """The branches and tags, but for those that cannot be read."""
         for name in self.list():
             with suppress(StorageError, BranchNotFound):
                 yield self.manifest.view(name)
+        for name in self.tags():
+            with suppress(StorageError):
+                found = self.manifest.tag(name)
+                if found is not None:
+                    yield found
 
     def _create(self, name: str, fork: Callable[[Refs], str]) -> str:
         if name == MAIN:
@@ -107,7 +191,14 @@ class BranchRefs:
         """
         return self._fork(name, self.manifest.view(source), refs, actor)
 
-    def _fork(self, name: str, view: BranchState, refs: Refs, actor: str | None) -> str:
+    def _fork(
+        self,
+        name: str,
+        view: BranchState,
+        refs: Refs,
+        actor: str | None,
+        kind: RefKind = "branch",
+    ) -> str:
         self._check_free(name, refs)
         self.manifest.refs.objects.require_create_only()
         branch_id = new_id()
@@ -119,7 +210,7 @@ class BranchRefs:
                 raise
             raise EpochMoved from error
         reach("branch_creating", name)
-        ref = Ref(branch_id, view.branch_id, view.state.branch, actor, microseconds_now())
+        ref = Ref(branch_id, view.branch_id, view.state.branch, actor, microseconds_now(), kind)
 
         is_tried = False
 
@@ -174,7 +265,10 @@ class BranchRefs:
         """Refuse a name that a live branch has, or that is a path above or below one."""
         taken = refs.names.get(name)
         if taken is not None and not self._has_ended(taken.id, or_is_gone=True):
-            raise Conflict(f"branch {name} exists already", details={"branch": name})
+            raise Conflict(f"{taken.kind} {name} exists already", details={"branch": name})
+        for later, ref in refs.names.items():
+            if ref.former == name:
+                self._finish_rename(later, ref.id)
         other = path_conflict(name, {MAIN, *refs.names})
         if other is not None:
             raise Conflict(

@@ -73,6 +73,8 @@ class StoredVersion:
     version: int
 
 
+MESSAGE = "message"
+"""Where the metadata of a commit note what somebody said about it."""
 SCHEMA_STEPS = "schema_steps"
 """Where the metadata of a commit note the steps that changed the schema."""
 
@@ -94,6 +96,12 @@ class Commit:
     created_at: int
     metadata: Mapping[str, Any] = field(default_factory=dict)
     stored: StoredVersion = StoredVersion(MAIN, 1)
+
+    @property
+    def message(self) -> str | None:
+        """What somebody said about it, if anybody did."""
+        found = self.metadata.get(MESSAGE)
+        return found if isinstance(found, str) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -50,7 +50,7 @@ class BranchHead:
 def branch_heads(manifest: Manifest) -> list[BranchHead]:
     """Every branch that has a name and has not ended, main first, then by name."""
     names = manifest.refs.read().names
-    named = sorted((name, ref.id) for name, ref in names.items())
+    named = sorted((name, ref.id) for name, ref in names.items() if ref.kind == "branch")
 
     def read(one: tuple[str, str]) -> BranchHead | None:
         return _read(manifest, *one)

@@ -28,11 +28,14 @@ _CHECKSUM = b',"checksum":'
 KEPT, MANY = 8, 32
 """Once there are many versions, only so many of the newest are kept."""
 
-RefKind = Literal["branch"]
+RefKind = Literal["branch", "tag"]
 
 
 class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):
-    """What a name means: a branch, by an id that no other ever has."""
+    """What a name means: a branch, by an id that no other ever has; a tag is one nobody writes to.
+
+    ``former`` is what a branch was called whose new name it does not say itself yet.
+    """
 
     id: str
     parent_id: str
@@ -40,6 +43,7 @@ class Ref(msgspec.Struct, frozen=True, array_like=True, gc=False):
     actor: str | None
     created_at: int
     kind: RefKind = "branch"
+    former: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +59,10 @@ class Refs:
     epoch: int = 0
     names: Mapping[str, Ref] = field(default_factory=dict)
     next_identity: int = 0
+
+    def of_kind(self, kind: RefKind) -> list[str]:
+        """The names of that kind, sorted."""
+        return sorted(name for name, ref in self.names.items() if ref.kind == kind)
 
 
 class _Stored(msgspec.Struct, frozen=True, omit_defaults=True):

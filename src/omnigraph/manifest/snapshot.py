@@ -40,6 +40,7 @@ from omnigraph.manifest.rows import from_table
 from omnigraph.manifest.schema_contract import stored_ir
 from omnigraph.manifest.state import ManifestState, line_of
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
+from omnigraph.storage.cache_budget import Part, Version
 from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.table import Table, TablePin
@@ -49,6 +50,8 @@ SOURCE_NAME = "_schema.pg"
 MANIFEST_NAME = "__manifest"
 SCHEMAS_KEPT = 64
 """So many schemas are at hand: every branch has its own, and so has every commit of the past."""
+# What a state takes: an opened table, and what is known of each type and each recent commit.
+VIEW_BYTES, ENTRY_BYTES = 48 * 2**10, 1_000
 IS_COMMIT = pc.field("object_type") == "graph_commit"
 
 
@@ -289,3 +292,20 @@ def _sealed(view: BranchState, where: pc.Expression) -> Iterator[Commit]:
             log = HeadLog.open(view.root.join(MANIFEST_NAME, stored.branch_id), stored.version)
         entries = from_table(log.log(where))
         yield from (entry for entry in entries if isinstance(entry, Commit))
+
+
+def left_behind(before: BranchState, after: BranchState) -> Iterator[Version]:
+    """The versions of tables that a branch showed before, and shows no more."""
+    now = after.state.versions
+    for identity, shown in before.state.versions.items():
+        newer = now.get(identity)
+        if newer is None or newer.pin.version != shown.pin.version:
+            path = before.state.tables[identity].path
+            yield before.root.join(path).uri, shown.pin.version
+
+
+def weight_of(view: BranchState) -> list[Part]:
+    """What a state takes in a cache."""
+    state = view.state
+    entries = len(state.tables) + len(state.versions) + len(state.recent)
+    return [(view, VIEW_BYTES + ENTRY_BYTES * entries)]

@@ -34,10 +34,12 @@ from omnigraph.manifest.snapshot import (
     ancestors_of,
     commits_of,
     find_commit,
+    left_behind,
     retained_line,
+    weight_of,
 )
 from omnigraph.manifest.state import ManifestState, fold
-from omnigraph.storage.cache_budget import Cache, Part, Version, budget
+from omnigraph.storage.cache_budget import Cache, budget
 from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
@@ -47,8 +49,6 @@ T = TypeVar("T")
 ATTEMPTS = 8
 MAX_VIEWS = 256
 """Of so many branches the newest state is remembered."""
-# What a state takes: an opened table, and what is known of each type and each recent commit.
-VIEW_BYTES, ENTRY_BYTES = 48 * 2**10, 1_000
 
 
 class Manifest:
@@ -63,7 +63,7 @@ class Manifest:
         """Who this is among those that take turns at writing."""
         self.refs = RefStore(root, verify=self.view)
         self._identity = GraphIdentity(root)
-        self._views: Cache[str, BranchState] = Cache("branches", _view_parts, budget)
+        self._views: Cache[str, BranchState] = Cache("branches", weight_of, budget)
         self._lock = Lock()
 
     # -- reading ---------------------------------------------------------------------
@@ -77,12 +77,28 @@ class Manifest:
                 return view
         for _ in range(ATTEMPTS):
             branch_id = self.branch_id(branch)
-            view = self._live(branch, branch_id)
+            view = self._live(branch, branch_id) or self._renamed(branch, branch_id)
             if view is not None:
                 return view
             if self.branch_id(branch) == branch_id:
                 break  # its deletion was cut short, or is being finished right now
         raise missing(branch)
+
+    def _renamed(self, branch: str, branch_id: str) -> BranchState | None:
+        """The newest state of a branch that has a new name and does not say so yet."""
+        ref = self.refs.known.names.get(branch)
+        if ref is None or ref.id != branch_id or ref.former is None:
+            return None
+        view = self._live(ref.former, branch_id)
+        if view is None:
+            return None
+        head = replace(view.state.head, branch=branch)
+        return replace(view, state=replace(view.state, head=head))
+
+    def tag(self, name: str) -> BranchState | None:
+        """The state that a tag shows; None when no tag is called so."""
+        ref = self.refs.read().names.get(name)
+        return None if ref is None or ref.kind != "tag" else self._live(name, ref.id)
 
     def _live(self, branch: str, branch_id: str) -> BranchState | None:
         """The newest state of a branch, if it lives and is called so."""
@@ -99,6 +115,12 @@ class Manifest:
         found = self.refs.read().names.get(branch)
         if found is None:
             raise missing(branch)
+        if found.kind == "tag":
+            raise BranchNotFound(
+                f"{branch} is a tag, which stays what it is, and not a branch: read it as a commit "
+                "(snapshot), or create a branch from it",
+                details={"branch": branch},
+            )
         return found.id
 
     def is_named(self, branch_id: str) -> bool:
@@ -184,7 +206,8 @@ class Manifest:
 
         The version it published may be there all the same, for the history it holds.
         """
-        if not any(commit.id in map(_id, retained_line(view)) for view in self.views()):
+        retained = (kept.id for view in self.views() for kept in retained_line(view))
+        if commit.id not in retained:
             raise self.reclaimed(commit)
 
     def reclaimed(self, commit: Commit) -> ChangeFeedGap:
@@ -232,14 +255,14 @@ class Manifest:
                 self._views.keep(view.branch_id, view)
                 self._views.keep_newest(MAX_VIEWS)
         if known is not None and known.log.version < view.log.version:
-            budget.supersede(_left_behind(known, view))
+            budget.supersede(left_behind(known, view))
 
     def known(self, branch: str) -> BranchState | None:
         """The newest state seen of the branch that a name meant when last asked."""
         if branch == MAIN:
             return self._views.get(MAIN)
         found = self.refs.known.names.get(branch)
-        return None if found is None else self._views.get(found.id)
+        return None if found is None or found.kind == "tag" else self._views.get(found.id)
 
     def known_by_id(self, branch_id: str) -> BranchState | None:
         """The newest state seen of a branch, which may be out of date."""
@@ -287,10 +310,10 @@ class Manifest:
             return None
 
     def views(self) -> Iterator[BranchState]:
-        """The newest state of every branch, main first."""
+        """The newest state of every branch and tag, main first."""
         yield self.view()
         for name, ref in sorted(self.refs.read().names.items()):
-            view = self._live(name, ref.id)
+            view = self._live(name, ref.id) or self._renamed(name, ref.id)
             if view is not None:
                 yield view
 
@@ -358,26 +381,6 @@ class Manifest:
                 made = False
             if not made:
                 raise failure from failure.__cause__
-
-
-def _left_behind(before: BranchState, after: BranchState) -> Iterator[Version]:
-    """The versions of tables that a branch showed before, and shows no more."""
-    now = after.state.versions
-    for identity, shown in before.state.versions.items():
-        newer = now.get(identity)
-        if newer is None or newer.pin.version != shown.pin.version:
-            path = before.state.tables[identity].path
-            yield before.root.join(path).uri, shown.pin.version
-
-
-def _view_parts(view: BranchState) -> list[Part]:
-    state = view.state
-    entries = len(state.tables) + len(state.versions) + len(state.recent)
-    return [(view, VIEW_BYTES + ENTRY_BYTES * entries)]
-
-
-def _id(commit: Commit) -> str:
-    return commit.id
 
 
 def missing(branch: str) -> BranchNotFound:

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from omnigraph.lang.query.compile import CompiledQuery, compile_query
+from omnigraph.lang.query.compile import CompiledQuery
 from omnigraph.lang.query.params import coerce_params
+from omnigraph.lang.query.unnamed import compile_given
 from omnigraph.lang.query.values import statement_time
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.snapshot import Snapshot
@@ -43,7 +44,7 @@ class Query:
         trace: Trace | None = None,
     ) -> Result:
         """Execute it; ``at_commit`` says that the caller asked for a commit, not a branch."""
-        compiled = compile_query(self.source, catalog, self.name, path=self.path)
+        compiled = compile_given(self.source, catalog, self.name, self.params, path=self.path)
         read = compiled.require_read()
         ctx = self.context(snapshot, catalog, compiled, trace)
         # Storage that is far away may keep anybody waiting.

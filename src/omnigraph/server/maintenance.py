@@ -1,8 +1,9 @@
 """Background maintenance: the graphs of a server are kept in order beside their requests.
 
 Owns the one thread that goes from graph to graph, and that of several processes of a server one
-does it. What is due, and how it is done, is not known here. Must never reclaim a commit, and a
-round that fails is told in the log and ends nothing: the next one may pass.
+does it. What is due, and how it is done, is not known here. Must never reclaim a commit, unless
+the owner of the graph has said which are kept. A round that fails is told in the log and ends
+nothing: the next one may pass.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ import os
 import time
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from threading import Event, Thread
 
 from omnigraph.errors import OmniGraphError
 from omnigraph.maintain.reconcile import Maintainer
-from omnigraph.maintain.steps import MaintenanceLimits, MaintenanceReport
+from omnigraph.maintain.steps import MaintenanceReport
 from omnigraph.maintain.wanted import next_pause
 from omnigraph.server.metrics import SHARED, Metrics
 from omnigraph.server.served import ServedGraph
@@ -67,13 +68,7 @@ class BackgroundMaintenance:
                 if self._stop.wait(self.seconds):
                     return
             now = time.monotonic()
-            limits = MaintenanceLimits(max_seconds=ROUND_SECONDS)
-            kept = {
-                id_: _Kept(
-                    Maintainer(one.graph.location, one.graph.manifest, limits, actor=ACTOR), now
-                )
-                for id_, one in sorted(self.graphs.items())
-            }
+            kept = {id_: _Kept(_keeper(one), now) for id_, one in sorted(self.graphs.items())}
             while True:
                 id_ = min(kept, key=lambda one: kept[one].due)
                 if self._stop.wait(max(0.0, kept[id_].due - time.monotonic())):
@@ -110,6 +105,11 @@ class BackgroundMaintenance:
                     step.outcome,
                     step.reason,
                 )
+
+
+def _keeper(served: ServedGraph) -> Maintainer:
+    limits = replace(served.maintenance, max_seconds=ROUND_SECONDS)
+    return Maintainer(served.graph.location, served.graph.manifest, limits, actor=ACTOR)
 
 
 def _is_ours(held: ExitStack) -> bool:

@@ -17,6 +17,7 @@ from typing import Literal, Protocol, cast
 from omnigraph.errors import BadRequest, PolicyDenied
 from omnigraph.graph import Graph, Policy, Session
 from omnigraph.graph.access import Action, Limiting
+from omnigraph.maintain.steps import MaintenanceLimits
 from omnigraph.server.stored_queries import StoredQueries
 
 State = Literal["open", "default_deny", "policy_enabled"]
@@ -73,6 +74,8 @@ class ServedGraph:
     queries: StoredQueries = field(default_factory=StoredQueries)
     providers: Mapping[str, object] = field(default_factory=dict)
     """Who makes its vectors, by name; without any, the environment says."""
+    maintenance: MaintenanceLimits = field(default_factory=MaintenanceLimits)
+    """What is done in the background to keep it in order, if that is done."""
     _sessions: dict[str, Session] = field(init=False, default_factory=dict, repr=False)
     _lock: Lock = field(init=False, default_factory=Lock, repr=False)
 

@@ -93,6 +93,8 @@ class CommitBody(Body, frozen=True):
     """Who computed its `@embed` vectors; left out when nobody did."""
     heads: list[str] | None = None
     """The branches whose newest commit it is, in a log."""
+    message: str | None = None
+    """What somebody said about it; left out when nobody did."""
 
     @classmethod
     def of(cls, commit: Commit, heads: list[str] | None = None) -> CommitBody:
@@ -107,6 +109,7 @@ class CommitBody(Body, frozen=True):
             commit.created_at,
             commit.metadata.get("embedding"),
             heads,
+            commit.message,
         )
 
     @classmethod
@@ -159,6 +162,34 @@ class BranchDeletedBody(Body, frozen=True):
     actor_id: str | None
 
 
+class BranchRenamedBody(Body, frozen=True):
+    """A branch that has another name."""
+
+    uri: str
+    former: str
+    name: str
+    actor_id: str | None
+
+
+class TagBody(Body, frozen=True):
+    """A tag and the commit that it keeps."""
+
+    name: str
+    graph_commit_id: str
+
+
+class TagsBody(Body, frozen=True):
+    """All tags, by name."""
+
+    tags: list[TagBody]
+
+
+class TagDeletedBody(Body, frozen=True):
+    """A tag that is gone."""
+
+    name: str
+
+
 # -- merges ------------------------------------------------------------------------------
 
 
@@ -208,7 +239,7 @@ class MergeBody(Body, frozen=True):
 
     source: str
     target: str
-    outcome: Literal["already_up_to_date", "fast_forward", "merged"]
+    outcome: Literal["already_up_to_date", "fast_forward", "merged", "reverted", "picked", "reset"]
     actor_id: str | None
     commit: CommitBody | None = None
     branch_deleted: bool | None = None

@@ -46,13 +46,14 @@ def _row(kind: Kind, commands: str, *takes: Flag) -> dict[str, Capability]:
 CAPABILITIES: Mapping[str, Capability] = {
     **_row(
         "data",
-        "query, explain, blob, log, commit, diff, changes, recovery, status, pipeline validate, "
-        "schema diff, schema log",
+        "query, explain, blob, log, commit, show, history, blame, diff, changes, recovery, status, "
+        "pipeline validate, schema diff, schema log",
         *("server", "graph", "store", "profile"),
     ),
     **_row(
         "data",
-        "mutate, load, ingest, pipeline run, branch, snapshot, export, schema show, schema apply",
+        "mutate, load, ingest, pipeline run, branch, tag, revert, cherry-pick, snapshot, export, "
+        "schema show, schema apply",
         *("server", "graph", "store", "as", "profile"),
     ),
     **_row("served", "graphs list", "server", "profile"),

@@ -17,7 +17,7 @@ from omnigraph.config.keys import BRANCH
 if TYPE_CHECKING:
     from omnigraph.cli.options.scope import CommandScope
 
-_INSTEAD = ("snapshot", "commit", "every", "schema")
+_INSTEAD = ("snapshot", "commit", "every")
 """The options that say what is looked at without a branch."""
 
 

@@ -10,24 +10,32 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import click
+
 from omnigraph.errors import BadRequest, NotFound
 from omnigraph.lang.diagnostics import name_hint
 
 if TYPE_CHECKING:
     from omnigraph.config.project import Alias, ProjectFile, ProjectGraph
-    from omnigraph.lang.lint_report import ResultField
     from omnigraph.lang.query import syntax as ast
     from omnigraph.lang.source import Source
     from omnigraph.server.stored_queries import StoredQueries
 
 
-def queries_of(project: ProjectFile, graph: ProjectGraph) -> StoredQueries:
-    """The stored queries of a graph; those of the older dialect are of the one that is served."""
-    from omnigraph.server.stored_queries import StoredQueries
+_TEXTS = frozenset({"string", "date", "datetime", "blob"})
 
-    served = project.served()
-    of_served = project.queries if served == (graph,) else ()
-    return StoredQueries.named([(str(one.path), one.name) for one in (*graph.queries, *of_served)])
+
+def queries_of(project: ProjectFile, graph: ProjectGraph) -> StoredQueries:
+    """The stored queries of a graph, as a server of the project has them."""
+    from omnigraph.server.sources.project import stored_queries
+
+    return stored_queries(project, graph)
+
+
+def query_sources(project: ProjectFile, graph: ProjectGraph) -> list[Source]:
+    """The texts that the stored queries of a graph stand in."""
+    found = {one.source.name: one.source for one in queries_of(project, graph).by_name.values()}
+    return list(found.values())
 
 
 def query_path(path: Path, project: ProjectFile | None) -> Path:
@@ -81,22 +89,29 @@ def find_alias(name: str, aliases: Mapping[str, Alias]) -> Alias:
 
 
 def bind(
-    words: Sequence[str], names: Sequence[str], what: str, params: Sequence[ResultField] = ()
+    words: Sequence[str],
+    names: Sequence[str],
+    what: str,
+    kinds: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
-    """Words as parameters, in the order of their names."""
+    """Words as parameters, in the order of their names; ``kinds`` are what they are, if known."""
     if len(words) > len(names):
         takes = f"takes {', '.join(names)}" if names else "takes no words"
-        raise BadRequest(f"{what} {takes}: {len(words)} were given")
-    kinds = {param.name: param for param in params}
-    return {name: _value(word, kinds.get(name)) for name, word in zip(names, words, strict=False)}
+        raise click.UsageError(
+            f"{what} {takes}: {len(words)} were given", click.get_current_context(silent=True)
+        )
+    return {
+        name: _value(word, (kinds or {}).get(name))
+        for name, word in zip(names, words, strict=False)
+    }
 
 
-def _value(word: str, param: ResultField | None) -> Any:
+def _value(word: str, kind: str | None) -> Any:
     """A word as JSON if it is that, else as text; where a text is wanted it is one."""
     try:
         found = json.loads(word)
     except (ValueError, RecursionError):
         return word
-    if param is not None and param.kind == "string" and not isinstance(found, str):
-        return found if found is None and param.nullable else word
+    if kind in _TEXTS and not isinstance(found, str):
+        return word
     return found

@@ -1,4 +1,4 @@
-"""What the verbs that run a query have in common: its source, its parameters, its graph.
+"""The texts and the values of queries: source files, parameters, the state that is looked at.
 
 Owns `--params` and `--params-file`, and reading and replacing source files: what cannot be read
 is an error that names the file; a file is replaced whole or not at all.
@@ -7,10 +7,10 @@ is an error that names the file; a file is replaced whole or not at all.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
-from functools import wraps
+import sys
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
@@ -38,14 +38,6 @@ def size_of_option(ctx: click.Context, param: click.Parameter, value: str | None
         )
     return found
 
-
-_source_options = together(
-    click.argument("name", metavar="[NAME]", required=False),
-    click.option("--query", type=_FILE, help="The query, a .gq file."),
-    click.option("-e", "--query-string", metavar="GQ", help="The query itself."),
-    click.option("--params", metavar="JSON", help="The parameters, as a JSON object."),
-    click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object."),
-)
 
 max_bytes_option = click.option(
     "--max-bytes",
@@ -95,63 +87,22 @@ def replace_text(path: Path, text: str) -> None:
         file.write(text.encode())
 
 
-class AskedQuery(NamedTuple):
-    """A query as a command line names it, and its parameters."""
-
-    source: Source | None
-    """Without one, the name is that of a stored query of a server."""
-    name: str | None
-    params: Mapping[str, Any] | None
-
-
-def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
-    """NAME, --query, --query-string, --params and --params-file, which become ``asked``."""
-
-    @wraps(command)
-    def ask(
-        *args: Any,
-        name: str | None,
-        query: Path | None,
-        query_string: str | None,
-        params: str | None,
-        params_file: Path | None,
-        **others: Any,
-    ) -> Any:
-        source = read_query(query, query_string, name)
-        asked = AskedQuery(source, name, read_params(params, params_file))
-        return command(*args, asked=asked, **others)
-
-    return _source_options(ask)
-
-
-def read_query(path: Path | None, text: str | None, name: str | None) -> Source | None:
-    """The text of the query, wherever it is from; None where a server has it under a name."""
-    from omnigraph.lang.source import Source
-
+def read_query(path: Path | None, text: str | None) -> Source | None:
+    """The text of the query, from an option or from stdin; None where none gives it."""
     if path is not None and text is not None:
         raise click.UsageError("give --query FILE or -e GQ, not both")
     if text is not None:
-        return Source(text, "<query>")
-    if path is not None:
-        return read_source(path)
-    if name is not None:
-        return None
-    raise click.UsageError("which query? give --query FILE or -e GQ, or the NAME of a stored one")
+        return query_text(text)
+    if path is not None and str(path) == "-":
+        return query_text(sys.stdin.read())
+    return None if path is None else read_source(path)
 
 
-def written_query(asked: AskedQuery) -> tuple[Source, str | None, Mapping[str, Any] | None]:
-    """A query whose text was given: storage has no stored ones."""
-    if asked.source is None:
-        raise click.UsageError(
-            f"which query? give --query FILE or -e GQ: '{asked.name}' alone is a stored query, "
-            "and those are on servers (--server NAME|URL --graph ID)"
-        )
-    return asked.source, asked.name, asked.params
+def query_text(text: str) -> Source:
+    """A query that is written on the command line."""
+    from omnigraph.lang.source import Source
 
-
-def stored_query(asked: AskedQuery) -> tuple[str, Mapping[str, Any] | None]:
-    """A query that a server has under a name."""
-    return asked.name or "", asked.params
+    return Source(text, "<query>")
 
 
 def view_of(branch: str | None, snapshot: str | None) -> tuple[str, str | None]:

@@ -13,8 +13,7 @@ from omnigraph.cli.options.configured import operator_config
 from omnigraph.cli.options.scope import CommandScope, Target
 from omnigraph.cli.render.output import write_note
 from omnigraph.client.address import ServerAddress
-from omnigraph.config.credentials import server_of, token_for, token_variable
-from omnigraph.config.variables import value_of
+from omnigraph.config.credentials import token_for, token_for_graph
 from omnigraph.errors import BadRequest, OmniGraphError
 
 if TYPE_CHECKING:
@@ -43,11 +42,14 @@ class ServedTarget(Target):
 
     def served(self) -> ServedGraph:
         """The graph, with the token that is configured for its server."""
+        config = operator_config()
         if self.graph is not None:
-            return _connected(self.address, token_of_project(self.graph, self.address))
+            from omnigraph.client.projects import connected
+
+            return connected(self.address, token_for_graph(self.graph, self.address.base, config))
         from omnigraph.client.opening import served
 
-        return served(self.address, token_for(self.address.base, operator_config()))
+        return served(self.address, token_for(self.address.base, config))
 
     def read(self) -> Graph:
         """The same for a command that knows of no servers: it has the methods of a graph."""
@@ -75,56 +77,10 @@ def served_target(server: str, graph: str | None) -> ServedTarget:
 
 def target_on_server(project: ProjectFile, graph: ProjectGraph) -> ServedTarget:
     """A graph of the project that is on a server."""
-    address = ServerAddress.parse(graph.uri)
-    if address.graph is None:
-        ids = _ids_for(graph, address)
-        if len(ids) > 1:
-            raise BadRequest(
-                f"{address.base} has the graphs {', '.join(ids)}: write {address.base}/graphs/ID "
-                f"as the uri of '{graph.name}' in {project.path}"
-            )
-        address = ServerAddress(address.base, ids[0] if ids else None)
+    from omnigraph.client.projects import address_in
+
+    address = address_in(project, graph, operator_config())
     return ServedTarget(str(address), graph, project.path.name, address=address)
-
-
-def token_of_project(graph: ProjectGraph, address: ServerAddress) -> str | None:
-    """The token for a graph of the project: what its variable has, else what is yours there.
-
-    What a person keeps for a server goes to that server alone: a file may name any address.
-    """
-    config = operator_config()
-    server, variable = server_of(address.base, config), graph.bearer_token_env
-    kept = {token_variable(name): name for name in config.servers}
-    if variable is not None and kept.get(variable, server) != server:
-        raise BadRequest(
-            f"{variable} is your token of the server '{kept[variable]}', and is sent nowhere else: "
-            f"not to {address.base}, as the graph '{graph.name}' has it"
-        )
-    found = value_of(variable)
-    if found is not None or server is None:
-        return found
-    return token_for(address.base, config)
-
-
-def _connected(address: ServerAddress, token: str | None) -> ServedGraph:
-    """A graph for which no other token is looked for than this one, if there is one."""
-    from omnigraph.client.connection import Connection
-    from omnigraph.client.graph import ServedGraph
-
-    return ServedGraph(Connection(address, token, None))
-
-
-def _ids_for(graph: ProjectGraph, address: ServerAddress) -> list[str]:
-    """The graphs of a server that the project names, asked with the token for that."""
-    from omnigraph.client.connection import Ask, Connection
-    from omnigraph.wire.serving import GraphsBody
-
-    connection = Connection(address, token_of_project(graph, address), None)
-    try:
-        found = connection.json(Ask(method="GET", parts=("graphs",)), GraphsBody)
-    except OmniGraphError:
-        return []
-    return [one.graph_id for one in found.graphs]
 
 
 def address_of(server: str, config: OperatorConfig, graph: str | None = None) -> ServerAddress:

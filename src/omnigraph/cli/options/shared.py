@@ -57,6 +57,9 @@ run_id_option = click.option(
     metavar="ID",
     help="A name of yours for this run: repeated with it, it changes nothing.",
 )
+message_option = click.option(
+    "-m", "--message", metavar="TEXT", help="What is said of it to people who read the history."
+)
 change_filters = together(
     click.option(
         "--kind",

@@ -7,9 +7,10 @@ writes piece by piece, so that only a table for people has to hold all of its te
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Literal, get_args
 
-from omnigraph.cli.render.tables import render_table
+from omnigraph.cli.render.tables import MAX_WIDTH, CellLayout, render_table
 from omnigraph.read.output.cells import is_number, printable
 from omnigraph.wire.body import encode, pretty
 from omnigraph.wire.results import ReadOutput
@@ -19,11 +20,22 @@ FORMATS: tuple[Format, ...] = get_args(Format)
 _NO_ROWS = "(no rows)"
 
 
-def render(output: ReadOutput, wanted: Format) -> Iterator[str]:
+@dataclass(frozen=True, slots=True)
+class TableLayout:
+    """How wide columns get, and what becomes of text that is wider."""
+
+    max_width: int = MAX_WIDTH
+    cells: CellLayout = "truncate"
+
+
+_USUAL = TableLayout()
+
+
+def render(output: ReadOutput, wanted: Format, layout: TableLayout = _USUAL) -> Iterator[str]:
     """The output in a format, as pieces of text without their final newline."""
     match wanted:
         case "table":
-            return _table(output)
+            return _table(output, layout)
         case "kv":
             return _kv(output)
         case "csv":
@@ -34,13 +46,15 @@ def render(output: ReadOutput, wanted: Format) -> Iterator[str]:
             return _json(output)
 
 
-def _table(output: ReadOutput) -> Iterator[str]:
+def _table(output: ReadOutput, layout: TableLayout) -> Iterator[str]:
     yield _heading(output)
     if not output.columns:
         yield _NO_ROWS
         return
     rows = [[_table_cell(row.get(name)) for name in output.columns] for row in output.rows()]
-    yield render_table(output.columns, rows, none="null")
+    yield render_table(
+        output.columns, rows, max_width=layout.max_width, layout=layout.cells, none="null"
+    )
 
 
 def _kv(output: ReadOutput) -> Iterator[str]:
@@ -75,7 +89,8 @@ def _json(output: ReadOutput) -> Iterator[str]:
 def _heading(output: ReadOutput) -> str:
     snapshot = output.snapshot
     place = f"branch {output.branch}" if snapshot is None else f"snapshot {snapshot}"
-    return f"{output.row_count} rows from {place} via {output.query_name}"
+    rows = "1 row" if output.row_count == 1 else f"{output.row_count} rows"
+    return f"{rows} from {place} via {output.query_name}"
 
 
 # -- cells -------------------------------------------------------------------------

@@ -19,7 +19,7 @@ class Verb(NamedTuple):
 
 
 VERBS: Mapping[str, Verb] = {
-    "init": Verb("schema", "Make a new, empty graph."),
+    "init": Verb("schema", "Make a new, empty graph, or write a project."),
     "load": Verb("data", "Load entities from files, as one commit."),
     "pipeline": Verb("data", "Load foreign tables as a document maps them onto types."),
     "embed": Verb("data", "Make the vectors of stored nodes, or of the records of a file."),
@@ -36,9 +36,17 @@ VERBS: Mapping[str, Verb] = {
         "history", "Show the history of a branch, or of all: who did what, and what was merged."
     ),
     "commit": Verb("history", "Look at the commits of a graph."),
+    "show": Verb("history", "Show a commit and what it changed."),
+    "history": Verb("history", "Show which commits changed one entity, and how."),
+    "blame": Verb("history", "Show who set each property of an entity last, and in which commit."),
     "diff": Verb("history", "Show what is different between two branches or commits."),
     "changes": Verb("history", "Follow what is committed to a branch."),
-    "branch": Verb("history", "List, create, merge and delete branches."),
+    "branch": Verb("history", "List, create, rename, reset, merge and delete branches."),
+    "tag": Verb(
+        "history", "List, create and delete tags: names of commits, which cleanup leaves readable."
+    ),
+    "revert": Verb("history", "Undo on a branch what a commit did, as a new commit."),
+    "cherry-pick": Verb("history", "Do on a branch what a commit did elsewhere, as a new commit."),
     "schema": Verb("schema", "Look at the schema of a branch, and change it."),
     "status": Verb(
         "maintain",
@@ -56,6 +64,7 @@ VERBS: Mapping[str, Verb] = {
     "repair": Verb("maintain", "Make again what is derived of a graph, and show what is lost."),
     "login": Verb("serving", "Keep the token of a server."),
     "logout": Verb("serving", "Forget the token of a server."),
+    "alias": Verb("project", "Run the read that an alias stands for, on the graph that it is for."),
     "config": Verb("project", "Look at what is configured, check it, and rewrite it."),
     "graphs": Verb("serving", "Look at the graphs of a server."),
     "profile": Verb("serving", "Look at the configured profiles."),

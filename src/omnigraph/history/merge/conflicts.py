@@ -38,7 +38,7 @@ _TEXTS = {
     "delete_vs_update": "delete/update conflict for id '{id}'",
 }
 
-Outcome = Literal["already_up_to_date", "fast_forward", "merged"]
+Outcome = Literal["already_up_to_date", "fast_forward", "merged", "reverted", "picked", "reset"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,7 @@ merge began; when the target moves on, the merge is planned again on what it is 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from tempfile import TemporaryDirectory
 from typing import Any, ClassVar
@@ -49,7 +49,7 @@ from omnigraph.manifest.store import GraphHandle, Manifest
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
 from omnigraph.write.change.protocol import Change, Effects, WriteOutcome, WriteTxn
 from omnigraph.write.publish.base import Base
-from omnigraph.write.publish.driver import Target, run
+from omnigraph.write.publish.driver import Target, message_of, run
 from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.recovery.intent_scope import IntentScope
 from omnigraph.write.recovery.intents import WriterKind
@@ -168,11 +168,11 @@ class Merge(Change[MergeResult]):
         if self.base.id == source.state.head_commit_id:
             return False
         old = self.graph.manifest.view_at(self.base).snapshot
-        self.plan = self._plan(old, source.snapshot, Conflicts(resolution), txn, apart)
+        self.plan = self._plan(old, source.snapshot, Conflicts(resolution), txn, _unified(apart))
         self.plan.build()
         reads.claim(MergeBaseUnchanged())
         reads.claim(SourceRetained(self.graph.manifest, source))
-        for key in _concerned(self.plan):
+        for key in tables_concerned(self.plan):
             reads.claim(TableUnchanged(key))
         return True
 
@@ -182,7 +182,7 @@ class Merge(Change[MergeResult]):
         new: Snapshot,
         conflicts: Conflicts,
         txn: WriteTxn,
-        apart: Divergence,
+        unified: Iterable[tuple[int, int]] = (),
     ) -> MergePlan:
         """The rows of all sides under one schema: the one they have, or the one they merge into."""
         base, self.schema = txn.base, None
@@ -197,7 +197,7 @@ class Merge(Change[MergeResult]):
             base.snapshot,
             conflicts,
             resolve=self.resolve,
-            unified=_unified(apart),
+            unified=unified,
             reserve=None if self.dry_run else self.graph.manifest.refs.reserve_identities,
         )
         if merged is None:
@@ -343,6 +343,7 @@ def merge_branch(
     delete_source: bool = False,
     dry_run: bool = False,
     run_id: str | None = None,
+    message: str | None = None,
     actor: str | None = None,
 ) -> MergeResult:
     """Merge a branch into another as one commit, or say what stands in the way.
@@ -356,7 +357,7 @@ def merge_branch(
     if run_id is not None:
         asked = {"source": source, "into": into, "resolve": resolve, "delete_source": delete_source}
         run_ = RunId.of(run_id, "merge", asked)
-    target = Target(graph.location, graph.manifest, into)
+    target = Target(graph.location, graph.manifest, into, message=message_of(message))
     if not dry_run:
         return run(Merge(graph, source, resolve, dry_run, actor, run_), target)
     with TemporaryDirectory(prefix="omnigraph-") as scratch:
@@ -370,7 +371,7 @@ def _unified(apart: Divergence) -> Iterator[tuple[int, int]]:
         yield from (tuple(pair) for pair in commit.metadata.get(UNIFIED, ()))
 
 
-def _concerned(plan: MergePlan) -> list[str]:
+def tables_concerned(plan: MergePlan) -> list[str]:
     """The tables of the target that the plan depends on, as it calls them.
 
     What the source changed, what that touches, and what is looked at because of a rule.

@@ -60,6 +60,12 @@ class MergedTable:
         return self.updated.size + self.inserted.size
 
     @property
+    def is_nothing(self) -> bool:
+        """Whether the type is what it was: both sides have done the same."""
+        is_left = not (self.takes_over or self.updated.rows or self.inserted.rows)
+        return is_left and not any(rows.num_rows for rows in self.gone)
+
+    @property
     def start(self) -> Table:
         """The version that the rows are applied to."""
         return self.sides.source if self.takes_over else self.sides.target

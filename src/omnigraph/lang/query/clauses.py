@@ -8,15 +8,22 @@ left of `contains` or `in` makes a filter where a node makes a traversal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, NoReturn, TypeVar, cast
+from typing import Literal, NoReturn, TypeVar
 
 from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
 from omnigraph.lang.diagnostics import Phase, did_you_mean
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
 from omnigraph.lang.query.expressions import continue_expr, goes_on, parse_expr
-from omnigraph.lang.query.literals import parse_integer
 from omnigraph.lang.query.names import parse_property_name, parse_variable
+from omnigraph.lang.query.traversals import (
+    is_undirected,
+    is_way_step,
+    parse_edge_words,
+    parse_every,
+    parse_hops,
+    parse_way_step,
+)
 from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import Kind
 
@@ -83,8 +90,10 @@ def parse_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
     if token.kind is Kind.VARIABLE:
         if following.text == ":":
             return _parse_binding(cursor)
+        if is_way_step(cursor, params):
+            return parse_way_step(cursor)
         if _traversal_follows(cursor, params):
-            return _parse_traversal(cursor)
+            return _parse_traversal(cursor, params)
     elif token.kind is Kind.IDENT:
         if following.text == "{" and token.text not in (*terms.AGGREGATES, "case"):
             return _parse_block_clause(cursor, params)
@@ -92,6 +101,9 @@ def parse_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
             return _parse_let(cursor)
         if following.kind is Kind.VARIABLE and token.text == "for":
             return _parse_for(cursor)
+        if following.text not in ("(", "{"):
+            # No clause begins with a word alone.
+            cursor.teach()
     return _parse_condition(cursor, parse_expr(cursor))
 
 
@@ -187,7 +199,7 @@ def _traversal_follows(cursor: Cursor, params: frozenset[str]) -> bool:
     if word.kind is Kind.TYPE:
         return True
     if word.text == "<":
-        return after.kind in (Kind.IDENT, Kind.TYPE) and cursor.peek(3).text != "("
+        return is_undirected(cursor)
     if word.kind is not Kind.IDENT:
         return False
     if word.text == "is":
@@ -207,8 +219,9 @@ def _traversal_follows(cursor: Cursor, params: frozenset[str]) -> bool:
     return not (begins_clause and (is_param or word.text in (*BLOCK_WORDS, *terms.AGGREGATES)))
 
 
-def _parse_traversal(cursor: Cursor) -> ast.Traversal:
+def _parse_traversal(cursor: Cursor, params: frozenset[str]) -> ast.Traversal:
     left = parse_variable(cursor)
+    every = parse_every(cursor)
     edge_variable = None
     undirected = False
     if cursor.token.kind is Kind.VARIABLE:
@@ -216,54 +229,44 @@ def _parse_traversal(cursor: Cursor) -> ast.Traversal:
         cursor.expect(":", instead="`:` and an edge after the edge variable")
     if cursor.accept("<"):
         undirected = True
-    edge = _parse_edge_word(cursor)
-    others: list[terms.Name] = []
-    while cursor.accept("|"):
-        others.append(_parse_edge_word(cursor))
+    edge, others = parse_edge_words(cursor)
     if undirected:
         cursor.expect(">")
-    hops = _parse_hops(cursor) if cursor.at("{") else None
+    hops = parse_hops(cursor) if cursor.at("{") else None
     right = parse_variable(cursor, "a destination variable")
+    each = _parse_each(cursor, params) if _each_follows(cursor) else None
+    weight = None
+    if cursor.at("by"):
+        cursor.advance()
+        weight = parse_expr(cursor)
     span = cursor.span_from(left.span.start)
     return ast.Traversal(
-        left, edge, right, edge_variable, undirected, hops, tuple(others), span=span
+        left,
+        edge,
+        right,
+        edge_variable,
+        undirected,
+        hops,
+        others,
+        every=every,
+        each=each,
+        weight=weight,
+        span=span,
     )
 
 
-def _parse_edge_word(cursor: Cursor) -> terms.Name:
-    token = cursor.token
-    if token.kind is Kind.TYPE:
-        after = cursor.peek()
-        is_edge = (
-            after.kind is Kind.VARIABLE
-            or after.text in (">", "|")
-            or (after.text == "{" and cursor.peek(2).kind is Kind.INTEGER)
-        )
-        if not is_edge:
-            cursor.fail_expected("an edge, or `:` before a node type")
-        lowered = token.text[0].lower() + token.text[1:]
-        cursor.fail(
-            token.span,
-            f"edges are written with a lower-case first letter, found `{token.text}`",
-            hint=f"did you mean `{lowered}`?",
-        )
-    if token.text == "not":
-        cursor.fail(token.span, "`not` cannot name an edge", hint="write `not { … }` to negate")
-    token = cursor.expect_kind(Kind.IDENT, "an edge")
-    return terms.Name(token.text, span=token.span)
+def _each_follows(cursor: Cursor) -> bool:
+    return cursor.at("each") and cursor.peek().kind is Kind.VARIABLE
 
 
-def _parse_hops(cursor: Cursor) -> ast.HopRange:
-    start = cursor.expect("{").start
-    minimum = parse_integer(cursor, "the smallest number of hops")
-    if cursor.at("}"):
-        cursor.fail_expected(f"`,`: write `{{{minimum.value},{minimum.value}}}` for an exact count")
-    cursor.expect(",")
-    maximum = None
-    if cursor.token.kind is Kind.INTEGER:
-        maximum = int(cast("int", parse_integer(cursor, "the largest number of hops").value))
-    cursor.expect("}")
-    return ast.HopRange(int(cast("int", minimum.value)), maximum, span=cursor.span_from(start))
+def _parse_each(cursor: Cursor, params: frozenset[str]) -> ast.Each:
+    """`each $edge, $node { … }`; a block is not needed where only a weight follows."""
+    start = cursor.advance().start
+    edge = parse_variable(cursor, "a variable for the edge of a step")
+    cursor.expect(",", instead="`,` and a variable for the node that a step enters")
+    node = parse_variable(cursor, "a variable for the node that a step enters")
+    clauses = None if cursor.at("by") else parse_block(cursor, params)
+    return ast.Each(edge, node, clauses, span=cursor.span_from(start))
 
 
 # -- conditions ------------------------------------------------------------------

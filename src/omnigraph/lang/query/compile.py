@@ -226,10 +226,12 @@ def _collect_reads(steps: Iterable[plans.Step], catalog: Catalog, reads: set[Tou
             case plans.Expand():
                 for edge_type in step.edge_types:
                     _collect_edge(edge_type, catalog, reads)
+                if step.each is not None:
+                    _collect_reads(step.each.steps, catalog, reads)
             case plans.Union(branches):
                 for branch in branches:
                     _collect_reads(branch, catalog, reads)
-            case plans.Filter() | plans.Let() | plans.ForEach():
+            case plans.Filter() | plans.Let() | plans.ForEach() | plans.WalkWay():
                 pass
             case plans.AntiJoin() | plans.SemiJoin() | plans.Fold() | plans.Optional():
                 _collect_reads(step.steps, catalog, reads)

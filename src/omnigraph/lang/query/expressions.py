@@ -189,8 +189,11 @@ def _primary(cursor: Cursor) -> terms.Expr:
             return parse_literal(cursor)
         if after.text == "(":
             return parse_call(cursor, parse_expr)
-        if token.text == "case" and after.text == "{":
-            return parse_case(cursor, parse_expr)
+        if token.text == "case":
+            if after.text == "{":
+                return parse_case(cursor, parse_expr)
+            if after.text == "when" or after.kind is Kind.VARIABLE:
+                cursor.teach()
         if after.text == "{" and token.text in ("exists", "count"):
             cursor.advance()
             if token.text == "exists":

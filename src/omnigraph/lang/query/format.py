@@ -7,6 +7,7 @@ layout's. Never changes what a query means.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.layout import WIDTH, Group, Item, Page, render
@@ -24,7 +25,7 @@ from omnigraph.lang.query.spelling import (
 )
 from omnigraph.lang.source import Source, Span
 
-Simple = ast.Binding | ast.Traversal | ast.Where | ast.Let | ast.For
+Simple = ast.Binding | ast.Traversal | ast.WayStep | ast.Where | ast.Let | ast.For
 """A clause without clauses inside."""
 
 
@@ -149,6 +150,9 @@ def _clause(clause: ast.Clause, page: Page) -> Item:
             head = f"{spell(variable)}: {type_name.text}"
             written = [spell_entry(entry) for entry in matches]
             return _listing(head, written, Group(_entries(matches), region, ","), clause.span)
+        case ast.Traversal(each=ast.Each(clauses=clauses) as each) if clauses is not None:
+            head, foot = _spell_traversal_head(clause), _spell_weight(clause)
+            return _blocks(clause.span, head, [clauses], foot, page, bracketed=each.span)
         case ast.Not(clauses):
             return _blocks(clause.span, "not", [clauses], "", page)
         case ast.Exists(clauses):
@@ -169,17 +173,19 @@ def _blocks(
     blocks: Sequence[tuple[ast.Clause, ...]],
     foot: str,
     page: Page,
+    *,
+    bracketed: Span | None = None,
 ) -> Item:
     """`head { … } or { … } foot`; on one line only when every block is one simple clause."""
     parts: list[str | Group] = [f"{head} {{"]
     for number, (block, region) in enumerate(
-        zip(blocks, page.regions(span, "{", len(blocks)), strict=True)
+        zip(blocks, page.regions(bracketed or span, "{", len(blocks)), strict=True)
     ):
         if number:
             parts.append("} or {")
         parts.append(Group(tuple(_clause(clause, page) for clause in block), region))
     parts.append(f"}}{foot}")
-    simple = [block[0] for block in blocks if len(block) == 1 and isinstance(block[0], Simple)]
+    simple = [block[0] for block in blocks if len(block) == 1 and _is_simple(block[0])]
     flat = None
     if len(simple) == len(blocks):
         inside = " } or { ".join(spell_clause(clause) for clause in simple)
@@ -240,6 +246,12 @@ def _assigning(
     return Item(span, flat, (f"{head} {{", group, f"}}{foot}"))
 
 
+def _is_simple(clause: ast.Clause) -> TypeGuard[Simple]:
+    if isinstance(clause, ast.Traversal):
+        return clause.each is None or clause.each.clauses is None
+    return isinstance(clause, Simple)
+
+
 def spell_clause(clause: Simple) -> str:
     """A clause without nested clauses, on one line."""
     match clause:
@@ -248,6 +260,9 @@ def spell_clause(clause: Simple) -> str:
             return f"{head} {spell_braced(map(spell_entry, matches))}" if matches else head
         case ast.Traversal():
             return _spell_traversal(clause)
+        case ast.WayStep(left, way, right, undirected):
+            spelt = f"<{spell(way)}>" if undirected else spell(way)
+            return f"{spell(left)} {spelt} {spell(right)}"
         case ast.Where(condition):
             return spell(condition)
         case ast.Let(variable, value):
@@ -298,12 +313,26 @@ def spell_braced(items: Iterable[str]) -> str:
 
 
 def _spell_traversal(clause: ast.Traversal) -> str:
+    return f"{_spell_traversal_head(clause)}{_spell_weight(clause)}"
+
+
+def _spell_traversal_head(clause: ast.Traversal) -> str:
+    """All up to the block of `each`."""
     edge = "|".join(name.text for name in (clause.edge, *clause.others))
     if clause.undirected:
         edge = f"<{edge}>"
     if clause.edge_variable is not None:
         edge = f"{spell(clause.edge_variable)}:{edge}"
-    return f"{spell(clause.left)} {edge}{_spell_hops(clause.hops)} {spell(clause.right)}"
+    every = "every " if clause.every else ""
+    walked = f"{every}{edge}{_spell_hops(clause.hops)}"
+    head = f"{spell(clause.left)} {walked} {spell(clause.right)}"
+    if clause.each is None:
+        return head
+    return f"{head} each {spell(clause.each.edge)}, {spell(clause.each.node)}"
+
+
+def _spell_weight(clause: ast.Traversal) -> str:
+    return "" if clause.weight is None else f" by {spell(clause.weight)}"
 
 
 def _spell_hops(hops: ast.HopRange | None) -> str:

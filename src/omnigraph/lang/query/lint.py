@@ -1,9 +1,9 @@
 """Lint of query files: everything that can be said about one without running it.
 
 Owns the lint rules that are no type errors: names declared twice (L101),
-properties no update ever sets (L201), properties that an insert takes away from
-a row it replaces (L301), mutations without parameters. Never raises for what is
-wrong in the text: that is what the report is for.
+cross products (L103), properties no update ever sets (L201), properties that an
+insert takes away from a row it replaces (L301), mutations without parameters.
+Never raises for what is wrong in the text: that is what the report is for.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from omnigraph.lang.lint_report import Finding, LintReport, QueryResult
 from omnigraph.lang.query import plan
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.compile import CompiledQuery, check_query
+from omnigraph.lang.query.cross_products import unconnected
 from omnigraph.lang.query.parser import parse_queries
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.source import Source
@@ -43,6 +44,7 @@ def lint_queries(source: Source, catalog: Catalog) -> LintReport:
         *_repeated_names(file),
         *_never_set(compiled, catalog),
         *(finding for query in compiled for finding in _left_out(query, catalog)),
+        *(finding for query in compiled for finding in _cross_products(query, catalog)),
     ]
     return LintReport(
         tuple(results),
@@ -111,6 +113,21 @@ def _updatable(node_type: NodeType) -> Iterable[str]:
     for name, definition in node_type.properties.items():
         if definition.type.nullable and name not in node_type.key and definition.embedding is None:
             yield name
+
+
+def _cross_products(query: CompiledQuery, catalog: Catalog) -> Iterable[Finding]:
+    """L103: variables that are paired with every row."""
+    if not isinstance(query.plan, plan.ReadPlan):
+        return
+    for variable in unconnected(query.plan, catalog):
+        named = "a variable without a name" if variable.startswith("#") else f"${variable}"
+        yield Finding(
+            "warning",
+            "L103",
+            f"{named} is connected with nothing before it in `{query.name}`: every pair is made. "
+            "Connect it by an edge or an equality",
+            query_names=(query.name,),
+        )
 
 
 def _left_out(query: CompiledQuery, catalog: Catalog) -> Iterable[Finding]:

@@ -14,7 +14,7 @@ from omnigraph.lang.query import plan, resolved
 from omnigraph.lang.query.check.columns import is_of_group
 from omnigraph.lang.query.check.reads import CheckedRead
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.types import ValueType
+from omnigraph.lang.types import NUMERIC, ValueType
 
 _FLIPPED: dict[plan.Direction, plan.Direction] = {"out": "in", "in": "out", "both": "both"}
 
@@ -55,15 +55,16 @@ def lower_read(catalog: Catalog, read: CheckedRead) -> plan.ReadPlan:
         read.order,
         read.limit,
         read.offset,
-        _tie_breakers(read.variables) if has_rows_of_variables else (),
+        _tie_breakers(read.variables, read.ways) if has_rows_of_variables else (),
         read.per,
         late,
     )
 
 
-def _tie_breakers(variables: Iterable[str]) -> tuple[str, ...]:
+def _tie_breakers(variables: Iterable[str], ways: frozenset[str]) -> tuple[str, ...]:
+    """Ids decide between rows, and between ways the order in which they were found."""
     named = (name for name in variables if not name.startswith("#"))
-    return tuple(sorted(named, key=lambda name: f"{name}.id"))
+    return tuple(sorted(named, key=lambda name: (name in ways, f"{name}.id")))
 
 
 def _rank(block: resolved.ResolvedBlock, ranking: plan.Ranking | None) -> plan.Rank | None:
@@ -119,7 +120,10 @@ def _fold_filters(block: resolved.ResolvedBlock) -> resolved.ResolvedBlock:
 
 def _only_filters(block: resolved.ResolvedBlock) -> bool:
     return not (block.tests or block.values) and all(
-        isinstance(part, resolved.Segment) and not part.nodes and not part.traversals
+        isinstance(part, resolved.Segment)
+        and not part.nodes
+        and not part.traversals
+        and not part.way_steps
         for part in block.parts
     )
 
@@ -257,34 +261,80 @@ class BlockLowering:
     def _segment(self, segment: resolved.Segment) -> None:
         nodes = list(segment.nodes)
         traversals = list(segment.traversals)
-        while traversals or any(node.name not in self.bound for node in nodes):
+        way_steps = list(segment.way_steps)
+        while True:
+            for step in [step for step in way_steps if step.way in self.bound]:
+                way_steps.remove(step)
+                self._walk(step)
+            if not traversals and all(node.name in self.bound for node in nodes):
+                break
+            self._place(name for t in traversals if t.each is not None for name in t.each.uses)
             traversal = self._reachable(traversals)
-            if traversal is not None:
+            pinned = None if traversal is None else self._pinned_end(traversal, nodes)
+            if pinned is not None:
+                self._scan(pinned)
+            elif traversal is not None:
                 traversals.remove(traversal)
                 self._expand(traversal)
             else:
                 self._scan(self._anchor(nodes, traversals))
         self._flush()
 
+    def _walk(self, step: resolved.WayStep) -> None:
+        self.steps.append(plan.WalkWay(step.way, step.left.name, step.right.name, step.undirected))
+        self.bound.update((step.left.name, step.right.name))
+        self._flush()
+
     def _reachable(self, traversals: list[resolved.Traversal]) -> resolved.Traversal | None:
         """A traversal from a bound variable; joins between two bound ones come first."""
         touching = [
-            t for t in traversals if t.left.name in self.bound or t.right.name in self.bound
+            t
+            for t in traversals
+            if t.left.name in self.bound or t.right.name in self.bound
+            if t.each is None or t.each.uses <= self.bound
         ]
         for traversal in touching:
             if traversal.left.name in self.bound and traversal.right.name in self.bound:
                 return traversal
         return touching[0] if touching else None
 
+    def _pinned_end(
+        self, traversal: resolved.Traversal, nodes: list[resolved.NodeVariable]
+    ) -> resolved.NodeVariable | None:
+        """The other end of a walk of several hops, if a key names it: both are walked from then."""
+        if traversal.max_hops == 1 and traversal.way is None:
+            return None
+        for node in nodes:
+            is_end = node.name in (traversal.left.name, traversal.right.name)
+            if is_end and node.name not in self.bound and self._selectivity(node) == 0:
+                return node
+        return None
+
     def _anchor(
         self, nodes: list[resolved.NodeVariable], traversals: list[resolved.Traversal]
     ) -> resolved.NodeVariable:
         """The variable to scan next: the one its predicates narrow down best."""
         free = [node for node in nodes if node.name not in self.bound]
+        ends = [end for found in traversals for end in (found.left, found.right)]
+        for node in (*sorted(free, key=self._selectivity), *ends):
+            if any(self._join(pending, node.name) for pending in self.predicates):
+                return node
         if free:
             return min(free, key=self._selectivity)
         first = traversals[0]
+        if first.left.name in self.bound or first.right.name in self.bound:
+            # What holds of its steps looks at a node that nothing else has found yet.
+            return self._missing(first, traversals)
         return first.right if first.direction == "in" else first.left
+
+    def _missing(
+        self, waiting: resolved.Traversal, traversals: list[resolved.Traversal]
+    ) -> resolved.NodeVariable:
+        """A node that a traversal waits for, at an end of itself or of another one."""
+        ends = [end for found in traversals for end in (found.left, found.right)]
+        uses = waiting.each.uses if waiting.each is not None else frozenset()
+        free = [end for end in ends if end.name not in self.bound]
+        return next((end for end in free if end.name in uses), free[0])
 
     def _selectivity(self, node: resolved.NodeVariable) -> int:
         """0 for a full key, 1 for another equality, 2 for any predicate, 3 for none."""
@@ -297,9 +347,25 @@ class BlockLowering:
         return 1 if equal else 2
 
     def _scan(self, node: resolved.NodeVariable) -> None:
-        self.steps.append(plan.Scan(node.name, node.node_type, self._take(node.name)))
+        joins = {id(p): joined for p in self.predicates if (joined := self._join(p, node.name))}
+        self.predicates = [p for p in self.predicates if id(p) not in joins]
+        where = self._take(node.name)
+        self.steps.append(plan.Scan(node.name, node.node_type, where, tuple(joins.values())))
         self.bound.add(node.name)
         self._flush()
+
+    def _join(self, pending: _Pending, variable: str) -> plan.Comparison | None:
+        """A predicate as a join of bound rows with a variable, if it is one: an equality."""
+        if variable not in pending.variables or not pending.variables <= {*self.bound, variable}:
+            return None
+        match pending.predicate:
+            case plan.Comparison(left, "=", right) if _hashable(left.type, right.type):
+                sides = plan.variables_of(left), plan.variables_of(right)
+                if sides[1] == {variable} and sides[0] and variable not in sides[0]:
+                    return plan.Comparison(left, "=", right)
+                if sides[0] == {variable} and sides[1] and variable not in sides[1]:
+                    return plan.Comparison(right, "=", left)
+        return None
 
     def _expand(self, traversal: resolved.Traversal) -> None:
         forward = traversal.left.name in self.bound
@@ -308,6 +374,7 @@ class BlockLowering:
         )
         closes = target.name in self.bound
         edge = traversal.edge_variable
+        each = None if traversal.each is None else self._each(traversal.each)
         self.steps.append(
             plan.Expand(
                 source.name,
@@ -322,12 +389,22 @@ class BlockLowering:
                 () if closes else self._take(target.name),
                 self._take(edge) if edge is not None else (),
                 traversal.others,
+                traversal.way,
+                each,
+                not forward,
             )
         )
         self.bound.add(target.name)
         if edge is not None:
             self.bound.add(edge)
+        if traversal.way is not None:
+            self.bound.add(traversal.way.variable)
         self._flush()
+
+    def _each(self, each: resolved.Each) -> plan.Each:
+        bound = frozenset({*self.bound, each.edge, each.node})
+        steps = _lower_block(self.catalog, each.block, bound)
+        return plan.Each(each.edge, each.node, each.node_type, steps, tuple(sorted(each.uses)))
 
 
 def _computed_types(block: resolved.ResolvedBlock) -> dict[str, ValueType]:
@@ -355,6 +432,13 @@ class _Pending:
 
     predicate: plan.Predicate
     variables: frozenset[str]
+
+
+def _hashable(left: ValueType, right: ValueType) -> bool:
+    """Whether values of two types can be found by their hashes."""
+    if not (left.is_plain and right.is_plain):
+        return False
+    return left.scalar is right.scalar or {left.scalar, right.scalar} <= NUMERIC
 
 
 def _compared(predicates: Iterable[_Pending]) -> dict[str, set[str]]:

@@ -17,6 +17,7 @@ from omnigraph.lang.query.aggregates import parse_count, parse_order_key, parse_
 from omnigraph.lang.query.clauses import at_query, parse_block, parse_items
 from omnigraph.lang.query.declared import declared_values
 from omnigraph.lang.query.expressions import parse_expr, parse_value
+from omnigraph.lang.query.foreign import teach
 from omnigraph.lang.query.literals import parse_integer, parse_list
 from omnigraph.lang.query.names import parse_property_name, parse_variable
 from omnigraph.lang.source import Source
@@ -36,7 +37,7 @@ def parse_queries(source: Source, reporter: Reporter) -> ast.QueryFile:
 
 
 def _parse_file(source: Source, reporter: Reporter) -> ast.QueryFile:
-    cursor = Cursor(source, reporter)
+    cursor = Cursor(source, reporter, teach)
     declared = declared_values(source)
     queries: list[ast.Query] = []
     while not cursor.at_end() and not reporter.full:

@@ -162,11 +162,46 @@ Ranking = Nearest | Bm25 | Fusion
 
 @dataclass(frozen=True, slots=True)
 class Scan:
-    """Bind a variable to the nodes of a type; with rows already bound, a cross product."""
+    """Bind a variable to the nodes of a type; with rows already bound, a cross product.
+
+    With ``joins`` only those that equal what the rows have: each has an expression over bound
+    variables on its left, and one over this variable alone on its right.
+    """
 
     variable: str
     node_type: str
     where: tuple[Predicate, ...] = ()
+    joins: tuple[Comparison, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Each:
+    """What holds of every step of a walk: the steps find something for its edge and its node.
+
+    The node is the one that a step enters on the way from left to right.
+    """
+
+    edge: str
+    node: str
+    node_type: str
+    steps: tuple[Step, ...]
+    uses: tuple[str, ...] = ()
+    """Variables of the row that the steps look at."""
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One shortest way for each pair of ends, or every one, or the one of least weight.
+
+    A weight is looked at as ``edge`` and ``node`` of a step.
+    """
+
+    variable: str
+    node_type: str
+    every: bool = False
+    weight: Expression | None = None
+    edge: str = ""
+    node: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,7 +211,9 @@ class Expand:
     ``closes`` means the target is bound already and the step only keeps the rows
     whose two ends are connected. An edge variable gives one row per edge; without
     one each target appears once per source row. ``where`` speaks of the target
-    alone, ``edge_where`` of the edge variable alone.
+    alone, ``edge_where`` of the edge variable alone. Without a largest number of hops
+    it goes on until nothing new is found. ``from_right`` tells that it begins at the
+    right end of what was written: ways still lead from left to right.
     """
 
     source: str
@@ -185,18 +222,31 @@ class Expand:
     target: str
     target_type: str
     min_hops: int = 1
-    max_hops: int = 1
+    max_hops: int | None = 1
     edge_variable: str | None = None
     closes: bool = False
     where: tuple[Predicate, ...] = ()
     edge_where: tuple[Predicate, ...] = ()
     others: tuple[str, ...] = ()
     """Alternatives to the edge type."""
+    way: Way | None = None
+    each: Each | None = None
+    from_right: bool = False
 
     @property
     def edge_types(self) -> tuple[str, ...]:
         """The edge type and its alternatives, by name."""
         return tuple(sorted((self.edge_type, *self.others)))
+
+
+@dataclass(frozen=True, slots=True)
+class WalkWay:
+    """Bind two variables to the nodes of every distinct step of a way; bound ones are compared."""
+
+    way: str
+    left: str
+    right: str
+    undirected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -264,7 +314,9 @@ class Optional:
     """The values that the steps compute and name."""
 
 
-Step = Scan | Expand | Filter | AntiJoin | SemiJoin | Union | Let | ForEach | Fold | Optional
+Step = (
+    Scan | Expand | WalkWay | Filter | AntiJoin | SemiJoin | Union | Let | ForEach | Fold | Optional
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,10 +25,14 @@ def step_text(step: plan.Step) -> tuple[str, str]:
 
 def _line(step: plan.Step) -> str:
     match step:
-        case plan.Scan(variable, node_type, where):
-            return f"scan {_variable(variable)}: {node_type}{_where(where)}"
+        case plan.Scan(variable, node_type, where, joins):
+            on = f" joined on {' and '.join(map(spell_predicate, joins))}" if joins else ""
+            return f"scan {_variable(variable)}: {node_type}{_where(where)}{on}"
         case plan.Expand():
             return _expand(step)
+        case plan.WalkWay(way, left, right, undirected):
+            spelt = f"<${way}>" if undirected else f"${way}"
+            return f"steps {_variable(left)} {spelt} {_variable(right)}"
         case plan.Filter(where):
             return f"filter {' and '.join(map(spell_predicate, where))}"
         case plan.AntiJoin():
@@ -52,15 +56,29 @@ def _line(step: plan.Step) -> str:
 def _expand(step: plan.Expand) -> str:
     before, after = _ARROWS[step.direction]
     edge = "|".join(step.edge_types)
-    if step.edge_variable:
-        edge = f"${step.edge_variable}:{edge}"
-    hops = (
-        "" if (step.min_hops, step.max_hops) == (1, 1) else f"{{{step.min_hops},{step.max_hops}}}"
-    )
+    named = step.edge_variable if step.way is None else step.way.variable
+    if named:
+        edge = f"${named}:{edge}"
+    farthest = "" if step.max_hops is None else step.max_hops
+    is_one = (step.min_hops, step.max_hops) == (1, 1) and step.way is None
+    hops = "" if is_one else f"{{{step.min_hops},{farthest}}}"
     verb = "join" if step.closes else "expand"
     target = _variable(step.target) + ("" if step.closes else f": {step.target_type}")
     where = _where((*step.where, *step.edge_where))
-    return f"{verb} {_variable(step.source)} {before}[{edge}{hops}]{after} {target}{where}"
+    every = "every " if step.way is not None and step.way.every else ""
+    walked = f"{_variable(step.source)} {every}{before}[{edge}{hops}]{after} {target}"
+    return f"{verb} {walked}{where}{_each(step)}"
+
+
+def _each(step: plan.Expand) -> str:
+    said = ""
+    if step.each is not None:
+        inside = ", ".join(map(_line, step.each.steps))
+        names = f"{_variable(step.each.edge)}, {_variable(step.each.node)}"
+        said = f" each {names} {{ {inside} }}"
+    if step.way is not None and step.way.weight is not None:
+        said += f" by {spell(step.way.weight)}"
+    return said
 
 
 def _where(predicates: tuple[plan.Predicate, ...]) -> str:

@@ -21,18 +21,42 @@ class NodeVariable:
 
 
 @dataclass(frozen=True, slots=True)
+class Each:
+    """What holds of every step of a walk: its edge, and the node that it enters."""
+
+    edge: str
+    node: str
+    node_type: str
+    block: ResolvedBlock
+    uses: frozenset[str]
+    """Outer variables the block looks at."""
+
+
+@dataclass(frozen=True, slots=True)
 class Traversal:
-    """A traversal with its direction as seen from ``left``."""
+    """A traversal with its direction as seen from ``left``; without a bound it has no maximum."""
 
     left: NodeVariable
     right: NodeVariable
     edge_type: str
     direction: plan.Direction
     min_hops: int = 1
-    max_hops: int = 1
+    max_hops: int | None = 1
     edge_variable: str | None = None
     others: tuple[str, ...] = ()
     """Alternatives to the edge type."""
+    way: plan.Way | None = None
+    each: Each | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WayStep:
+    """A step of a way, whose nodes ``left`` and ``right`` are."""
+
+    way: str
+    left: NodeVariable
+    right: NodeVariable
+    undirected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +65,7 @@ class Segment:
 
     nodes: tuple[NodeVariable, ...]
     traversals: tuple[Traversal, ...]
+    way_steps: tuple[WayStep, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,15 +45,24 @@ class Binding(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class HopRange(Spanned):
-    """`{min,max}`; a missing maximum is the checker's business."""
+    """`{min,max}`, or `{min,}` for as far as anything new is found."""
 
     minimum: int
     maximum: int | None
 
 
 @dataclass(frozen=True, slots=True)
+class Each(Spanned):
+    """`each $edge, $node { … }`: what holds of every step; without a block the names alone."""
+
+    edge: Variable
+    node: Variable
+    clauses: tuple[Clause, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Traversal(Spanned):
-    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`, with or without bounds.
+    """`$a edge $b`, `$a <edge> $b`, `$a $w:edge $b`; with bounds `$w` is the way.
 
     ``others`` are alternatives to the edge: `$a knows|follows $b`.
     """
@@ -65,6 +74,19 @@ class Traversal(Spanned):
     undirected: bool = False
     hops: HopRange | None = None
     others: tuple[Name, ...] = ()
+    every: bool = False
+    each: Each | None = None
+    weight: Expr | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WayStep(Spanned):
+    """`$x $w $y`, `$x <$w> $y`: a step of a way."""
+
+    left: Variable
+    way: Variable
+    right: Variable
+    undirected: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +141,7 @@ class Optional(Spanned):
     clauses: tuple[Clause, ...]
 
 
-Clause = Binding | Traversal | Where | Let | For | Not | Exists | AnyOf | Optional
+Clause = Binding | Traversal | WayStep | Where | Let | For | Not | Exists | AnyOf | Optional
 
 
 # -- reads -----------------------------------------------------------------------

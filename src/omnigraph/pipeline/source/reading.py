@@ -23,6 +23,7 @@ from omnigraph.lang.structural import EDGE_COLUMNS, NODE_COLUMNS, spelling
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.revisions import find_revision
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.read.output.json_text import within_bytes
@@ -102,7 +103,7 @@ def find_snapshot(root: Location, branch: str | None, commit: str | None) -> Sna
     manifest = Manifest(root)
     try:
         if commit is not None:
-            return manifest.view_at(manifest.find_commit(commit)).snapshot
+            return manifest.view_at(find_revision(manifest, commit)).snapshot
         return manifest.view(normalise_branch(branch or MAIN)).snapshot
     except StorageError as error:
         if error.kind == "not_found":

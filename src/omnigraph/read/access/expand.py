@@ -5,8 +5,9 @@ Owns single hops and walks of several: every node whose distance from a start li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import count
 from typing import Protocol
 
 import numpy as np
@@ -57,6 +58,10 @@ class Hops(Protocol):
     def may_loop(self) -> bool:
         """Whether a node may be its own neighbour."""
 
+    @property
+    def turned(self) -> Hops:
+        """The same steps, from where they lead to."""
+
     def strategy(self, sources: Positions) -> Strategy:
         """How a hop from these nodes is made."""
 
@@ -79,6 +84,12 @@ class EdgeExpansion:
     way: Way
     path: EdgeAccess
     with_edges: bool = False
+
+    @property
+    def turned(self) -> EdgeExpansion:
+        """The same ways, walked from where they lead to."""
+        ways: dict[Way, Way] = {"out": "in", "in": "out", "both": "both"}
+        return replace(self, way=ways[self.way])
 
     @cached_property
     def wiring(self) -> EdgeTables:
@@ -210,14 +221,17 @@ def _positions(nodes: Entities, ids: pa.Array) -> Positions:
     return positions
 
 
-def walk(hops: Hops, starts: Positions, min_hops: int, max_hops: int) -> ExpandedRows:
-    """Every (start, node) within the bounds."""
+def walk(hops: Hops, starts: Positions, min_hops: int, max_hops: int | None) -> ExpandedRows:
+    """Every (start, node) within the bounds; without an upper one, until nothing new is found."""
     need(5 * starts.nbytes)
     known, inverse = map(took, np.unique(starts, return_inverse=True))
     alive = known[known >= 0]
     nothing = np.empty(0, dtype=np.int64)
-    if not hops.edge_count or not len(alive):
+    if not len(alive):
         return ExpandedRows(nothing, nothing)
+    if not hops.edge_count:
+        itself = np.flatnonzero(starts >= 0) if not min_hops else nothing
+        return ExpandedRows(itself, starts[itself])
     dense = hops.strategy(alive) == "csr"
     extent = max(hops.extent, int(alive.max()) + 1) if dense else 0
     chunk = max(1, MAX_MARKS // extent) if dense else len(alive)
@@ -240,18 +254,20 @@ def walk(hops: Hops, starts: Positions, min_hops: int, max_hops: int) -> Expande
 
 
 def _search(
-    hops: Hops, starts: Positions, min_hops: int, max_hops: int, visited: _Visited
+    hops: Hops, starts: Positions, min_hops: int, max_hops: int | None, visited: _Visited
 ) -> tuple[Positions, Positions]:
     """Pairs of the ordinal of a start and a node, for starts that are marked together."""
     space = visited.space
     ordinals = np.arange(len(starts))
-    visited.add(ordinals * space + starts)
+    begun = visited.add(ordinals * space + starts)
     found: list[Positions] = [np.empty(0, dtype=np.int64)]
-    if min_hops <= 1 and hops.may_loop:
+    if not min_hops:
+        found.append(begun)
+    elif min_hops == 1 and hops.may_loop:
         loops = np.flatnonzero(hops.connects(starts, starts))
         found.append(loops * space + starts[loops])
     frontier_of, frontier = ordinals, starts
-    for depth in range(1, max_hops + 1):
+    for depth in count(1) if max_hops is None else range(1, max_hops + 1):
         look()
         steps = hops.from_(frontier)
         need(3 * steps.origins.nbytes)

@@ -6,7 +6,7 @@ for. Knows nothing of how the edges of one type are found.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -43,6 +43,12 @@ class JoinedHops:
     def extent(self) -> int:
         """One more than the largest position it may lead to."""
         return max(self.starts.count, self.ends.count)
+
+    @property
+    def turned(self) -> JoinedHops:
+        """The same steps, from where they lead to."""
+        legs = tuple(leg.turned for leg in self.legs)
+        return replace(self, starts=self.ends, ends=self.starts, legs=legs)
 
     @property
     def may_loop(self) -> bool:
@@ -136,6 +142,14 @@ class PlannedHops:
             return self.ctx.nodes_as(self.ctx.variables[step.target])
         return self.ctx.nodes(step.target_type)
 
+    @property
+    def with_edges(self) -> bool:
+        """Whether edges are told apart: they are bound, looked at on the way, or part of ways."""
+        step = self.planned.step
+        is_bound = step.edge_variable is not None or step.each is not None
+        is_weighed = step.way is not None and step.way.weight is not None
+        return is_bound or is_weighed or self.planned.is_traced
+
     @cached_property
     def legs(self) -> tuple[EdgeExpansion, ...]:
         """The steps of each edge type; one with unlike ends is walked both ways in two."""
@@ -144,10 +158,8 @@ class PlannedHops:
             edge = self.ctx.catalog.edges[name]
             is_split = step.direction == "both" and edge.source != edge.target
             ways: tuple[Way, ...] = ("out", "in") if is_split else (step.direction,)
-            with_edges = step.edge_variable is not None
-            made += [
-                EdgeExpansion(self.ctx, edge, way, self.planned.path, with_edges) for way in ways
-            ]
+            path = self.planned.path
+            made += [EdgeExpansion(self.ctx, edge, way, path, self.with_edges) for way in ways]
         return tuple(made)
 
     @property
@@ -180,5 +192,4 @@ class PlannedHops:
         counts = {leg.edge.name: leg.edge_count for leg in self.legs}
         first = dict(zip(counts, np.cumsum([0, *counts.values()]).tolist(), strict=False))
         firsts = tuple(first[leg.edge.name] for leg in self.legs)
-        with_edges = self.planned.step.edge_variable is not None
-        return JoinedHops(starts, ends, self.legs, firsts, with_edges)
+        return JoinedHops(starts, ends, self.legs, firsts, self.with_edges)

@@ -18,6 +18,7 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.types import ValueType
 from omnigraph.read.access.entities import NO_NODE, Entities, FoundRows
 from omnigraph.read.access.entity_sets import EntitySet, parts_of, translated
+from omnigraph.read.access.ways import Ways
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.rows import evaluation
@@ -88,7 +89,10 @@ class BoundRows:
 
 
 def property_of(
-    bound: Entities | EntitySet | FoundRows, name: str, type_: ValueType, positions: Positions
+    bound: Entities | EntitySet | FoundRows | Ways,
+    name: str,
+    type_: ValueType,
+    positions: Positions,
 ) -> pa.Array:
     """A property; of several types, as far as they have it in the type that is asked for."""
     if isinstance(bound, EntitySet):
@@ -120,7 +124,7 @@ def _found(match: plan.TextMatch, rows: BoundRows) -> Mask | None:
     need(2 * POSITION * rows.count)
     positions = rows.bindings.columns[variable]
     bound = ctx.variables[variable]
-    if not isinstance(bound, FoundRows):
+    if not isinstance(bound, FoundRows | Ways):
         positions = translated(positions, bound, nodes)
     mask = np.zeros(rows.count, dtype=bool)
     for part in parts_of(nodes):

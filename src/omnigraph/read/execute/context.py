@@ -23,6 +23,7 @@ from omnigraph.read.access.column_cache import ColumnCache, columns
 from omnigraph.read.access.entities import Entities, FoundRows
 from omnigraph.read.access.entity_sets import EntitySet
 from omnigraph.read.access.topology_cache import EdgeTables, Topologies, topologies
+from omnigraph.read.access.ways import Ways
 from omnigraph.read.execute.bindings import Bindings
 from omnigraph.read.execute.trace import Trace
 from omnigraph.read.plan.physical import Expansion
@@ -42,7 +43,7 @@ class ReadContext:
     trace: Trace = field(default_factory=Trace)
     columns: ColumnCache = field(default_factory=lambda: columns)
     topologies: Topologies = field(default_factory=lambda: topologies)
-    variables: dict[str, Entities | EntitySet | FoundRows] = field(default_factory=dict)
+    variables: dict[str, Entities | EntitySet | FoundRows | Ways] = field(default_factory=dict)
     """What each bound variable ranges over."""
     scores: dict[plan.Ranking, Callable[[Bindings], npt.NDArray[np.float64]]] = field(
         default_factory=dict
@@ -63,9 +64,9 @@ class ReadContext:
         return self._of(f"node:{name}", name)
 
     @staticmethod
-    def nodes_as(found: Entities | EntitySet | FoundRows) -> Entities | EntitySet:
+    def nodes_as(found: Entities | EntitySet | FoundRows | Ways) -> Entities | EntitySet:
         """What the positions of a variable that is walked from are told among."""
-        if isinstance(found, FoundRows):
+        if isinstance(found, FoundRows | Ways):
             raise AssertionError("a node that is walked from was looked up by itself")
         return found
 

@@ -8,13 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 
+import numpy as np
 import pyarrow as pa
 
 from omnigraph.lang.expressions import leaves_of
 from omnigraph.lang.query import plan
-from omnigraph.lang.structural import TYPE
-from omnigraph.read.access.entities import NO_NODE
+from omnigraph.lang.structural import ID, TYPE
+from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.access.entity_sets import EntitySet
+from omnigraph.read.access.ways import Ways
 from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
 from omnigraph.read.execute.bound_rows import BoundRows, property_of
 from omnigraph.read.execute.context import ReadContext
@@ -88,6 +90,8 @@ def node_objects(node: plan.NodeRef, rows: Bindings, ctx: ReadContext) -> pa.Arr
     """
     entities = ctx.variables[node.variable]
     positions = rows.columns[node.variable]
+    if isinstance(entities, Ways):
+        return way_objects(entities, positions)
     type_ = ctx.catalog.nodes_called(node.node_type)
     names = shown_properties(type_)
     entities.bring(names, positions)
@@ -96,3 +100,43 @@ def node_objects(node: plan.NodeRef, rows: Bindings, ctx: ReadContext) -> pa.Arr
     objects = pa.StructArray.from_arrays(values, names, mask=pa.array(positions == NO_NODE))
     del values  # which are the parts of the objects, and count once
     return took(objects)
+
+
+def way_objects(ways: Ways, positions: Positions) -> pa.Array:
+    """Ways as objects: their nodes and their edges, each as it would be shown by itself."""
+    found = ways.laid_out(positions)
+    missing = positions < 0
+    nodes = _entity_objects(ways.nodes, found.nodes, {})
+    ends = {
+        "from": ways.edges.values("@src", found.edges),
+        "to": ways.edges.values("@dst", found.edges),
+    }
+    edges = _entity_objects(ways.edges, found.edges, ends)
+    lengths = np.maximum(np.diff(found.starts) - 1, 0)
+    edge_starts = np.concatenate([[0], np.cumsum(lengths)])
+    lists = [
+        pa.ListArray.from_arrays(pa.array(starts.astype(np.int32)), values)
+        for starts, values in ((found.starts, nodes), (edge_starts, edges))
+    ]
+    mask = pa.array(missing) if missing.any() else None
+    return took(pa.StructArray.from_arrays(lists, ["nodes", "edges"], mask=mask))
+
+
+def _entity_objects(
+    entities: Entities | EntitySet, positions: Positions, more: dict[str, pa.Array]
+) -> pa.Array:
+    """Entities as parts of a way: with their type."""
+    names = [name for name in shown_properties(entities.type) if name not in (TYPE, ID)]
+    entities.bring([ID, *names], positions)
+    if isinstance(entities, EntitySet):
+        types = entities.values(TYPE, positions)
+    else:
+        same = pa.array(np.zeros(len(positions), dtype=np.int64))
+        types = pa.array([entities.type.name]).take(same)
+    columns = {TYPE: types, ID: entities.values(ID, positions), **more}
+    columns |= {name: entities.values(name, positions) for name in names}
+    values = [
+        found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
+        for found in columns.values()
+    ]
+    return pa.StructArray.from_arrays(values, list(columns))

@@ -25,6 +25,8 @@ from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.folding import fold
 from omnigraph.read.execute.products import PIECE, FirstRows, Product
 from omnigraph.read.execute.sorting import distinct
+from omnigraph.read.execute.value_joins import joined
+from omnigraph.read.execute.walks import Walked, is_searched, walked, way_steps
 from omnigraph.read.plan.physical import (
     AccessPath,
     Block,
@@ -34,6 +36,7 @@ from omnigraph.read.plan.physical import (
     JoinBlocks,
     PhysicalStep,
     ScanNodes,
+    WalkWays,
 )
 from omnigraph.rows.arrow_types import arrow_type
 from omnigraph.rows.conditions import repeated
@@ -66,12 +69,18 @@ def solutions(
             found = beside(_weight(step, rows), partial(_run, step, rows, ctx))
             done.rows = found.count
         if isinstance(found, Product):
+            if first is None or not first.by:
+                found.refuse_if_endless(_scanned(step))
             yield from _multiplied(found, steps[number:], ctx, first)
             break
         rows = found
     else:
         yield rows
     ctx.budget.operator = outer
+
+
+def _scanned(step: PhysicalStep) -> str:
+    return step.step.variable if isinstance(step, ScanNodes) else ""
 
 
 def _multiplied(
@@ -112,8 +121,12 @@ def _run(step: PhysicalStep, rows: Bindings, ctx: ReadContext) -> Bindings | Pro
     match step:
         case ScanNodes():
             return _scan(step, rows, ctx)
+        case ExpandEdges() if is_searched(step.step):
+            return _search(step, rows, ctx)
         case ExpandEdges():
             return _expand(step, rows, ctx)
+        case WalkWays():
+            return _walk_ways(step.step, rows, ctx)
         case FilterRows(plan.Filter(where)):
             return rows.keep(passing(where, rows, ctx))
         case ComputeRows(plan.Let(name, value)):
@@ -147,6 +160,8 @@ def _scan(scan: ScanNodes, rows: Bindings, ctx: ReadContext) -> Bindings | Produ
     positions = select(scan, ctx)
     if not rows.columns and not rows.values:
         return rows.cross(scan.step.variable, positions)
+    if scan.step.joins:
+        return joined(rows, scan.step.variable, positions, scan.step.joins, ctx)
     product = Product(rows, Bindings({scan.step.variable: positions}, len(positions)))
     return product if product.count > PIECE else product.whole()
 
@@ -206,11 +221,9 @@ def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
     sources = rows.columns[step.source]
     if ctx.trace.is_on:
         ctx.trace.note(**planned.notes)
-    several = step.max_hops > 1 and hops.may_chain
+    several = step.max_hops != 1 or not step.min_hops
     if step.closes and step.edge_variable is None and not several:
         ends = rows.columns[step.target]
-        if step.min_hops > 1:
-            return rows.take(np.empty(0, dtype=np.int64))
         return rows.keep(hops.once().connects(sources, ends) & (ends != NO_NODE))
     steps = _steps(step, hops, sources, several=several)
     if step.closes:
@@ -229,6 +242,48 @@ def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
     return found.keep(passing(step.edge_where, found, ctx)) if step.edge_where else found
 
 
+def _search(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
+    """Walks under conditions, between ends that are known, and ways."""
+    if ctx.trace.is_on:
+        ctx.trace.note(**planned.notes)
+    pieces = [
+        _reached(planned, rows, found, ctx) for found in walked(planned, rows, ctx, _has_solution)
+    ]
+    if not pieces:
+        nothing = np.empty(0, dtype=np.int64)
+        pieces = [_reached(planned, rows, Walked(nothing, nothing, nothing), ctx)]
+    return pieces[0].stacked(*pieces[1:]) if len(pieces) > 1 else pieces[0]
+
+
+def _reached(planned: ExpandEdges, rows: Bindings, found: Walked, ctx: ReadContext) -> Bindings:
+    """Rows with the ends that they lead to, as far as these pass."""
+    step, targets = planned.step, PlannedHops(planned, ctx).targets
+    if not step.closes:
+        ctx.variables[step.target] = targets
+    reached = rows.take(found.origins)
+    if not step.closes:
+        reached = reached.bind(step.target, found.ends)
+    if step.way is not None and found.ways is not None:
+        reached = reached.bind(step.way.variable, found.ways)
+    if not step.where or not reached.count:
+        return reached
+    return reached.keep(_targets_passing(step, found.ends, targets, ctx))
+
+
+def _walk_ways(step: plan.WalkWay, rows: Bindings, ctx: ReadContext) -> Bindings:
+    """Rows with the two nodes of every step of a way."""
+    origins, before, after = way_steps(step, rows, ctx)
+    found = rows.take(origins)
+    if step.left in found.columns:
+        met = np.flatnonzero(found.columns[step.left] == before)
+        found, after = found.take(met), after[met]
+    else:
+        found = found.bind(step.left, before)
+    if step.right in found.columns:
+        return found.take(np.flatnonzero(found.columns[step.right] == after))
+    return found.bind(step.right, after)
+
+
 def _steps(
     step: plan.Expand, hops: PlannedHops, sources: Positions, *, several: bool
 ) -> ExpandedRows:
@@ -240,9 +295,6 @@ def _steps(
         if targets is found.targets:
             return found
         return _kept(ExpandedRows(found.origins, targets), targets != NO_NODE)
-    if step.min_hops > 1:
-        nothing = np.empty(0, dtype=np.int64)
-        return ExpandedRows(nothing, nothing, nothing)
     return hops.once().from_(sources)
 
 

@@ -12,12 +12,15 @@ from itertools import takewhile
 
 import numpy as np
 
+from omnigraph.errors import QueryError
 from omnigraph.read.execute.bindings import POSITION, Bindings
 from omnigraph.read.plan.physical import PhysicalStep, ScanNodes
 from omnigraph.storage.budget import look
 
 # A product of so many rows is made as a whole.
 PIECE = 1 << 20
+# So many pairs are more than anybody means, unless only the first of them are wanted.
+MAX_PAIRS = 10_000_000
 
 
 @dataclass(slots=True)
@@ -62,6 +65,18 @@ class Product:
     def count(self) -> int:
         """How many rows it has."""
         return self.left.count * self.right.count
+
+    def refuse_if_endless(self, variable: str) -> None:
+        """Refuse what is hardly meant: all pairs of what nothing connects."""
+        if self.count <= MAX_PAIRS or 1 in (self.left.count, self.right.count):
+            return
+        raise QueryError(
+            f"${variable} is connected with nothing: that would be {self.count:,} pairs, of "
+            f"{self.left.count:,} rows and {self.right.count:,} nodes. Connect it by an edge or by "
+            f"an equality such as `$a.x = ${variable}.y`, or bound it by a `limit` without `order`",
+            code="T31",
+            details={"pairs": self.count, "limit": MAX_PAIRS, "variable": variable},
+        )
 
     def whole(self) -> Bindings:
         """All of it."""

@@ -5,16 +5,17 @@ Owns the conversions. Immutable; nothing is converted before somebody asks.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import msgspec
 import pyarrow as pa
 
 from omnigraph.errors import BadRequest
+from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.read.output.json_text import join_texts, json_text
 
 if TYPE_CHECKING:
@@ -99,6 +100,52 @@ class Result:
             ) from error
         return polars.from_arrow(self.to_arrow())
 
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The rows with Python's own values: a `Date` is a date, a `DateTime` a datetime."""
+        found: list[dict[str, Any]] = self.table.to_pylist()
+        return found
+
+    def scalar(self) -> Any:
+        """The only value there is; an error when there is none, or another."""
+        if self.table.num_rows != 1 or self.table.num_columns != 1:
+            raise BadRequest(
+                f"the result is not one value: it has {_counted(len(self), 'row')} and "
+                f"{_counted(self.table.num_columns, 'column')}"
+            )
+        return self.table.column(0)[0].as_py()
+
+    def head(self, count: int = 5) -> Result:
+        """The first rows."""
+        return self[: max(count, 0)]
+
+    @overload
+    def __getitem__(self, key: int) -> dict[str, Any]: ...
+
+    @overload
+    def __getitem__(self, key: slice) -> Result: ...
+
+    @overload
+    def __getitem__(self, key: str) -> list[Any]: ...
+
+    def __getitem__(self, key: int | slice | str) -> dict[str, Any] | Result | list[Any]:
+        """A row by its number, some rows as a result, or the values of a column by its name."""
+        if isinstance(key, str):
+            if key not in self.columns:
+                hint = did_you_mean(key, self.columns) or f"there are {', '.join(self.columns)}"
+                raise BadRequest(f"there is no column {key!r}: {hint}")
+            return [row[key] for row in self.rows]
+        places = range(len(self))[key]
+        if isinstance(places, int):
+            return next(iter(self._taken([places])))
+        return self._taken(places)
+
+    def _taken(self, places: Sequence[int]) -> Result:
+        return replace(self, table=self.table.take(pa.array(places, pa.int64())))
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """What other libraries read Arrow data through: `pl.DataFrame(result)`, DuckDB, pyarrow."""
+        return self.table.__arrow_c_stream__(requested_schema)
+
     def __len__(self) -> int:
         return int(self.table.num_rows)
 
@@ -126,6 +173,10 @@ class Result:
         from omnigraph.read.output.shown_text import html_of
 
         return html_of(self)
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _json_lines(table: pa.Table) -> pa.Array:

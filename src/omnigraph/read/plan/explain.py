@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import Any
 
-from omnigraph.lang.query.compile import compile_query
+from omnigraph.lang.query.unnamed import compile_given
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.execute.trace import Operator, Trace
@@ -109,7 +109,7 @@ def explain(
     """Explain a query; ``analyze`` runs it and tells what happened."""
     if analyze:
         return _analyzed(query, snapshot, catalog, at_commit=at_commit)
-    compiled = compile_query(query.source, catalog, query.name, path=query.path)
+    compiled = compile_given(query.source, catalog, query.name, query.params, path=query.path)
     read, ctx = compiled.require_read(), query.context(snapshot, catalog, compiled)
     operators = foreseen(plan_read(read, ctx), ctx)
     branch = None if at_commit else snapshot.branch
@@ -170,6 +170,10 @@ def _facts(operator: Operator) -> Iterator[str]:
         ways.append(f"about {_many(notes['estimated_rows'], 'row')}")
     if ways:
         yield ", ".join(ways)
+    if "join" in notes:
+        yield f"joined {notes['join']}"
+    if "cross_product" in notes:
+        yield f"cross product: about {_many(notes['cross_product'], 'pair')}"
     if "expansion_rule" in notes:
         yield f"open until then: {notes['expansion_rule']}"
     if "ranked_by" in notes:

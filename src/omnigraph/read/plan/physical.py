@@ -127,12 +127,23 @@ class ExpandEdges:
 
     step: plan.Expand
     path: EdgeAccess
+    each: Block | None = None
+    """What holds of every step that is walked."""
+    is_traced: bool = False
+    """Whether the nodes and edges of ways are looked at, rather than how long they are."""
 
     @property
     def notes(self) -> dict[str, Any]:
         """How many edges there are, and what is decided about those that were found."""
         where = (*self.step.where, *self.step.edge_where)
         return {"edges": self.path.edges, "in_memory": [spell_predicate(found) for found in where]}
+
+
+@dataclass(frozen=True, slots=True)
+class WalkWays:
+    """Bind variables to the nodes of the steps of ways."""
+
+    step: plan.WalkWay
 
 
 @dataclass(frozen=True, slots=True)
@@ -166,7 +177,7 @@ class JoinBlocks:
     blocks: tuple[Block, ...]
 
 
-PhysicalStep = ScanNodes | ExpandEdges | FilterRows | ComputeRows | JoinBlocks
+PhysicalStep = ScanNodes | ExpandEdges | WalkWays | FilterRows | ComputeRows | JoinBlocks
 
 
 def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
@@ -179,6 +190,11 @@ def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
                 yield step.target
                 if step.edge_variable is not None:
                     yield step.edge_variable
+                if step.way is not None:
+                    yield step.way.variable
+            case plan.WalkWay() as step:
+                yield step.left
+                yield step.right
             case plan.Optional(_, introduces):
                 yield from introduces
 

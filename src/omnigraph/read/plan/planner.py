@@ -31,6 +31,7 @@ from omnigraph.read.plan.physical import (
     PhysicalStep,
     ScanNodes,
     TailStep,
+    WalkWays,
 )
 from omnigraph.rows.filters import can_filter, columns_of, pushes
 from omnigraph.rows.key_predicates import naming
@@ -80,7 +81,10 @@ class _Planner:
             case plan.Scan():
                 return self._scan(step)
             case plan.Expand():
-                return ExpandEdges(step, self._edges(step))
+                each = None if step.each is None else Block(self.steps(step.each.steps))
+                return ExpandEdges(step, self._edges(step), each, self.use.traces(step.way))
+            case plan.WalkWay():
+                return WalkWays(step)
             case plan.Filter():
                 return FilterRows(step)
             case plan.Let() | plan.ForEach():
@@ -165,6 +169,8 @@ def _may_be_looked_up(edges: Entities, way: plan.Direction) -> bool:
 def _is_plain(step: plan.Expand) -> bool:
     """Whether every neighbour is one solution."""
     asked = step.closes or step.where or step.edge_where or step.edge_variable
+    if step.way is not None or step.each is not None:
+        return False
     return not asked and (step.min_hops, step.max_hops) == (1, 1)
 
 
@@ -217,6 +223,14 @@ class PropertyUse:
         names = self.names.get(variable, ())
         return (*names, *(shown_properties(type_) if variable in self.shown else ()))
 
+    def traces(self, way: plan.Way | None) -> bool:
+        """Whether more is looked at of ways than how long they are."""
+        if way is None:
+            return False
+        name = way.variable
+        looked_at = self.names.get(name, {}).keys() - {"@hops", "@cost"}
+        return way.every or name in self.shown or name in self.joined or bool(looked_at)
+
     def value(self, value: plan.Output) -> None:
         """Count in what an expression looks at."""
         match value:
@@ -260,12 +274,18 @@ class PropertyUse:
         """Count in what steps look at."""
         for step in steps:
             match step:
-                case plan.Scan(where=where) | plan.Filter(where):
+                case plan.Scan(where=where, joins=joins):
+                    self.predicates((*where, *joins))
+                case plan.Filter(where):
                     self.predicates(where)
                 case plan.Expand():
                     ends = (step.source, step.target, step.edge_variable)
                     self.joined.update(name for name in ends if name is not None)
                     self.predicates((*step.where, *step.edge_where))
+                    if step.way is not None and step.way.weight is not None:
+                        self.value(step.way.weight)
+                case plan.WalkWay():
+                    self.joined.update((step.way, step.left, step.right))
                 case plan.Let(_, value) | plan.ForEach(_, value):
                     self.expression(value)
                 case plan.Fold(_, plan.Aggregate() as aggregate):
@@ -292,6 +312,8 @@ def blocks_of(step: plan.Step) -> Iterator[tuple[plan.Step, ...]]:
     match step:
         case plan.Union(branches):
             yield from branches
+        case plan.Expand(each=plan.Each() as each):
+            yield each.steps
         case plan.AntiJoin() | plan.SemiJoin() | plan.Fold() | plan.Optional():
             yield step.steps
 

@@ -25,6 +25,9 @@ from omnigraph.read.plan.physical import (
     TailStep,
 )
 
+# Beyond so many hops, where each leads to fewer nodes, an estimate does not change any more.
+FAR = 100
+
 
 def foreseen(planned: PhysicalPlan, ctx: ReadContext) -> list[Operator]:
     """Every operator of a plan, in the order they will run."""
@@ -58,7 +61,7 @@ class _Outlook:
             match step:
                 case ScanNodes():
                     operator.notes |= step.notes
-                    rows *= _found(step)
+                    rows = _scanned(step, rows, operator)
                 case ExpandEdges():
                     operator.notes |= step.notes | step.path.foreseen(math.ceil(rows))
                     rows = self._expanded(step, rows)
@@ -94,6 +97,17 @@ class _Outlook:
         return rows * _reached(step, planned.path.edges, left, targets)
 
 
+def _scanned(scan: ScanNodes, rows: float, operator: Operator) -> float:
+    """About how many rows a scan leaves; where nothing connects it with them, it says so."""
+    found = _found(scan)
+    if scan.step.joins:
+        operator.notes["join"] = "by hash"
+        return max(rows, found)
+    if rows > 1 and found > 1:
+        operator.notes["cross_product"] = math.ceil(rows * found)
+    return rows * found
+
+
 def _found(scan: ScanNodes) -> int:
     """About how many rows a scan finds."""
     path = scan.path
@@ -111,12 +125,15 @@ def _found(scan: ScanNodes) -> int:
 def _reached(step: plan.Expand, edges: int, starts: int, targets: int) -> float:
     """About how many nodes one node leads to."""
     each = edges / max(starts, 1) * (2 if step.direction == "both" else 1)
+    if step.max_hops is None and each > 1:
+        return targets
     reached = 0.0
-    for hop in range(step.min_hops, step.max_hops + 1):
+    farthest = targets if step.max_hops is None else step.max_hops
+    for hop in range(step.min_hops, farthest + 1):
         # More than all there are cannot be reached; a large power is not even computed.
         far = hop * math.log(each) > math.log(targets + 1) if each > 1 else False
         reached += targets if far else each**hop
-        if reached >= targets:
+        if reached >= targets or (step.max_hops is None and hop >= FAR):
             break
     return reached if step.edge_variable is not None else min(reached, targets)
 

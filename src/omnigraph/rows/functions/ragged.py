@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from typing import cast
 
 import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.rows.functions.call import Flags, Integers, valid
 
 _BATCH = 8 << 20
+_NOTHING = np.empty(0, dtype=np.uint8)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +80,29 @@ def cut(texts: pa.Array, first: Integers, last: Integers) -> pa.Array:
     return pa.concat_arrays(parts) if parts else texts
 
 
+def characters(texts: pa.Array) -> pa.Array:
+    """The characters of each text, as a list."""
+    is_valid = valid(texts)
+    filled = texts.cast(pa.string()).fill_null("")
+    offsets = _offsets(filled)
+    buffer = filled.buffers()[2]
+    data = np.frombuffer(buffer, dtype=np.uint8)[offsets[0] : offsets[-1]] if buffer else _NOTHING
+    begins = np.append(np.flatnonzero(_begins_one(data)), len(data))
+    lengths = np.diff(np.searchsorted(begins, offsets - offsets[0]))
+    single = pa.StringArray.from_buffers(
+        len(begins) - 1,
+        pa.py_buffer(begins.astype(np.int32)),
+        pa.py_buffer(np.ascontiguousarray(data)),
+    )
+    return column_of_lists(single, lengths.astype(np.int64), is_valid)
+
+
+def _begins_one(data: npt.NDArray[np.uint8]) -> Flags:
+    """Which bytes of UTF-8 a character begins with."""
+    found: Flags = (data & 0xC0) != 0x80
+    return found
+
+
 def _cut(texts: pa.Array, first: Integers, last: Integers) -> pa.Array:
     offsets = _offsets(texts)
     buffer = texts.buffers()[2]
@@ -86,7 +111,7 @@ def _cut(texts: pa.Array, first: Integers, last: Integers) -> pa.Array:
     data = np.frombuffer(buffer, dtype=np.uint8)[offsets[0] : offsets[-1]]
     offsets = offsets - offsets[0]
     # Where a character begins; one more for the end of the last.
-    begins = np.append(np.flatnonzero((data & 0xC0) != 0x80), len(data))
+    begins = np.append(np.flatnonzero(_begins_one(data)), len(data))
     row_first = np.searchsorted(begins, offsets[:-1])
     length = np.searchsorted(begins, offsets[1:]) - row_first
     low = np.clip(first, 0, length)

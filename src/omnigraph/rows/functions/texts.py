@@ -22,7 +22,7 @@ from omnigraph.rows.functions.call import (
     by_constant,
     valid,
 )
-from omnigraph.rows.functions.ragged import cut
+from omnigraph.rows.functions.ragged import characters, cut
 from omnigraph.rows.patterns import found_in
 
 _FAR = 2**40
@@ -76,7 +76,7 @@ def _right(call: Call) -> pa.Array:
 def _split(call: Call) -> pa.Array:
     def work(texts: pa.Array, separator: object) -> pa.Array:
         if separator == "":
-            return pc.split_pattern_regex(texts, "")
+            return characters(texts)
         return pc.split_pattern(texts, separator)
 
     return by_constant(call, 1, work)

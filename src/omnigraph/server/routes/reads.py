@@ -13,6 +13,7 @@ from omnigraph.errors import BadRequest
 from omnigraph.graph import Session
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.compile import parse_source, select_query
+from omnigraph.lang.query.unnamed import is_unnamed
 from omnigraph.lang.source import Source
 from omnigraph.server.answers import ARROW, JSON, NDJSON, answer
 from omnigraph.server.call import MIN_COMMIT, Call
@@ -52,6 +53,8 @@ async def read(call: Call) -> Response:
 def require_read(source: str | Source, name: str | None) -> None:
     """Refuse a mutation in words that lead to its route; what does not parse is told later."""
     text = source if isinstance(source, Source) else Source(source, "<query>")
+    if is_unnamed(text.text):
+        return
     chosen = select_query(parse_source(text), name)
     if not isinstance(chosen.body, ast.Read):
         raise BadRequest(

@@ -44,11 +44,16 @@ PIECE = 4 * 2**20
 
 @dataclass(frozen=True, slots=True)
 class StoredObject:
-    """An object as a listing shows it; ``modified`` is in microseconds since the epoch."""
+    """An object as a listing shows it; ``modified`` is in microseconds since the epoch.
+
+    A store may count its times in seconds: where it has a ``tag`` for the content, that tells two
+    objects apart.
+    """
 
     name: str
     size: int
     modified: int
+    tag: str | None = None
 
 
 class ControlObjects:
@@ -237,7 +242,7 @@ class ControlObjects:
             for chunk in obstore.list(self._store, prefix or None):
                 for entry in chunk:
                     modified = int(entry["last_modified"].timestamp() * 1_000_000)
-                    yield StoredObject(entry["path"], entry["size"], modified)
+                    yield StoredObject(entry["path"], entry["size"], modified, entry["e_tag"])
 
     def delete_all(self, names: Sequence[str]) -> None:
         """Remove many objects in few requests; those that are not there do not matter."""

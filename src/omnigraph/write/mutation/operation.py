@@ -14,8 +14,8 @@ import msgspec
 from omnigraph.embed.cache import Memory
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.embed.providers import ConfiguredEmbedder, embedder_of
-from omnigraph.lang.query.compile import compile_query
 from omnigraph.lang.query.params import coerce_params
+from omnigraph.lang.query.unnamed import compile_given
 from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.manifest.limits import ReadLimits
 from omnigraph.manifest.publish_request import PendingCommit
@@ -72,7 +72,7 @@ class Mutation(RowsChange[MutationResult]):
         """Compile against the schema of the base, and run."""
         limits = None if self.limits is None else WriteLimits.of(self.limits, txn.base)
         catalog = txn.base.catalog if limits is None else limits.shown
-        compiled = compile_query(self.source, catalog, self.name, path=self.path)
+        compiled = compile_given(self.source, catalog, self.name, self.params, path=self.path)
         plan = compiled.require_mutation()
         values = Values(coerce_params(compiled.params, self.params), statement_time())
         if limits is not None:

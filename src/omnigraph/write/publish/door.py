@@ -19,6 +19,7 @@ from omnigraph.errors import (
     ReadSetChanged,
     StorageError,
 )
+from omnigraph.manifest.entries import MESSAGE
 from omnigraph.manifest.publish_request import ExactHead, PublishRequest, require_live
 from omnigraph.manifest.publisher import FAILURES, RETRIED, is_published
 from omnigraph.manifest.snapshot import BranchState
@@ -76,10 +77,11 @@ class Staged:
 
 @dataclass(frozen=True, slots=True)
 class Door:
-    """The door of one graph."""
+    """The door of one graph; its ``message`` goes with every commit."""
 
     root: Location
     manifest: Manifest
+    message: str | None = None
 
     def publish(
         self,
@@ -131,7 +133,7 @@ class Door:
                     raise
                 raise doubt from error
             reach("publish_ready", files.branch)
-            request = _request(change, staged)
+            request = _request(change, staged, self.message)
             try:
                 published = self.manifest.publish(branch_id, request, view)
                 break
@@ -183,13 +185,15 @@ class Door:
         return replace(staged, base=newer, effects=effects, head=actual)
 
 
-def _request(change: Change[_R], staged: Staged) -> PublishRequest:
-    """What a change asks for, on this head alone; its commit says the run id, if it has one."""
+def _request(change: Change[_R], staged: Staged, message: str | None) -> PublishRequest:
+    """What a change asks for, on this head alone; its commit notes the message and the run id."""
     asked = change.publish(staged.base, staged.effects)
+    noted = dict(asked.commit.metadata)
+    if message is not None:
+        noted[MESSAGE] = message
     if change.run is not None:
-        noted = {**asked.commit.metadata, **change.run.notes}
-        asked = replace(asked, commit=replace(asked.commit, metadata=noted))
-    return replace(asked, precondition=staged.head)
+        noted |= change.run.notes
+    return replace(asked, commit=replace(asked.commit, metadata=noted), precondition=staged.head)
 
 
 def require_unchanged(base: Base, newer: Base, reads: ReadSet) -> None:

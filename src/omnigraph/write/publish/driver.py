@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, Protocol, TypeVar
 
 from omnigraph.errors import (
+    BadRequest,
     BranchNotFound,
     ChangeFeedGap,
     Conflict,
@@ -55,6 +56,7 @@ from omnigraph.write.publish.turns import Turn
 from omnigraph.write.recovery.intent_scope import IntentScope
 
 PREPARATIONS = 32
+LONGEST_MESSAGE = 10_000
 
 _R = TypeVar("_R")
 
@@ -92,7 +94,8 @@ class Target:
     """The branch of a graph that a change goes to.
 
     ``fork_from`` is the branch to fork a missing one from, as soon as there is something
-    to publish to it. ``if_commit`` is the head that the caller insists on.
+    to publish to it. ``if_commit`` is the head that the caller insists on. The ``message`` is for
+    people who read the history.
     """
 
     root: Location
@@ -100,6 +103,18 @@ class Target:
     branch: str
     if_commit: str | None = None
     fork_from: str | None = None
+    message: str | None = None
+
+
+def message_of(text: str | None) -> str | None:
+    """A message as a commit notes it; None where there is nothing to say."""
+    if text is None or not (text := text.strip()):
+        return None
+    if len(text) > LONGEST_MESSAGE:
+        raise BadRequest(
+            f"a message has at most {LONGEST_MESSAGE} characters, and this one has {len(text)}"
+        )
+    return text
 
 
 class _Forked(Exception):
@@ -282,7 +297,7 @@ class _Write(Generic[_R]):
         self.branch_created = self.branch_created or refs is not None
         conditional = target.if_commit is not None
         staged = Staged(base, txn.reads, effects, head, conditional, self.branch_created)
-        door = Door(target.root, target.manifest)
+        door = Door(target.root, target.manifest, target.message)
         return door.publish(change, staged, self.files, self.turn, self.claims)
 
 

@@ -8,14 +8,8 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.query_source import (
-    AskedQuery,
-    source_options,
-    store_of,
-    view_of,
-    view_options,
-    written_query,
-)
+from omnigraph.cli.options.asked_query import AskedQuery, source_options
+from omnigraph.cli.options.query_source import view_of, view_options
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.render.output import write_json, write_text
 
@@ -39,15 +33,18 @@ def command(
 ) -> None:
     """Show how a query would be run, or how it was.
 
-    Without --analyze no data is read, and parameters may be left out.
+    Without --analyze no data is read, and parameters may be left out. The words are those of
+    `query`: [LOCATION] [NAME] [ARG…].
     """
-    branch, snapshot = view_of(branch, snapshot)
-    source = written_query(asked)
-    with store_of(scope).read() as graph:
+    state, commit = view_of(branch, snapshot)
+    if commit is None:
+        state = asked.branch(scope, branch)
+    source = asked.written()
+    with asked.target.read() as graph:
         shown = graph.explain(
             *source,
-            branch=branch,
-            snapshot=snapshot,
+            branch=state,
+            snapshot=commit,
             analyze=analyze,
             timeout=timeout,
             max_bytes=max_bytes,

@@ -19,6 +19,7 @@ from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.options.shared import (
     branch_option,
     engine_of,
+    message_option,
     run_id_option,
     spark_options,
     spark_settings,
@@ -108,6 +109,7 @@ def csv_of(
     help="With --on-error skip: fail if more than so many rows are wrong.",
 )
 @run_id_option
+@message_option
 @csv_options
 @click.option(
     "--order-by",
@@ -133,6 +135,7 @@ def command(
     rejects: str | None,
     max_rejects: int | None,
     run_id: str | None,
+    message: str | None,
     null: str | None,
     delimiter: str | None,
     quote: str | None,
@@ -167,6 +170,7 @@ def command(
             rejects=rejects,
             max_rejects=max_rejects,
             run_id=run_id,
+            message=message,
             dry_run=dry_run,
             csv=csv_of(null, delimiter, quote, columns, encoding, has_header=not no_header),
             report=report,

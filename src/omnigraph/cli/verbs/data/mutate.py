@@ -9,24 +9,25 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import click
+from click.core import ParameterSource
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.query_source import (
-    AskedQuery,
-    max_bytes_option,
-    source_options,
-    store_of,
-    stored_query,
-    written_query,
-)
+from omnigraph.cli.options.asked_query import AskedQuery, source_options
+from omnigraph.cli.options.query_source import max_bytes_option
 from omnigraph.cli.options.scope import CommandScope
-from omnigraph.cli.options.shared import branch_option, if_commit_option, run_id_option
+from omnigraph.cli.options.shared import (
+    branch_option,
+    if_commit_option,
+    message_option,
+    run_id_option,
+)
 from omnigraph.cli.render.output import (
     DONE_BEFORE,
     author_lines,
     diagnose,
     result_of,
     write_json,
+    write_note,
     write_text,
 )
 from omnigraph.errors import PreconditionFailed
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 @branch_option
 @if_commit_option
 @run_id_option
+@message_option
 @max_bytes_option
 @json_option
 @click.pass_obj
@@ -50,29 +52,41 @@ def command(
     branch: str,
     if_commit: str | None,
     run_id: str | None,
+    message: str | None,
     max_bytes: int | None,
     as_json: bool,
 ) -> None:
     """Run a query that changes a graph, as one commit.
 
-    NAME chooses one of several queries, or is a stored one of a server. The graph is named with
-    --store or --server.
+    The words are a LOCATION (a path, a URI or a graph of the project; the default graph without
+    one), the NAME of a query, and its parameters. NAME chooses one of several queries, is stored
+    with the graph, or is an alias.
     """
-    target = store_of(scope)
+    target, given = asked.target, click.get_current_context().get_parameter_source("branch")
+    branch = asked.branch(scope, None if given is ParameterSource.DEFAULT else branch)
     try:
         if target.is_served and asked.source is None:
             if max_bytes is not None:
                 raise click.UsageError("the server sets the bound of memory: leave --max-bytes out")
-            name, params = stored_query(asked)
+            if message is not None:
+                raise click.UsageError("a commit made over HTTP has no message: leave -m out")
+            if target.graph is not None and not scope.quiet:
+                write_note(f"omnigraph mutate → {target.shown} (served)")
             result = target.served().invoke_mutation(
-                name, params, branch=branch, if_commit=if_commit, run_id=run_id
+                asked.name or "", asked.params, branch=branch, if_commit=if_commit, run_id=run_id
             )
         else:
-            source = written_query(asked)
-            # Unlike the other commands that write, this one does not name its target.
-            with target.write("mutate", replace(scope, quiet=True)) as graph:
+            source = asked.written()
+            # Unlike the other commands that write, this one names its target only if a file did.
+            quiet = scope.quiet or target.graph is None
+            with target.write("mutate", replace(scope, quiet=quiet)) as graph:
                 result = graph.mutate(
-                    *source, branch=branch, if_commit=if_commit, run_id=run_id, max_bytes=max_bytes
+                    *source,
+                    branch=branch,
+                    if_commit=if_commit,
+                    run_id=run_id,
+                    max_bytes=max_bytes,
+                    message=message,
                 )
     except PreconditionFailed as error:
         if as_json:

@@ -79,7 +79,7 @@ def show_commit(scope: CommandScope, *, commit_id: str, uri: str | None, as_json
 
         write_json(CommitBody.of(commit))
     else:
-        write_text("\n".join(f"{name}: {value}" for name, value in _facts(commit)))
+        write_text("\n".join(f"{name}: {value}" for name, value in facts_of(commit)))
 
 
 @command.command("changes", cls=VerbCommand)
@@ -108,7 +108,7 @@ def show_changes(
     with target_of(scope, uri).read() as graph:
         page = graph.commits.changes(commit_id, page_token=page_token, **options)
         if page_token is None:
-            changes = _all_changes(graph, page, options)
+            changes = all_changes(graph, page, options)
             next_page_token = None
         else:
             changes = iter(page.changes)
@@ -124,7 +124,7 @@ def show_changes(
             write_text(f"next page: {next_page_token}")
 
 
-def _all_changes(graph: Graph, page: CommitChanges, options: dict[str, Any]) -> Iterator[Change]:
+def all_changes(graph: Graph, page: CommitChanges, options: dict[str, Any]) -> Iterator[Change]:
     """The changes of a page and of all that follow."""
     commit_id = page.cause.graph_commit_id
     yield from page.changes
@@ -143,7 +143,8 @@ def _row(commit: Commit) -> tuple[object, ...]:
     )
 
 
-def _facts(commit: Commit) -> list[tuple[str, object]]:
+def facts_of(commit: Commit) -> list[tuple[str, object]]:
+    """What there is to say of a commit."""
     facts = [
         ("commit", commit.id),
         ("created", time_text(commit.created_at)),
@@ -152,5 +153,6 @@ def _facts(commit: Commit) -> list[tuple[str, object]]:
         ("actor", commit.actor),
         ("parent", commit.parent_id),
         ("merged parent", commit.merged_parent_id),
+        ("message", commit.message),
     ]
     return [(name, value) for name, value in facts if value is not None]

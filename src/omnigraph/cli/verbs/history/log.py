@@ -5,9 +5,10 @@ Owns the text of a commit and which branches are read; the drawing is commit_gra
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -40,6 +41,19 @@ class History:
         return self.heads.get(commit.id, [])
 
 
+def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> datetime | None:
+    """A date or a time, in UTC unless it says otherwise."""
+    if value is None:
+        return None
+    try:
+        found = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise click.BadParameter(
+            f"{value!r} is not a time: write 2026-11-01 or 2026-11-01T12:30:00Z", ctx, param
+        ) from None
+    return found if found.tzinfo is not None else found.replace(tzinfo=UTC)
+
+
 @click.command("log", cls=VerbCommand)
 @uri_argument
 @click.option(
@@ -51,6 +65,11 @@ class History:
 @click.option("--all", "every", is_flag=True, help="Every branch.")
 @click.option("--graph", "as_drawing", is_flag=True, help="Draw how the commits descend.")
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N.")
+@click.option("--type", "type_name", metavar="T", help="Only commits that changed this type.")
+@click.option("--id", "id_", metavar="ID", help="With --type: only those that changed this entity.")
+@click.option("--actor", "by_actor", metavar="NAME", help="Only the commits of one actor.")
+@click.option("--since", metavar="TIME", callback=_time, help="Only commits from this time on.")
+@click.option("--grep", metavar="TEXT", help="Only commits whose message has this text.")
 @json_option
 @click.pass_obj
 def command(
@@ -61,6 +80,11 @@ def command(
     every: bool,
     as_drawing: bool,
     limit: int | None,
+    type_name: str | None,
+    id_: str | None,
+    by_actor: str | None,
+    since: datetime | None,
+    grep: str | None,
     as_json: bool,
 ) -> None:
     """Show the history of a branch, or of all: who did what, and what was merged.
@@ -69,8 +93,15 @@ def command(
     """
     if every and branch is not None:
         raise click.UsageError("--all is every branch: leave --branch out")
+    if id_ is not None and (type_name is None or every):
+        raise click.UsageError("--id needs --type, and looks at one branch")
+    wanted: dict[str, Any] = {"actor": by_actor, "since": since, "grep": grep, "types": type_name}
     with target_of(scope, uri).read() as graph:
-        history = _history(graph, None if every else branch or "main")
+        history = _history(graph, None if every else branch or "main", wanted)
+        if id_ is not None and type_name is not None:
+            line = graph.history(type_name, id_, branch=branch or "main")
+            changing = {change.commit.id for change in line.changes}
+            history.commits[:] = [commit for commit in history.commits if commit.id in changing]
     shown = history.commits[:limit]
     if as_json:
         from omnigraph.wire.graphs import CommitsBody
@@ -85,13 +116,14 @@ def command(
 # -- what is shown -----------------------------------------------------------------------
 
 
-def _history(graph: Graph, branch: str | None) -> History:
+def _history(graph: Graph, branch: str | None, wanted: Mapping[str, Any]) -> History:
     """The commits that a branch descends from, or all branches when none is named."""
     names = graph.branches.list()
     known: dict[str, Commit] = {}
     for name in names if branch is None else [branch]:
         try:
-            known |= {commit.id: commit for commit in graph.commits.list(name, merged=True)}
+            found = graph.commits.list(name, merged=True, **wanted)
+            known |= {commit.id: commit for commit in found}
         except BranchNotFound:
             if branch is not None:
                 raise
@@ -143,6 +175,8 @@ def _text(commit: Commit, history: History) -> str:
     if heads := history.heads_of(commit):
         parts.append(click.style(f"({', '.join(heads)})", bold=True))
     parts.append(_operation(commit))
+    if commit.message is not None:
+        parts.append(f"“{printable(commit.message.splitlines()[0])}”")
     return " ".join(part for part in parts if part)
 
 

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.configured import project_file
 from omnigraph.cli.options.query_source import size_of_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, Target, target_of, uri_argument
 from omnigraph.cli.render.output import diagnose, write_data, write_json, write_text
 from omnigraph.cli.render.sizes import size_text
 from omnigraph.cli.verbs.maintain.cleanup import Duration
@@ -78,27 +79,28 @@ def command(
     """Do what is worth doing to keep a graph small and fast.
 
     No query returns anything else after it, and no writer waits. Commits are only reclaimed
-    with --keep or --older-than. The exit code is 1 when something went wrong.
+    with --keep or --older-than, or as the `maintenance` of the project says. The exit code is 1
+    when something went wrong.
     """
     if dry_run and not once:
         raise click.UsageError("a dry run is one round: leave --watch out")
     target = target_of(scope, uri)
+    configured = _configured(scope, target)
+    keep = configured.keep if keep is None else keep
+    older_than = configured.older_than if older_than is None else older_than
     if (keep is not None or older_than is not None) and not dry_run:
         target.require_consent("reclaiming old commits", scope, as_json=as_json)
+    from omnigraph.maintain.reconcile import Maintainer
     from omnigraph.maintain.steps import MaintenanceLimits
 
-    limits = MaintenanceLimits(max_seconds, max_bytes, keep, older_than)
+    limits = MaintenanceLimits(
+        max_seconds, max_bytes, keep, older_than, optimizes=configured.optimizes
+    )
     with target.read() if dry_run else target.write("maintain", scope) as graph:
         if not once:
             return _watch(graph, limits, branch, every, as_json=as_json)
-        report = graph.maintain(
-            branch,
-            max_seconds=max_seconds,
-            max_bytes=max_bytes,
-            keep=keep,
-            older_than=older_than,
-            dry_run=dry_run,
-        )
+        keeper = Maintainer(graph.location, graph.manifest, limits, branch, graph.actor)
+        report = keeper.run_once(dry_run=dry_run)
     if as_json:
         from omnigraph.wire.health import MaintenanceBody
 
@@ -106,6 +108,15 @@ def command(
     else:
         write_text("\n".join(_lines(report)) or "nothing to do")
     return 1 if report.failed else 0
+
+
+def _configured(scope: CommandScope, target: Target) -> MaintenanceLimits:
+    """What the project says about the maintenance of its graphs."""
+    from omnigraph.server.sources.project import maintenance_limits
+
+    project = project_file(scope)
+    found = None if project is None or target.graph is None else project.maintenance
+    return maintenance_limits(found)
 
 
 def _watch(

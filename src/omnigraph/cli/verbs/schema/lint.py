@@ -5,12 +5,16 @@ Owns how a lint report is shown. The rules live in `omnigraph.lang`.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.configured import project_file
+from omnigraph.cli.options.project_queries import query_path, query_sources
+from omnigraph.cli.options.project_schema import default_graph_with_schema
 from omnigraph.cli.options.query_source import read_source, state_options, view_of
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
 from omnigraph.cli.render.output import write_json, write_text
@@ -18,6 +22,7 @@ from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.compile import lint_schema
+from omnigraph.lang.source import Source
 from omnigraph.wire.reports import LintBody, SchemaSourceBody
 
 _FILE = click.Path(path_type=Path)
@@ -43,18 +48,26 @@ def command(
     """Check a schema, and queries against it, without running them.
 
     Prints every mistake with its place. Exits with 1 if there is one. Without
-    --schema the queries are checked against the schema of a graph: that of a branch, or the one
-    that a commit was made with.
+    --schema the queries are checked against the schema that the project names, with the stored
+    queries of the project if none are given; else against that of a graph: of a branch, or the
+    one that a commit was made with.
     """
-    if schema is not None and (branch is not None or snapshot is not None):
+    is_of_state = snapshot is not None or _is_given("branch")
+    if schema is not None and is_of_state:
         raise click.UsageError("--schema is a file: leave out --branch and --snapshot")
+    meant = None if uri is not None or is_of_state else default_graph_with_schema(scope)
     if schema is not None:
         schema_source = SchemaSourceBody("file", path=str(schema))
-        report = _lint_files(schema, query)
+        report = _lint_files(schema, _sources(scope, query))
+    elif meant is not None:
+        project, of_project, path = meant
+        schema_source = SchemaSourceBody("file", path=str(path))
+        given = _sources(scope, query)
+        report = _lint_files(path, given or query_sources(project, of_project))
     elif query is not None:
         target = target_of(scope, uri)
         schema_source = SchemaSourceBody("graph", uri=target.uri)
-        source = read_source(query)
+        (source,) = _sources(scope, query)
         with target.read() as graph:
             shown, commit = view_of(branch, snapshot)
             report = graph.lint(source, branch=shown, snapshot=commit)
@@ -68,13 +81,31 @@ def command(
     return 0 if report.ok else 1
 
 
-def _lint_files(schema: Path, query: Path | None) -> LintReport:
-    source = read_source(schema)
-    queries = read_source(query) if query is not None else None
-    catalog, report = lint_schema(source)
-    if catalog is None or queries is None:
+def _is_given(option: str) -> bool:
+    """Whether an option stands on the command line."""
+    source = click.get_current_context().get_parameter_source(option)
+    return source is ParameterSource.COMMANDLINE
+
+
+def _sources(scope: CommandScope, query: Path | None) -> list[Source]:
+    return [] if query is None else [read_source(query_path(query, project_file(scope)))]
+
+
+def _lint_files(schema: Path, queries: Sequence[Source]) -> LintReport:
+    catalog, report = lint_schema(read_source(schema))
+    if catalog is None or not queries:
         return report
-    return lint_queries(queries, catalog)
+    found = [lint_queries(source, catalog) for source in queries]
+    return found[0] if len(found) == 1 else _united(found)
+
+
+def _united(reports: Sequence[LintReport]) -> LintReport:
+    """The reports on several files as one."""
+    return LintReport(
+        results=tuple(one for report in reports for one in report.results),
+        findings=tuple(one for report in reports for one in report.findings),
+        diagnostics=tuple(one for report in reports for one in report.diagnostics),
+    )
 
 
 def _lines(report: LintReport) -> Iterator[str]:

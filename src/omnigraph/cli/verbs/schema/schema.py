@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.project_schema import schema_of
 from omnigraph.cli.options.query_source import read_source
 from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument, uri_option
 from omnigraph.cli.options.shared import (
@@ -21,6 +22,7 @@ from omnigraph.cli.options.shared import (
     branch_option,
     engine_of,
     if_commit_option,
+    message_option,
     run_id_option,
     spark_options,
     spark_settings,
@@ -44,7 +46,6 @@ if TYPE_CHECKING:
 _FILE = click.Path(path_type=Path)
 
 _change_options = together(
-    click.option("--schema", type=_FILE, required=True, help="The new schema, a .pg file."),
     branch_option,
     click.option(
         "--allow-data-loss",
@@ -104,6 +105,9 @@ def show_schema(
 
 @command.command("plan", cls=VerbCommand)
 @uri_argument
+@click.option(
+    "--schema", type=_FILE, help="The new schema, a .pg file; that of the project if not given."
+)
 @_change_options
 @click.option("--check", is_flag=True, help="Try what depends on the rows on the rows.")
 @click.option("--exit-code", is_flag=True, help="Exit with 1 if it cannot be applied.")
@@ -113,7 +117,7 @@ def plan_schema(
     scope: CommandScope,
     *,
     uri: str | None,
-    schema: Path,
+    schema: Path | None,
     branch: str,
     allow_data_loss: bool,
     queries: Sequence[Path],
@@ -123,8 +127,9 @@ def plan_schema(
 ) -> int:
     """Show what it takes to give a branch another schema, and change nothing."""
     target = target_of(scope, uri)
+    path = schema_of(scope, target, schema)
     with errors_as_json(as_json):
-        source, texts = read_source(schema), _texts(queries)
+        source, texts = read_source(path), _texts(queries)
         with target.read() as graph:
             plan = graph.plan_schema(
                 source,
@@ -144,10 +149,12 @@ def plan_schema(
 
 @command.command("apply", cls=VerbCommand)
 @uri_argument
+@click.option("--schema", type=_FILE, required=True, help="The new schema, a .pg file.")
 @_change_options
 @click.option("--force-queries", is_flag=True, help="Apply it although it breaks such queries.")
 @if_commit_option
 @run_id_option
+@message_option
 @click.option(
     "--engine",
     type=click.Choice(["auto", "inline", "spark"]),
@@ -168,6 +175,7 @@ def apply_schema(
     force_queries: bool,
     if_commit: str | None,
     run_id: str | None,
+    message: str | None,
     engine: str,
     master: str | None,
     remote: str | None,
@@ -187,6 +195,7 @@ def apply_schema(
                 force_queries=force_queries,
                 if_commit=if_commit,
                 run_id=run_id,
+                message=message,
                 engine=engine_of(engine, master, remote),
                 spark=spark_settings(master, remote, conf),
                 progress=is_terminal(sys.stderr) and not as_json,

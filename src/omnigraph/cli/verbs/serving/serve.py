@@ -9,13 +9,28 @@ import os
 import sys
 from dataclasses import replace
 from datetime import timedelta
+from typing import TYPE_CHECKING
 
 import click
 
 from omnigraph.cli.command import VerbCommand
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.configured import layers_of, project_file
+from omnigraph.cli.options.scope import (
+    CommandScope,
+    graph_of_project,
+    target_of,
+    uri_argument,
+)
 from omnigraph.cli.verbs.maintain.cleanup import Duration
+from omnigraph.config.project import ServerSection
 
+if TYPE_CHECKING:
+    from omnigraph.config.project import ProjectFile
+    from omnigraph.server.served import GraphSource, OneGraph
+    from omnigraph.server.sources.project import ProjectGraphs
+
+MAINTAIN_SECONDS = 60.0
+"""How far apart rounds of maintenance are, for a project that says what is kept."""
 _FLAGS_OFF = ("", "0", "false")
 
 
@@ -24,7 +39,6 @@ _FLAGS_OFF = ("", "0", "false")
 @click.option(
     "--bind",
     metavar="HOST:PORT",
-    default="127.0.0.1:8080",
     help="Where to listen; port 0 chooses one. 127.0.0.1:8080 if not given.",
 )
 @click.option(
@@ -47,7 +61,6 @@ _FLAGS_OFF = ("", "0", "false")
     "--workers",
     metavar="N",
     type=click.IntRange(min=1, max=256),
-    default=1,
     help="How many processes serve the graph; 1 if not given.",
 )
 @click.option(
@@ -62,33 +75,87 @@ def command(
     scope: CommandScope,
     *,
     uri: str | None,
-    bind: str,
+    bind: str | None,
     unauthenticated: bool,
     queries: tuple[str, ...],
     policy: str | None,
-    workers: int,
+    workers: int | None,
     maintain_every: timedelta | None,
     no_access_log: bool,
 ) -> int:
     """Serve a graph over HTTP until a signal comes.
 
-    Bearer tokens are read from the environment. Without any, --unauthenticated has to be given.
+    In a project, without an address: every graph that its file names for that, with their queries
+    and policies. Bearer tokens are read from the environment. Without any, --unauthenticated has
+    to be given.
     """
-    target = target_of(replace(scope, graph=None), uri)
+    project = project_file(scope)
+    found = project_source(scope, project, uri)
+    if found is None:
+        source: GraphSource = _one_graph(scope, project, uri, queries, policy)
+    elif queries or policy is not None:
+        raise click.UsageError(
+            "the project says which queries and policies its graphs have: leave --queries and "
+            "--policy out"
+        )
+    else:
+        source = found
 
-    from omnigraph.server.boot import boot_from, serve
-    from omnigraph.server.served import OneGraph, id_of_location
+    from omnigraph.server.boot import DEFAULT_BIND, boot_from, serve
 
     environment = os.environ
     told = environment.get("OMNIGRAPH_UNAUTHENTICATED", "").strip().lower() not in _FLAGS_OFF
-    source = OneGraph(target.uri, scope.graph or id_of_location(target.uri), queries, policy)
     boot = boot_from(source, environment, unauthenticated=unauthenticated or told)
-    if maintain_every is not None:
-        if not maintain_every:
-            raise click.UsageError("--maintain-every needs some time, such as 60s")
-        seconds = maintain_every.total_seconds()
-        boot = replace(boot, limits=replace(boot.limits, maintain_seconds=seconds))
-    return serve(replace(boot, with_access_log=not no_access_log), bind, workers=workers)
+    if maintain_every is not None and not maintain_every:
+        raise click.UsageError("--maintain-every needs some time, such as 60s")
+    section = None if project is None or (found is None and scope.config is None) else project
+    every = maintain_every.total_seconds() if maintain_every is not None else 0.0
+    if not every and not boot.limits.maintain_seconds and section and section.maintenance:
+        every = MAINTAIN_SECONDS
+    if every:
+        boot = replace(boot, limits=replace(boot.limits, maintain_seconds=every))
+    own = ServerSection() if section is None else section.server
+    return serve(
+        replace(boot, with_access_log=not no_access_log),
+        bind or own.bind or DEFAULT_BIND,
+        workers=workers or own.workers or 1,
+    )
+
+
+def project_source(
+    scope: CommandScope, project: ProjectFile | None, uri: str | None
+) -> ProjectGraphs | None:
+    """The graphs of the project, if it is that and no other graph what is to be served."""
+    if project is None or not project.graphs or scope.store is not None:
+        return None
+    named = scope.graph
+    if uri is not None:
+        target = graph_of_project(replace(scope, graph=None), uri)
+        if target is None or target.graph is None:
+            return None
+        named = target.graph.name
+    elif layers_of(scope).profile is not None:
+        return None
+    from omnigraph.server.sources.project import ProjectGraphs
+
+    return ProjectGraphs(str(project.path), None if named is None else project.graph(named).name)
+
+
+def _one_graph(
+    scope: CommandScope,
+    project: ProjectFile | None,
+    uri: str | None,
+    queries: tuple[str, ...],
+    policy: str | None,
+) -> OneGraph:
+    """One graph by its location; a file that names none may still say what it is served with."""
+    from omnigraph.server.served import OneGraph, id_of_location
+
+    target = target_of(replace(scope, graph=None), uri)
+    if project is not None and scope.config is not None:
+        queries = queries or tuple(str(one.path) for one in project.queries)
+        policy = policy or (None if project.policy is None else str(project.policy))
+    return OneGraph(target.uri, scope.graph or id_of_location(target.uri), queries, policy)
 
 
 def main() -> int:

@@ -7,7 +7,7 @@ and nested tests are checked last, when every variable of the block is known.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from omnigraph.lang.diagnostics import name_hint
@@ -17,8 +17,9 @@ from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.bindings import check_matches
 from omnigraph.lang.query.check.expressions import resolve_condition
 from omnigraph.lang.query.check.lets import check_values, declare_values
-from omnigraph.lang.query.check.scope import Bound, NodeBinding, Scope
+from omnigraph.lang.query.check.scope import Bound, EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.query.check.traversals import TraversalChecker
+from omnigraph.lang.query.check.ways import check_steps, check_way_step
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.schema.type_sets import TypeSet, members_of
 from omnigraph.lang.source import Span
@@ -31,7 +32,7 @@ TestClause = ast.Not | ast.Exists | ast.AnyOf
 
 def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.ResolvedBlock:
     """Resolve one block in its own scope, which is filled with what the block binds."""
-    parts: list[resolved.Segment | resolved.OptionalBlock] = []
+    parts: list[_Segment | resolved.OptionalBlock] = []
     predicates: list[plan.Predicate] = []
     pending: list[ast.Clause] = []
     declare_values(scope, clauses)
@@ -54,12 +55,43 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
             test = _check_test(scope, clause)
             if test is not None:
                 tests.append(test)
+    whole = tuple(
+        # What holds of each step of a walk may look at all that the block binds.
+        part.completed(scope) if isinstance(part, _Segment) else part
+        for part in parts
+    )
     return resolved.ResolvedBlock(
-        tuple(_as_narrowed(scope, part) for part in parts),
+        tuple(_as_narrowed(scope, part) for part in whole),
         tuple(predicates),
         tuple(tests),
         tuple(scope.made),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class _Segment:
+    """A segment whose traversals are known, but not yet what holds of their steps."""
+
+    nodes: tuple[resolved.NodeVariable, ...]
+    traversals: list[tuple[ast.Traversal, resolved.Traversal]]
+    way_steps: tuple[resolved.WayStep, ...]
+    known: frozenset[str]
+    """The variables that the block has bound by its end."""
+
+    def completed(self, scope: Scope) -> resolved.Segment:
+        """The segment with what holds of each step."""
+        later = scope.own.keys() - self.known
+        # Those that walk under conditions may look at each other's ends, but not at each other.
+        later |= {
+            written.edge_variable.name
+            for written, _ in self.traversals
+            if written.edge_variable is not None and written.each is not None
+        }
+        whole = tuple(
+            check_steps(scope, written, found, check_block, frozenset(later))
+            for written, found in self.traversals
+        )
+        return resolved.Segment(self.nodes, whole, self.way_steps)
 
 
 def _as_narrowed(
@@ -80,6 +112,7 @@ def _as_narrowed(
         tuple(
             replace(one, left=known(one.left), right=known(one.right)) for one in part.traversals
         ),
+        part.way_steps,
     )
 
 
@@ -88,15 +121,18 @@ def _as_narrowed(
 
 def _check_segment(
     scope: Scope, clauses: list[ast.Clause], predicates: list[plan.Predicate]
-) -> resolved.Segment:
+) -> _Segment:
     bindings = [clause for clause in clauses if isinstance(clause, ast.Binding)]
     nodes = [_declare(scope, binding, predicates) for binding in bindings]
     traversals = [clause for clause in clauses if isinstance(clause, ast.Traversal)]
     checked = TraversalChecker(scope).check_all(traversals)
+    written = [clause for clause in clauses if isinstance(clause, ast.WayStep)]
+    steps = [found for clause in written if (found := check_way_step(scope, clause)) is not None]
     for binding, node in zip(bindings, nodes, strict=True):
         if node is not None:
             predicates.extend(check_matches(scope, binding, node))
-    return resolved.Segment(tuple(dict.fromkeys(node for node in nodes if node)), checked)
+    known = tuple(dict.fromkeys(node for node in nodes if node))
+    return _Segment(known, checked, tuple(steps), frozenset(scope.own))
 
 
 def _declare(
@@ -138,7 +174,8 @@ def _may_rebind(
     checker = scope.checker
     name = binding.variable.name
     if not isinstance(bound, NodeBinding):
-        checker.error(binding.span, f"${name} is an edge and cannot become a node", "T23")
+        what, code = ("an edge", "T23") if isinstance(bound, EdgeBinding) else ("a way", "T27")
+        checker.error(binding.span, f"${name} is {what} and cannot become a node", code)
         return False
     if bound.type is None or wanted is None:
         return False

@@ -19,6 +19,7 @@ MAX_PATTERNS = 1_000
 MAX_COLUMNS = 20_000
 MAX_ORDER_KEYS = 1_000
 MAX_PARAMS = 20_000
+_PATTERNS = ast.Binding | ast.Traversal | ast.WayStep
 
 
 def check_bounds(query: ast.Query, reporter: Reporter) -> None:
@@ -42,7 +43,7 @@ def check_bounds(query: ast.Query, reporter: Reporter) -> None:
 
 def _conditions(clauses: Sequence[ast.Clause], reporter: Reporter) -> Iterator[Span]:
     """Where the clauses of a block and of those inside it stand, conditions of bindings too."""
-    patterns = [one.span for one in clauses if isinstance(one, ast.Binding | ast.Traversal)]
+    patterns = [one.span for one in clauses if isinstance(one, _PATTERNS)]
     message = "a block has at most {} bindings and traversals"
     _report(patterns, MAX_PATTERNS, message, reporter)
     for clause in clauses:
@@ -55,6 +56,8 @@ def _conditions(clauses: Sequence[ast.Clause], reporter: Reporter) -> Iterator[S
                     yield from _conditions(group, reporter)
             case ast.Not(inner) | ast.Exists(inner) | ast.Optional(inner):
                 yield from _conditions(inner, reporter)
+            case ast.Traversal(each=ast.Each() as each):
+                yield from _conditions(each.clauses or (), reporter)
             case ast.Where(value) | ast.Let(_, value) | ast.For(_, value):
                 yield from _of_expression(value, reporter)
 

@@ -19,6 +19,7 @@ from omnigraph.lang.query.check.predicates import comparison, membership
 from omnigraph.lang.query.check.scope import Scope
 from omnigraph.lang.query.check.search import resolve_text_call
 from omnigraph.lang.query.check.values import constant, describe
+from omnigraph.lang.query.foreign import function_hint
 from omnigraph.lang.source import Span
 from omnigraph.lang.types import Scalar, ValueType
 
@@ -240,7 +241,8 @@ def _call(scope: Scope, expr: terms.Call) -> plan.Expression | None:
             expr.name.span,
             f"there is no function `{name}`",
             "T34",
-            hint=did_you_mean(name, (*FUNCTIONS, *terms.AGGREGATES, *terms.TEXT_CALLS)),
+            hint=function_hint(name)
+            or did_you_mean(name, (*FUNCTIONS, *terms.AGGREGATES, *terms.TEXT_CALLS)),
         )
         return None
     if name == CONDITIONAL and len(expr.arguments) == 3:

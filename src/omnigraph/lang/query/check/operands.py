@@ -11,8 +11,16 @@ from collections.abc import Mapping
 from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import did_you_mean, name_hint
 from omnigraph.lang.query import plan, terms
-from omnigraph.lang.query.check.scope import Checker, EdgeBinding, NodeBinding, Scope
+from omnigraph.lang.query.check.scope import (
+    Bound,
+    Checker,
+    EdgeBinding,
+    NodeBinding,
+    Scope,
+    WayBinding,
+)
 from omnigraph.lang.query.check.values import constant
+from omnigraph.lang.query.check.way_properties import way_property
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.types import ValueType
@@ -82,7 +90,7 @@ def resolve_variable(scope: Scope, variable: terms.Variable) -> Operand | None:
             hint=f"use a property such as `${variable.name}.@id`",
         )
         return None
-    if isinstance(bound, NodeBinding):
+    if isinstance(bound, NodeBinding | WayBinding):
         if bound.type is None:
             return None
         return plan.NodeRef(bound.name, bound.type.name, bound.nullable)
@@ -131,12 +139,12 @@ def resolve_access(scope: Scope, access: terms.Access) -> plan.Property | None:
     return plan.Property(bound.name, name.text, type_.or_null(when=bound.nullable))
 
 
-def property_type(
-    checker: Checker, bound: NodeBinding | EdgeBinding, name: terms.Name
-) -> ValueType | None:
+def property_type(checker: Checker, bound: Bound, name: terms.Name) -> ValueType | None:
     """The type of a property or structural column; None when there is no such thing (T6)."""
     if bound.type is None:
         return None
+    if isinstance(bound, WayBinding):
+        return way_property(checker, bound, name)
     is_edge = isinstance(bound, EdgeBinding)
     if name.text in terms.SYSTEM_PROPERTIES:
         if name.text == structural.ID or is_edge:

@@ -19,7 +19,7 @@ from omnigraph.lang.query.check.blocks import check_block
 from omnigraph.lang.query.check.columns import CheckedColumns, check_columns, default_name
 from omnigraph.lang.query.check.expressions import resolve
 from omnigraph.lang.query.check.operands import resolve_param
-from omnigraph.lang.query.check.scope import Checker, Scope
+from omnigraph.lang.query.check.scope import Checker, Scope, WayBinding
 from omnigraph.lang.query.check.search import resolve_ranking
 from omnigraph.lang.types import INTEGERS, ValueType
 
@@ -36,6 +36,8 @@ class CheckedRead:
     limit: plan.RowCount | None
     offset: plan.RowCount | None
     variables: tuple[str, ...]
+    ways: frozenset[str] = frozenset()
+    """Those of the variables that stand for ways."""
     per: plan.LimitPer | None = None
     needed: frozenset[str] = frozenset()
     """Values that order or limits look at, which are computed before rows are cut."""
@@ -59,13 +61,23 @@ def check_read(checker: Checker, read: ast.Read) -> CheckedRead:
     _check_scores(scope, read, columns, ranking)
     limit = _row_count(scope, read.limit)
     offset = _row_count(scope, read.offset)
-    variables = tuple(scope.own)
+    ways = frozenset(name for name, bound in scope.own.items() if isinstance(bound, WayBinding))
     block = replace(block, values=tuple(scope.made))
     keys = [key.by for key in order] + list(per.keys if per is not None else ())
     named = {column.name: column.value for column in columns.columns}
     needed = _names_in(named.get(key) if isinstance(key, str) else key for key in keys)
     return CheckedRead(
-        block, columns, read.distinct, ranking, order, limit, offset, variables, per, needed
+        block,
+        columns,
+        read.distinct,
+        ranking,
+        order,
+        limit,
+        offset,
+        tuple(scope.own),
+        ways,
+        per,
+        needed,
     )
 
 
@@ -106,7 +118,7 @@ def _check_union(checker: Checker, read: ast.Read) -> CheckedRead:
         _row_count(scope, read.limit),
         _row_count(scope, read.offset),
         (),
-        per,
+        per=per,
         branches=parts,
         keeps_equal=keeps_equal,
     )
@@ -215,6 +227,11 @@ class _Ordering:
             return self._column(expr)
         if isinstance(expr, terms.Ranking):
             self.checker.error(expr.span, f"a ranking is not {what}")
+            return None
+        if terms.has_aggregate(expr) and not self.columns.aggregated:
+            self.checker.error(
+                expr.span, "rows that are not grouped have no aggregates to be ordered by", "T9"
+            )
             return None
         self.scope.columns = {column.name: column.value for column in self.columns.columns}
         self.scope.aggregates = self.columns.aggregated

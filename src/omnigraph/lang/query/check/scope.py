@@ -35,7 +35,18 @@ class EdgeBinding:
     nullable: bool = False
 
 
-Bound = NodeBinding | EdgeBinding
+@dataclass(frozen=True, slots=True)
+class WayBinding:
+    """A variable that stands for a way: through nodes, by edges."""
+
+    name: str
+    type: EdgeType | TypeSet | None
+    node: NodeType | TypeSet | None
+    weighted: bool = False
+    nullable: bool = False
+
+
+Bound = NodeBinding | EdgeBinding | WayBinding
 
 
 @dataclass(frozen=True, slots=True)

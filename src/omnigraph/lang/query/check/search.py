@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.operands import report_unbound, resolve_access, resolve_operand
-from omnigraph.lang.query.check.scope import Bound, EdgeBinding, NodeBinding, Scope
+from omnigraph.lang.query.check.scope import Bound, EdgeBinding, NodeBinding, Scope, WayBinding
 from omnigraph.lang.query.check.values import constant, describe, narrow_misfit
 from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.source import Span
@@ -60,6 +60,9 @@ def _text_subject(
     bound = scope.find(expr.variable.name)
     if isinstance(bound, EdgeBinding):
         checker.error(expr.span, f"`{call}` searches nodes, ${bound.name} is an edge", "T23")
+        return None
+    if isinstance(bound, WayBinding):
+        checker.error(expr.span, f"`{call}` searches nodes, ${bound.name} is a way", "T27")
         return None
     field = resolve_access(scope, expr)
     if field is None or not isinstance(bound, NodeBinding) or bound.type is None:
@@ -124,6 +127,9 @@ def _nearest(scope: Scope, call: terms.Nearest) -> plan.Nearest | None:
     bound = scope.find(access.variable.name)
     if isinstance(bound, EdgeBinding):
         checker.error(access.span, f"`nearest` ranks nodes, ${bound.name} is an edge", "T23")
+        return None
+    if isinstance(bound, WayBinding):
+        checker.error(access.span, f"`nearest` ranks nodes, ${bound.name} is a way", "T27")
         return None
     if bound is None:
         report_unbound(scope, access.variable, "T15")

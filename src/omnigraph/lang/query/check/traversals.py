@@ -9,9 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.query import resolved, terms
+from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
-from omnigraph.lang.query.check.scope import EdgeBinding, NodeBinding, Scope
+from omnigraph.lang.query.check.scope import Bound, EdgeBinding, NodeBinding, Scope, WayBinding
+from omnigraph.lang.query.check.ways import check_hops, names_way
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.type_sets import TypeSet, members_of
 
@@ -57,8 +58,10 @@ class TraversalChecker:
         self.checker = scope.checker
         self.catalog = scope.checker.catalog
 
-    def check_all(self, traversals: list[ast.Traversal]) -> tuple[resolved.Traversal, ...]:
-        """Resolve every traversal; the result keeps the written order."""
+    def check_all(
+        self, traversals: list[ast.Traversal]
+    ) -> list[tuple[ast.Traversal, resolved.Traversal]]:
+        """Resolve every traversal; the result keeps the written order, without faulty ones."""
         checked: dict[int, resolved.Traversal | None] = {}
         waiting = list(enumerate(traversals))
         while waiting:
@@ -69,8 +72,8 @@ class TraversalChecker:
             for index, traversal in sure or ready[:1] or waiting[:1]:
                 checked[index] = self._check(traversal)
                 waiting.remove((index, traversal))
-        in_order = (checked[index] for index in sorted(checked))
-        return tuple(traversal for traversal in in_order if traversal is not None)
+        in_order = ((traversals[index], checked[index]) for index in sorted(checked))
+        return [(written, found) for written, found in in_order if found is not None]
 
     def _has_known_end(self, traversal: ast.Traversal) -> bool:
         return any(
@@ -111,19 +114,24 @@ class TraversalChecker:
         left_name = self._declare(traversal.left, wanted_left)
         right_name = self._declare(traversal.right, wanted_right)
         names = sorted({edge.name for edge in known})
-        edge_variable = self._declare_edge(traversal, self.catalog.edges_called(names))
+        through = self._either(ends)
+        edge_variable = self._declare_edge(traversal, self.catalog.edges_called(names), through)
         if not (sound and fits):
             return None
         hops = traversal.hops
+        way = None
+        if edge_variable is not None and names_way(traversal):
+            way, edge_variable = plan.Way(edge_variable, through.name, traversal.every), None
         return resolved.Traversal(
             resolved.NodeVariable(left_name, wanted_left.name),
             resolved.NodeVariable(right_name, wanted_right.name),
             names[0],
             "both" if traversal.undirected else "in" if inward else "out",
             hops.minimum if hops else 1,
-            (hops.maximum or hops.minimum) if hops else 1,
+            hops.maximum if hops else 1,
             edge_variable,
             tuple(names[1:]),
+            way,
         )
 
     # -- the edge --------------------------------------------------------------------
@@ -184,18 +192,8 @@ class TraversalChecker:
     def _check_form(self, traversal: ast.Traversal, ends: _Ends | None) -> bool:
         """The rules that look at the clause alone: bounds, `<…>`, the edge variable."""
         error = self.checker.error
-        sound = True
-        hops = traversal.hops
-        if hops is not None:
-            if hops.minimum < 1:
-                error(hops.span, "a traversal takes at least one hop", "T15")
-                sound = False
-            if hops.maximum is None:
-                error(hops.span, "hop bounds need a maximum", "T15", hint="write `{min,max}`")
-                sound = False
-            elif hops.maximum < hops.minimum:
-                error(hops.span, "the largest number of hops is below the smallest", "T15")
-                sound = False
+        chains = ends is None or ends.overlap
+        sound = check_hops(self.checker, traversal, "" if chains else str(ends))
         if ends is not None and traversal.undirected and not ends.overlap:
             word = "|".join(name.text for name in (traversal.edge, *traversal.others))
             error(
@@ -212,9 +210,6 @@ class TraversalChecker:
         if variable is None:
             return True
         error = self.checker.error
-        if traversal.hops is not None:
-            error(variable.span, "an edge variable stands for one edge: it takes no bounds", "T23")
-            return False
         if variable.name == terms.ANONYMOUS:
             return True
         ends = (traversal.left.name, traversal.right.name)
@@ -223,20 +218,29 @@ class TraversalChecker:
             or variable.name in self.checker.params
             or self.scope.find(variable.name) is not None
         ):
+            what, code = ("way", "T27") if names_way(traversal) else ("edge", "T23")
             error(
-                variable.span, f"${variable.name} is in use already; name the edge otherwise", "T23"
+                variable.span,
+                f"${variable.name} is in use already; name the {what} otherwise",
+                code,
             )
             return False
         return True
 
     def _declare_edge(
-        self, traversal: ast.Traversal, edge: EdgeType | TypeSet | None
+        self,
+        traversal: ast.Traversal,
+        edge: EdgeType | TypeSet | None,
+        through: NodeType | TypeSet | None = None,
     ) -> str | None:
         variable = traversal.edge_variable
         if variable is None or variable.name == terms.ANONYMOUS:
             return None
         if self.scope.find(variable.name) is None:
-            self.scope.declare(EdgeBinding(variable.name, edge))
+            bound: Bound = EdgeBinding(variable.name, edge)
+            if names_way(traversal):
+                bound = WayBinding(variable.name, edge, through, traversal.weight is not None)
+            self.scope.declare(bound)
         return variable.name
 
     # -- its ends --------------------------------------------------------------------
@@ -272,9 +276,10 @@ class TraversalChecker:
         if variable.name == terms.ANONYMOUS:
             return True
         bound = self.scope.find(variable.name)
-        if isinstance(bound, EdgeBinding):
+        if isinstance(bound, EdgeBinding | WayBinding):
+            what, code = ("an edge", "T23") if isinstance(bound, EdgeBinding) else ("a way", "T27")
             self.checker.error(
-                variable.span, f"${variable.name} is an edge and cannot end another", "T23"
+                variable.span, f"${variable.name} is {what} and cannot end another", code
             )
             return False
         if bound is None and variable.name in self.checker.params:

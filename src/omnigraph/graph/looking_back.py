@@ -1,0 +1,96 @@
+"""The half of looking that looks back: schemas of the past, differences, one entity's history.
+
+Owns those public methods, each written once. Thin: the packages below know how.
+"""
+
+from __future__ import annotations
+
+from omnigraph.evolve.log import SchemaCommit, schema_log
+from omnigraph.graph.access import Surface, action, state_at
+from omnigraph.history.changes import Filters, Names
+from omnigraph.history.diff import Diff, diff, named_state
+from omnigraph.history.entity_history import EntityHistory, EntityLine, SetBy
+from omnigraph.lang.schema.migration.plan import MigrationPlan
+from omnigraph.lang.schema.migration.planner import plan_migration
+from omnigraph.manifest.branches import normalise_branch
+from omnigraph.manifest.entries import MAIN
+from omnigraph.manifest.schema_contract import accepted_schema
+from omnigraph.manifest.snapshot import Snapshot
+from omnigraph.read.limited.view import whole_of
+
+
+class LookingBack(Surface):
+    """What a session shows of a graph's past."""
+
+    @action("read", branch=state_at("ref"), hides=True)
+    def schema_at(self, ref: str | Snapshot) -> str:
+        """The source of the schema that a branch has, or that a commit was made with."""
+        return self._shown(ref).schema.source
+
+    @action("read", branch="branch")
+    def schema_log(self, branch: str = MAIN) -> list[SchemaCommit]:
+        """The commits that changed the schema of a branch, newest first, with their steps.
+
+        Those that merges brought along from other branches are among them.
+        """
+        return schema_log(self._access.handle.manifest.ancestors(normalise_branch(branch)))
+
+    @action("read", branch=state_at("a"), hides=True)
+    @action("read", branch=state_at("b"), hides=True)
+    def schema_diff(self, a: str | Snapshot, b: str | Snapshot) -> MigrationPlan:
+        """What leads from the schema of ``a`` to that of ``b``: branches, commits or snapshots."""
+        old, new = (accepted_schema(self._shown(one).schema).ir for one in (a, b))
+        return plan_migration(old, new)
+
+    @action("read", branch=state_at("a"), hides=True)
+    @action("read", branch=state_at("b"), hides=True)
+    def diff(
+        self,
+        a: str | Snapshot,
+        b: str | Snapshot,
+        *,
+        kinds: Names = None,
+        types: Names = None,
+        ops: Names = None,
+    ) -> Diff:
+        """What is different in ``b``: branches, commits or snapshots, in any combination.
+
+        ``kinds`` are `node` and `edge`, ``ops`` are `insert`, `update` and `delete`; without
+        any, everything counts. Rows are read when the differences are looked at.
+        """
+        before, after = self._shown(a), self._shown(b)
+        return diff(before, after, Filters(kinds, types, ops))
+
+    @action("read", branch="branch", hides=True)
+    def history(
+        self,
+        type: str,  # noqa: A002 - the word of the API
+        id: str,  # noqa: A002 - the word of the API
+        *,
+        branch: str = MAIN,
+        limit: int | None = None,
+    ) -> EntityHistory:
+        """The commits that changed one entity, newest first, with what each did to it.
+
+        Merges are followed to where it was really changed. Of a node and an edge type of one name
+        the node is meant; write `edge:Name` for the other.
+        """
+        access = self._access
+        return EntityLine(access.handle, branch, type, id, access.limited).history(limit)
+
+    @action("read", branch="branch", hides=True)
+    def blame(
+        self,
+        type: str,  # noqa: A002 - the word of the API
+        id: str,  # noqa: A002 - the word of the API
+        *,
+        branch: str = MAIN,
+    ) -> list[SetBy]:
+        """Every property of one entity as it is now, with the commit that set it last."""
+        access = self._access
+        return EntityLine(access.handle, branch, type, id, access.limited).blame()
+
+    def _shown(self, named: str | Snapshot) -> Snapshot:
+        """What a branch, a commit or a snapshot shows to the one who acts."""
+        state = named_state(self._access.handle, named)
+        return self._access.limited(whole_of(state), state.branch)

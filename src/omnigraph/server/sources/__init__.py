@@ -1,0 +1,1 @@
+"""Where the graphs of a server come from."""
