@@ -346,6 +346,8 @@ _simple_clauses = opaque(
 )
 
 
+# A name of a value is no name of a node, wherever it stands.
+_values_named = st.builds(terms.Variable, st.sampled_from(("p", "p_1", "param", "pIn")))
 _comparing = st.sampled_from(terms.COMPARISONS)
 
 
@@ -372,8 +374,8 @@ def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
             gq.Where,
             st.builds(terms.Comparison, _blocks_as_values(block), _comparing, _clause_values),
         ),
-        st.builds(gq.Let, _variables, st.one_of(_blocks_as_values(block), _clause_values)),
-        st.builds(gq.For, _variables, _clause_values),
+        st.builds(gq.Let, _values_named, st.one_of(_blocks_as_values(block), _clause_values)),
+        st.builds(gq.For, _values_named, _clause_values),
     )
 
 

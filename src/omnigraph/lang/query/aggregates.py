@@ -19,14 +19,14 @@ Parse = Callable[[Cursor], terms.Expr]
 _PERCENTILE = "percentile"
 
 
-def parse_aggregate(cursor: Cursor, parse: Parse) -> terms.Expr:
-    """`count(x)` and its kin; with a block behind it, an aggregate of its solutions."""
+def parse_aggregate(cursor: Cursor, parse: Parse) -> terms.Aggregate:
+    """`count(x)` and its kin."""
     word = cursor.advance()
     name = cast("terms.AggregateName", word.text)
     cursor.expect("(")
     aggregate = _arguments(cursor, parse, name)
     cursor.expect(")", instead="`,`, `order`, `limit` or `)`")
-    found = terms.Aggregate(
+    return terms.Aggregate(
         name,
         aggregate.argument,
         aggregate.distinct,
@@ -36,7 +36,6 @@ def parse_aggregate(cursor: Cursor, parse: Parse) -> terms.Expr:
         aggregate.fields,
         span=cursor.span_from(word.start),
     )
-    return parse_block_value(cursor, found, word.start) if cursor.at("{") else found
 
 
 def parse_block_value(

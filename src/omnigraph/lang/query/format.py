@@ -137,7 +137,9 @@ def _match(
 
 def _listing(head: str, written: Sequence[str], group: Group, span: Span) -> Item:
     """`head { a, b }` on one line, or one element per line."""
-    return Item(span, f"{head} {spell_braced(written)}", (f"{head} {{", group, "}"))
+    fits = all(item.flat is not None for item in group.items)
+    flat = f"{head} {spell_braced(written)}" if fits else None
+    return Item(span, flat, (f"{head} {{", group, "}"))
 
 
 # -- clauses ---------------------------------------------------------------------
@@ -216,7 +218,13 @@ def _spread(span: Span, expr: terms.Expr, flat: str, page: Page) -> Item:
         line, done = "}", start + len(inside)
     if parts:
         parts.append(line + flat[done:])
-    return Item(span, flat, tuple(parts))
+    # As with other blocks, more than one clause makes several lines.
+    is_simple = all(_is_one_line(block.clauses) for block in blocks_in(expr))
+    return Item(span, flat if is_simple else None, tuple(parts))
+
+
+def _is_one_line(clauses: Sequence[ast.Clause]) -> bool:
+    return len(clauses) == 1 and _is_simple(clauses[0])
 
 
 # -- statements ------------------------------------------------------------------
@@ -249,6 +257,8 @@ def _assigning(
 def _is_simple(clause: ast.Clause) -> TypeGuard[Simple]:
     if isinstance(clause, ast.Traversal):
         return clause.each is None or clause.each.clauses is None
+    if isinstance(clause, ast.Where | ast.Let | ast.For):
+        return all(_is_one_line(block.clauses) for block in blocks_in(_value_of(clause)))
     return isinstance(clause, Simple)
 
 
