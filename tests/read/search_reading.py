@@ -286,8 +286,8 @@ class _Conversion:
                 bounds = None if hops is None else (hops.minimum, hops.maximum or 0)
                 bound = None if edge_variable is None else edge_variable.name
                 return Walk(left.name, name, right.name, bound, undirected, bounds)
-            case ast.WayStep():
-                raise AssertionError("searches are compared without ways")
+            case ast.WayStep() | ast.Let() | ast.For():
+                raise AssertionError("searches are compared without ways and names of values")
             case ast.Where(condition):
                 return self.condition(condition)
             case ast.Not(inner):
@@ -373,5 +373,5 @@ class _Conversion:
     def constant(value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
 
-    def count(self, count: ast.Count | None) -> int | None:
+    def count(self, count: terms.Count | None) -> int | None:
         return None if count is None else int(self.constant_of(count))

@@ -22,7 +22,8 @@ def remarks_on(source: Source, query: ast.Query) -> Iterator[Finding]:
     if not isinstance(query.body, ast.Read):
         return
     read = query.body
-    for part in (read, *read.branches):
+    parts: tuple[ast.Read | ast.Branch, ...] = (read, *read.branches)
+    for part in parts:
         expressions = [one.expr for one in part.projections]
         yield from _Remarks(source, query.name.text).of_block(part.clauses, expressions)
     orders = [one.expr for one in read.ordering] + list(read.per.keys if read.per else ())
