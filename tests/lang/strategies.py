@@ -400,7 +400,7 @@ _windows = st.one_of(
 _reads = opaque(
     st.builds(
         lambda clauses, projections, distinct, ordering, window, per, branches: gq.Read(
-            clauses, projections, distinct, ordering, *window, per, branches
+            clauses, projections, distinct, ordering, window[0], window[1], per, branches
         ),
         several(_clauses, least=1),
         several(_projections, least=1),

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import omnigraph as og
+from omnigraph.errors import QueryError, ResourceLimit
 from omnigraph.read.plan.physical import Expansion
 from tests.profile import CHOSEN
 from tests.read.model import freeze
@@ -211,3 +212,94 @@ def test_walks_are_those_of_the_model(tmp_path: Path, seed: int) -> None:
     for number in range(CHOSEN.costly):
         expansion: Expansion = ("auto", "indexed", "csr")[number % 3]
         check(graph, net, Asked.drawn(draw), expansion)
+
+
+# -- far more ways than are wanted -------------------------------------------------------------
+
+MANY = 600
+
+
+@pytest.fixture(scope="module")
+def ladder(tmp_path_factory: pytest.TempPathFactory) -> og.Graph:
+    """Places one after the other, each joined to the next three: 2^200 shortest ways at the end."""
+    graph = og.init(tmp_path_factory.mktemp("ladder") / "graph", SCHEMA)
+    nodes = [{"type": "Place", "data": {"name": f"p{n:04}", "rank": n}} for n in range(MANY)]
+    edges = [
+        {"edge": "Road", "from": f"p{n:04}", "to": f"p{n + far:04}", "data": {"km": far % 2 + 1}}
+        for n in range(MANY)
+        for far in (1, 2, 3, 3)
+        if n + far < MANY
+    ]
+    graph.load([*nodes, *edges], mode="append")
+    return graph
+
+
+def test_a_few_ways_of_very_many(ladder: og.Graph) -> None:
+    """All of them together would take more than there is; the pages of the first few fit."""
+    text = (
+        "query q() {{ match {{ $a: Place $a {} $b }} "
+        "return {{ $a.name as a, $b.name as b, {} }} {} }}"
+    )
+    for walk in ("every $w:road{1,}", "$w:road{1,}", "$w:<road>{0,}"):
+        shown = "$w.name as way, $w.@edges as edges, $w.@hops as hops"
+        pages = [
+            ladder.query(text.format(walk, shown, f"limit 10 offset {at}"), max_bytes=16 << 20).rows
+            for at in (0, 10)
+        ]
+        whole = ladder.query(text.format(walk, shown, "limit 20"), max_bytes=16 << 20).rows
+        assert [row for page in pages for row in page] == whole
+        for row in whole:
+            assert [row["way"][0], row["way"][-1]] == [row["a"], row["b"]]
+            assert len(row["edges"]) == row["hops"] == len(row["way"]) - 1
+
+
+def test_the_longest_of_all_ways(ladder: og.Graph) -> None:
+    """An order looks at every way, and keeps a few."""
+    text = (
+        "query q() { match { $a: Place $a $w:road{1,} $b } "
+        "return { $a.rank as a, $b.rank as b, $w.@hops as hops, $w.rank as way } "
+        "order { $w.@hops desc } limit 3 }"
+    )
+    rows = ladder.query(text, max_bytes=24 << 20).rows
+    assert [row["hops"] for row in rows] == [200, 200, 200]
+    assert all(row["way"][0] == row["a"] and row["way"][-1] == row["b"] for row in rows)
+
+
+def test_all_shortest_ways_between_two(ladder: og.Graph) -> None:
+    text = (
+        'query q() {{ match {{ $a: Place {{ name: "p0000" }} $b: Place {{ name: "{}" }} '
+        "$a every $w:road{{1,}} $b }} return {{ $w.@edges as edges }} {} }}"
+    )
+    some = ladder.query(text.format("p0030", "")).rows
+    assert len({tuple(row["edges"]) for row in some}) == 2**10
+    last = ladder.query(text.format("p0597", "limit 10"), max_bytes=32 << 20).rows
+    assert len({tuple(row["edges"]) for row in last}) == 10
+    with pytest.raises(ResourceLimit, match="bytes at once"):
+        ladder.query(text.format("p0597", ""), max_bytes=32 << 20)
+
+
+def test_a_search_ends_when_nobody_waits(ladder: og.Graph) -> None:
+    text = (
+        'query q() { match { $a: Place { name: "p0000" } $a every $w:road{1,} $b } '
+        "return { count($w) as n } }"
+    )
+    with pytest.raises(ResourceLimit, match="timeout"):
+        ladder.query(text, timeout=0.2, max_bytes=64 << 30)
+
+
+@pytest.mark.parametrize("weight", ["$k.km", "0 - $n.rank"])
+def test_a_weight_that_is_none(ladder: og.Graph, weight: str) -> None:
+    ladder.branches.create("bad")
+    try:
+        ladder.mutate(
+            'query m() { update Road set { km: null } where from = "p0003" }', branch="bad"
+        )
+        text = (
+            'query q() {{ match {{ $a: Place {{ name: "p0000" }} '
+            "$a $w:road{{1,}} $b each $k, $n by {} }} return {{ $w.@cost }} }}"
+        )
+        with pytest.raises(QueryError, match="a weight is a number, 0 or more") as refused:
+            ladder.query(text.format(weight), branch="bad")
+        assert refused.value.code == "query_error"
+    finally:
+        ladder.branches.delete("bad")

@@ -392,6 +392,19 @@ def test_what_was_seen_is_seen_again(served: Served) -> None:
     assert served.post("/query", {"query": EVERYONE}, headers=header).status_code == 404
 
 
+def test_a_load_that_makes_a_branch_is_read_once_it_is_allowed(tmp_path: Any) -> None:
+    """Whether the branch is there is looked up before the body, which must still be there then."""
+    with serving(tmp_path / "film.omni", "policy_enabled") as served:
+        for who, status in (("ben", 403), ("ann", 200)):
+            answer = served.client.post(
+                "/graphs/film/load/ndjson?branch=new&from=main",
+                content=b'{"type": "Person", "data": {"name": "Cem"}}',
+                headers={**bearer(who), "Content-Type": "application/x-ndjson"},
+            )
+            assert answer.status_code == status
+        assert (answer.json()["branch_created"], answer.json()["total_entities"]) == (True, 1)
+
+
 @pytest.mark.parametrize("state", ["default_deny", "policy_enabled"])
 def test_who_may_do_what(state: State, tmp_path: Any) -> None:
     with serving(tmp_path / "film.omni", state) as served:

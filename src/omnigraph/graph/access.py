@@ -13,6 +13,7 @@ from functools import wraps
 from inspect import signature
 from typing import Any, Literal, NoReturn, Protocol, TypeVar, cast, runtime_checkable
 
+from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import BadRequest, PolicyDenied, StorageError
 from omnigraph.graph.guard import guarded
 from omnigraph.history.diff import named_state
@@ -73,6 +74,8 @@ class Access:
     handle: GraphHandle
     actor: str | None = None
     policy: Policy | None = None
+    embedding: EmbedderConfig | None = None
+    """Who makes vectors; without one the environment says."""
 
     def authorize(self, action: Action, branch: str | None, target: str | None) -> None:
         """Ask the policy; where there is one, nobody acts without a name."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import NotFound, StorageError
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.graph.guard import guarded
@@ -52,6 +53,12 @@ def open(  # noqa: A001 - the word everybody expects: `omnigraph.open`
     if not read_only:
         graph.notices += [*_mend_files(root, contract), *_sweep(root, manifest)]
     return graph
+
+
+def embedded_by(opened: Graph, embedding: EmbedderConfig | None) -> Graph:
+    """The same graph, whose vectors are made by one of its own and not by the environment's."""
+    handle = opened._access.handle  # noqa: SLF001 - of the same package
+    return Graph(handle, opened.actor, embedding)
 
 
 def _mend_files(root: Location, contract: SchemaContract) -> list[str]:

@@ -157,7 +157,9 @@ class Reading(LookingBack):
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, *named_query(name, params), text.name, budget, expansion)
+        made_by = self._access.embedding
+        asked = named_query(name, params)
+        query = Query(text.text, *asked, text.name, budget, expansion, made_by)
 
         def run(shown: Snapshot, catalog: Catalog) -> Result:
             return query.run(shown, catalog, at_commit=is_old)
@@ -185,7 +187,9 @@ class Reading(LookingBack):
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
-        query = Query(text.text, *named_query(name, params), text.name, budget, expansion)
+        made_by = self._access.embedding
+        asked = named_query(name, params)
+        query = Query(text.text, *asked, text.name, budget, expansion, made_by)
 
         def run(shown: Snapshot, catalog: Catalog) -> Explanation:
             return explain(query, shown, catalog, at_commit=is_old, analyze=analyze)
@@ -215,6 +219,28 @@ class Reading(LookingBack):
                 manifest.require_retained(manifest.find_commit(shown.commit_id))
 
             return find_value(shown, catalog, selector, require_kept)
+
+        return self._access.read(run, branch, snapshot)
+
+    @action("read", branch=shown_at())
+    def sql(
+        self,
+        text: str,
+        params: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        snapshot: str | None = None,
+    ) -> Result:
+        """Ask the tables of a branch, or of what a commit showed, in SQL, by DuckDB.
+
+        Every type is a view of its name, with its properties, `id`, and for edges `from` and `to`.
+        Needs the extra `sql`.
+        """
+        from omnigraph.read.output.sql import run_sql
+
+        def run(shown: Snapshot, _: Catalog) -> Result:
+            at = (shown.branch, None) if snapshot is None else (None, shown.commit_id)
+            return Result(run_sql(shown, text, params), "sql", shown.commit_id, *at)
 
         return self._access.read(run, branch, snapshot)
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
+from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import BadRequest
 from omnigraph.evolve.apply import SchemaChange, SchemaResult, apply_schema
 from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
@@ -72,9 +73,13 @@ class Session(Upkeep):
     """
 
     def __init__(
-        self, handle: GraphHandle, actor: str | None = None, policy: Policy | None = None
+        self,
+        handle: GraphHandle,
+        actor: str | None = None,
+        policy: Policy | None = None,
+        embedding: EmbedderConfig | None = None,
     ) -> None:
-        super().__init__(Access(handle, actor, policy))
+        super().__init__(Access(handle, actor, policy, embedding))
         self.branches = Branches(self._access)
         self.tags = Tags(self._access)
         self.commits = Commits(self._access)
@@ -113,7 +118,17 @@ class Session(Upkeep):
             run_ = RunId.of(run_id, "mutate", asked)
         # A bound of choice would tell how much was read to find what is shown.
         most = max_bytes if limits is None else None
-        mutation = Mutation(text, name, params, path, actor or self.actor, run_, most, limits)
+        mutation = Mutation(
+            text,
+            name,
+            params,
+            path,
+            actor or self.actor,
+            run_,
+            most,
+            limits,
+            self._access.embedding,
+        )
         return run(mutation, target)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
@@ -170,17 +185,27 @@ class Session(Upkeep):
         run_ = options.run(target, lambda: digest_of_input(data))
         is_small = is_request_sized(data, require_engine(engine))
 
-        def load() -> LoadResult:
+        def loaded() -> LoadResult:
             if is_small:
-                return run(Load(data, options, actor or self.actor, run_), target, dry_run=dry_run)
+                load = Load(data, options, actor or self.actor, run_, self._access.embedding)
+                return run(load, target, dry_run=dry_run)
             from omnigraph.pipeline.load.entry import SparkTarget, load_in_bulk
 
             choice = SparkTarget.of(spark, progress=progress)
             return load_in_bulk(
-                data, options, target, actor or self.actor, choice, engine=engine, run_id=run_
+                data,
+                options,
+                target,
+                actor or self.actor,
+                choice,
+                engine=engine,
+                run_id=run_,
+                embedding=self._access.embedding,
             )
 
-        return load() if options.report is None else reported(load, options.report, target.branch)
+        if options.report is None:
+            return loaded()
+        return reported(loaded, options.report, target.branch)
 
     @action("branch_create", branch="from_branch", target="branch", when=is_forking)
     @action("change", branch="branch")
@@ -336,6 +361,7 @@ class Session(Upkeep):
                 where,
                 only_missing,
                 actor or self.actor,
+                self._access.embedding,
                 workers=workers,
                 commit_rows=commit_rows,
             )
@@ -359,8 +385,13 @@ class Session(Upkeep):
 class Graph(Session):
     """An opened graph: a session without a policy, which makes those that have one."""
 
-    def __init__(self, handle: GraphHandle, actor: str | None = None) -> None:
-        super().__init__(handle, actor)
+    def __init__(
+        self,
+        handle: GraphHandle,
+        actor: str | None = None,
+        embedding: EmbedderConfig | None = None,
+    ) -> None:
+        super().__init__(handle, actor, None, embedding)
         self.manifest = handle.manifest
         """What is published; for the engine and its tests."""
         self.notices: list[str] = []
@@ -371,7 +402,7 @@ class Graph(Session):
         """The graph as somebody uses it, who may do what a policy allows, or everything."""
         if not actor.strip():
             raise BadRequest("an actor has a name: it cannot be empty")
-        return Session(self._access.handle, actor, policy)
+        return Session(self._access.handle, actor, policy, self._access.embedding)
 
     def __repr__(self) -> str:
         return f"<Graph {self.location}>"

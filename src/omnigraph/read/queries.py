@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.query.compile import CompiledQuery
 from omnigraph.lang.query.params import coerce_params
 from omnigraph.lang.query.unnamed import compile_given
@@ -34,6 +35,8 @@ class Query:
     path: str = "<query>"
     budget: Budget = field(default_factory=Budget)
     expansion: Expansion = "auto"
+    embedding: EmbedderConfig | None = None
+    """Who makes a vector of a text that is searched for; without one the environment says."""
 
     def run(
         self,
@@ -70,5 +73,6 @@ class Query:
             self.budget,
             self.expansion,
             trace or Trace(),
+            embedding=self.embedding,
         )
         return ctx if is_whole(snapshot) else limited_context(ctx)

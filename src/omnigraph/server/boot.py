@@ -6,6 +6,7 @@ takes no more; after the time for that, what is left is cancelled.
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
 import socket
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
 
 DEFAULT_BIND = "127.0.0.1:8080"
 BACKLOG = 2048
+_log = logging.getLogger("omnigraph.server")
 SWITCH_SECONDS = 0.0005
 """How long a thread that computes keeps the event loop waiting for its turn; by itself Python
 lets it wait ten times as long, and with that every small answer waits for a large one."""
@@ -56,6 +58,8 @@ class Boot:
         served = self.source.open()
         if not served.graphs:
             raise BadRequest("there is no graph that could be served")
+        for id_, reason in served.quarantined.items():
+            _log.warning("graph %s is not served: %s", id_, reason)
         return Application(served, self.state(served.has_policies), self.tokens, self.limits)
 
     def state(self, has_policies: bool) -> State:  # noqa: FBT001 - the one thing it depends on
@@ -129,9 +133,12 @@ class _Processes(Multiprocess):
 
     def keep_subprocess_alive(self) -> None:
         """Replace those that have died."""
+        from omnigraph.server.metrics import forget_process
+
         for place, process in enumerate(self.processes):
             if not self.should_exit.is_set() and not process.process.is_alive():
                 process.join()
+                forget_process(process.pid or 0)
                 self.processes[place] = self._started()
 
     def _started(self) -> Process:

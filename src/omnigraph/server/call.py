@@ -239,7 +239,9 @@ class Call:
 
     @property
     def gone(self) -> asyncio.Future[None]:
-        """Done when the client is gone; to be asked for when its body is read."""
+        """Done when the client is gone; while its body is still to be read, nobody listens."""
+        if self.route.body is not None and not self.is_read:
+            return asyncio.get_running_loop().create_future()
         if self._gone is None:
             self._gone = asyncio.ensure_future(self._disconnected())
         return self._gone

@@ -13,8 +13,9 @@ from contextlib import contextmanager
 from prometheus_client import CONTENT_TYPE_LATEST as CONTENT_TYPE
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
-from prometheus_client.multiprocess import MultiProcessCollector
+from prometheus_client.multiprocess import MultiProcessCollector, mark_process_dead
 
+from omnigraph.manifest.overtaken import retries_so_far
 from omnigraph.server.router import Route
 from omnigraph.storage.objects.meter import requests_so_far
 from omnigraph.storage.tables.handles import cache_uses
@@ -22,7 +23,12 @@ from omnigraph.storage.tables.handles import cache_uses
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-__all__ = ["CONTENT_TYPE", "SHARED", "Metrics"]
+__all__ = ["CONTENT_TYPE", "SHARED", "Metrics", "forget_process", "shared_directory"]
+
+
+def shared_directory() -> str | None:
+    """Where the processes of one server count together; None where there is one process."""
+    return os.environ.get(SHARED)
 
 
 class Metrics:
@@ -46,6 +52,12 @@ class Metrics:
         self._open = Gauge(
             "omnigraph_open_requests",
             "Requests that are being answered",
+            multiprocess_mode="livesum",
+            registry=self._registry,
+        )
+        self._queries = Gauge(
+            "omnigraph_open_queries",
+            "Queries that are being run",
             multiprocess_mode="livesum",
             registry=self._registry,
         )
@@ -73,6 +85,15 @@ class Metrics:
         finally:
             self._open.dec()
 
+    @contextmanager
+    def open_query(self) -> Iterator[None]:
+        """Count a query while it runs."""
+        self._queries.inc()
+        try:
+            yield
+        finally:
+            self._queries.dec()
+
     def request(self, route: Route | None, method: str, status: int, seconds: float) -> None:
         """Count a request that is over."""
         operation = "none" if route is None else route.operation
@@ -98,6 +119,12 @@ class Metrics:
         return generate_latest(registry)
 
 
+def forget_process(pid: int) -> None:
+    """What a process had open that is gone is open no more."""
+    if SHARED in os.environ:
+        mark_process_dead(pid)  # type: ignore[no-untyped-call]
+
+
 class _Process:
     """What is asked for when it is scraped: the caches and the requests of this process."""
 
@@ -117,3 +144,11 @@ class _Process:
         for operation, count in sorted(requests_so_far().items()):
             asked.add_metric([operation], count)
         yield asked
+        retries = CounterMetricFamily(
+            "omnigraph_write_retries",
+            "How often writes of this process were overtaken by others",
+            labels=["kind"],
+        )
+        for kind, count in sorted(retries_so_far().items()):
+            retries.add_metric([kind], count)
+        yield retries

@@ -62,6 +62,10 @@ VERBS: Mapping[str, Verb] = {
     "cleanup": Verb("maintain", "Reclaim the files that no commit needs but those to be kept."),
     "verify": Verb("maintain", "Check that everything a graph has published is there and right."),
     "repair": Verb("maintain", "Make again what is derived of a graph, and show what is lost."),
+    "cluster": Verb(
+        "cluster", "Deploy the graphs of a team: plan what is different, and apply it."
+    ),
+    "queries": Verb("cluster", "Look at the stored queries of a graph, and check them."),
     "login": Verb("serving", "Keep the token of a server."),
     "logout": Verb("serving", "Forget the token of a server."),
     "alias": Verb("project", "Run the read that an alias stands for, on the graph that it is for."),
@@ -76,5 +80,9 @@ VERBS: Mapping[str, Verb] = {
         "Print the spark-submit command that runs another command of ours on a cluster.",
     ),
     "fmt": Verb("schema", "Rewrite .pg and .gq files in the canonical layout."),
+    "completion": Verb(
+        "maintain",
+        "Print the script that makes a shell complete verbs, options and their values.",
+    ),
     "version": Verb("maintain", "Print the version of the program and of its storage format."),
 }

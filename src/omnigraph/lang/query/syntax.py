@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omnigraph.lang.query.terms import (
+    Assigned,
     Count,
     Expr,
     FilterOp,
@@ -17,7 +18,6 @@ from omnigraph.lang.query.terms import (
     ListLiteral,
     Ordering,
     Projection,
-    Value,
     Variable,
 )
 from omnigraph.lang.source import Name, Span, Spanned
@@ -187,7 +187,7 @@ class Assignment:
     """`property: value`."""
 
     property: Name
-    value: Value
+    value: Assigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,7 +196,7 @@ class Compare:
 
     property: Name
     op: FilterOp
-    value: Value
+    value: Assigned
 
 
 @dataclass(frozen=True, slots=True)

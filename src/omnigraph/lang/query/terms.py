@@ -157,6 +157,14 @@ class Ordering(Spanned):
     nulls: NullPlace | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class NodeKey(Spanned):
+    """`Person($n)`, `Flat("Elm Street", 3)`: a node by its type and its key."""
+
+    type_name: Name
+    members: tuple[Value, ...]
+
+
 # -- operators -------------------------------------------------------------------
 
 
@@ -241,6 +249,8 @@ class Case(Spanned):
 
 Value = Literal | ListLiteral | Variable | Now
 Count = Literal | Variable
+Assigned = Value | NodeKey
+"""What may stand after `name:` in a statement."""
 Ranking = Nearest | Bm25 | Rrf
 Condition = Comparison | NullTest | Membership | Negation | Logical
 Expr = (

@@ -12,6 +12,7 @@ from datetime import datetime
 import numpy as np
 import numpy.typing as npt
 
+from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.params import ParamValue
 from omnigraph.lang.query.values import Values
@@ -41,6 +42,7 @@ class ReadContext:
     budget: Budget = field(default_factory=Budget)
     expansion: Expansion = "auto"
     trace: Trace = field(default_factory=Trace)
+    embedding: EmbedderConfig | None = None
     columns: ColumnCache = field(default_factory=lambda: columns)
     topologies: Topologies = field(default_factory=lambda: topologies)
     variables: dict[str, Entities | EntitySet | FoundRows | Ways] = field(default_factory=dict)
@@ -89,8 +91,7 @@ class ReadContext:
 
     def wiring(self, edge: EdgeType) -> EdgeTables:
         """The tables that an edge type connects."""
-        ends = self.nodes_of(edge.source), self.nodes_of(edge.target)
-        return EdgeTables(self.edges(edge.name), *ends)
+        return EdgeTables(self.edges(edge.name), self.nodes(edge.source), self.nodes(edge.target))
 
     def value_of(self, value: plan.Fixed) -> plan.Constant:
         """What a literal, a parameter or `now()` stands for."""

@@ -26,7 +26,7 @@ from omnigraph.read.execute.operators import run_steps, solutions
 from omnigraph.read.execute.ordering import key_ranks, leading_rows, ordered_rows
 from omnigraph.read.execute.products import FirstRows
 from omnigraph.read.execute.trace import Operator
-from omnigraph.read.plan.physical import PhysicalPlan, TailStep, bound_variables
+from omnigraph.read.plan.physical import PhysicalPlan, TailStep, bound_variables, comes_as_found
 from omnigraph.read.plan.text import tail_text
 from omnigraph.rows.arithmetic import alike
 from omnigraph.rows.evaluation import values_of
@@ -62,7 +62,7 @@ def execute(planned: PhysicalPlan, ctx: ReadContext) -> pa.Table:
             case "rank" | "rank all":
                 rows = _by_rank(ranked, None if step == "rank all" else cut)
             case "order rows":
-                rows = beside(rows.count, partial(_ordered, read, rows, ctx, cut))
+                rows = beside(rows.count, partial(_ordered, planned, rows, ctx, cut))
             case "project":
                 shown = beside(rows.count, partial(_projected, read, rows, ctx))
             case "aggregate":
@@ -85,11 +85,12 @@ def _bound(planned: PhysicalPlan, ctx: ReadContext, cut: _Cut) -> Bindings:
     read = planned.read
 
     def choose(rows: Bindings) -> Bindings:
-        chosen = beside(rows.count, partial(_chosen, read, rows, ctx, cut.end))
+        chosen = beside(rows.count, partial(_chosen, planned, rows, ctx, cut.end))
         return rows.take(chosen)
 
-    by = () if read.order else tuple(sorted({*bound_variables(planned.steps)}))
-    first = FirstRows(cut.end, choose, by)
+    as_found = not read.order and comes_as_found(planned.steps)
+    by = () if read.order or as_found else tuple(sorted({*bound_variables(planned.steps)}))
+    first = FirstRows(cut.end, choose, by, as_found=as_found)
     start = Bindings.start()
     for rows in solutions(planned.steps, start, ctx, first):
         if not first.in_pieces:
@@ -145,10 +146,11 @@ def _by_rank(ranked: RankedRead | None, cut: _Cut | None) -> Bindings:
     return rows.take(np.arange(rows.count)[cut.offset :])
 
 
-def _ordered(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, cut: _Cut) -> Bindings:
+def _ordered(planned: PhysicalPlan, rows: Bindings, ctx: ReadContext, cut: _Cut) -> Bindings:
     """One result row for every bound row: ordered and cut before anything is shown."""
+    read = planned.read
     with _operator(read, "order rows", ctx) as done:
-        chosen = _chosen(read, rows, ctx, cut.end)
+        chosen = _chosen(planned, rows, ctx, cut.end)
         if cut.per is not None:
             keys = [output(value, rows, ctx) for value in _per_values(read)]
             chosen = leading_rows(chosen, keys, cut.per)
@@ -172,7 +174,12 @@ def _operator(
     return ctx.trace.operator(*(tail_text(read, step) if ctx.trace.is_on else ("",)))
 
 
-def _chosen(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, wanted: int | None) -> Positions:
+def _chosen(
+    planned: PhysicalPlan, rows: Bindings, ctx: ReadContext, wanted: int | None
+) -> Positions:
+    read = planned.read
+    if not read.order and comes_as_found(planned.steps):
+        return np.arange(rows.count)[:wanted]
     if not read.order:
         # Any order will do, but the same one however the rows were found and wherever the
         # cut is: pages must neither repeat a row nor leave one out.

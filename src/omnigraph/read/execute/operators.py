@@ -16,7 +16,7 @@ import pyarrow.compute as pc
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.access.entities import NO_NODE, Entities
-from omnigraph.read.access.entity_sets import EntitySet, Many, translated
+from omnigraph.read.access.entity_sets import EntitySet, translated
 from omnigraph.read.access.expand import ExpandedRows, walk
 from omnigraph.read.access.joined_hops import PlannedHops
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
@@ -24,9 +24,16 @@ from omnigraph.read.execute.bound_rows import BoundRows, passing
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.folding import fold
 from omnigraph.read.execute.products import PIECE, FirstRows, Product
-from omnigraph.read.execute.sorting import distinct
+from omnigraph.read.execute.searched_rows import (
+    forget_others,
+    in_pieces,
+    no_rows,
+    searched_rows,
+    targets_passing,
+)
 from omnigraph.read.execute.value_joins import joined
-from omnigraph.read.execute.walks import Walked, is_searched, walked, way_steps
+from omnigraph.read.execute.walks import is_searched
+from omnigraph.read.execute.way_steps import walk_ways
 from omnigraph.read.plan.physical import (
     AccessPath,
     Block,
@@ -37,6 +44,7 @@ from omnigraph.read.plan.physical import (
     PhysicalStep,
     ScanNodes,
     WalkWays,
+    is_open_ended,
 )
 from omnigraph.rows.arrow_types import arrow_type
 from omnigraph.rows.conditions import repeated
@@ -64,12 +72,15 @@ def solutions(
     for number, step in enumerate(steps, 1):
         ctx.budget.operator = partial(_described, step)
         ctx.budget.look()
+        if first is not None and isinstance(step, ExpandEdges) and is_open_ended(step.step):
+            yield from _searched(step, rows, steps[number:], ctx, first)
+            break
         name, detail = step_text(step.step) if ctx.trace.is_on else ("", "")
         with ctx.trace.operator(name, detail) as done:
             found = beside(_weight(step, rows), partial(_run, step, rows, ctx))
             done.rows = found.count
         if isinstance(found, Product):
-            if first is None or not first.by:
+            if first is None or not (first.by or first.as_found):
                 found.refuse_if_endless(_scanned(step))
             yield from _multiplied(found, steps[number:], ctx, first)
             break
@@ -102,6 +113,39 @@ def _multiplied(
             ctx.trace.fold(begun, since)
 
 
+def _searched(
+    planned: ExpandEdges,
+    rows: Bindings,
+    rest: Sequence[PhysicalStep],
+    ctx: ReadContext,
+    first: FirstRows,
+) -> Iterator[Bindings]:
+    """The solutions of every piece of a search, until enough of them are known."""
+    first.in_pieces = True
+    begun = len(ctx.trace.operators)
+    pieces = in_pieces(planned, rows, ctx, _has_solution)
+    number = 0
+    while True:
+        since = len(ctx.trace.operators)
+        with ctx.trace.operator(*(step_text(planned.step) if ctx.trace.is_on else ("",))) as done:
+            ctx.budget.operator = partial(_described, planned)
+            piece = beside(_weight(planned, rows), partial(next, pieces, None))
+            done.rows = 0 if piece is None else piece.count
+        if piece is None and number:
+            del ctx.trace.operators[since:]
+            return
+        yield from solutions(
+            rest, no_rows(planned, rows, ctx) if piece is None else piece, ctx, first
+        )
+        if number:
+            ctx.trace.fold(begun, since)
+        number += 1
+        if piece is None or first.is_full:
+            return
+        if planned.step.way is not None:
+            forget_others(planned.step.way.variable, ctx, first)
+
+
 def _described(step: PhysicalStep) -> str:
     return " ".join(step_text(step.step))
 
@@ -122,11 +166,11 @@ def _run(step: PhysicalStep, rows: Bindings, ctx: ReadContext) -> Bindings | Pro
         case ScanNodes():
             return _scan(step, rows, ctx)
         case ExpandEdges() if is_searched(step.step):
-            return _search(step, rows, ctx)
+            return searched_rows(step, rows, ctx, _has_solution)
         case ExpandEdges():
             return _expand(step, rows, ctx)
         case WalkWays():
-            return _walk_ways(step.step, rows, ctx)
+            return walk_ways(step.step, rows, ctx)
         case FilterRows(plan.Filter(where)):
             return rows.keep(passing(where, rows, ctx))
         case ComputeRows(plan.Let(name, value)):
@@ -232,7 +276,7 @@ def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
     if not step.closes:
         ctx.variables[step.target] = hops.targets
     if step.where:
-        steps = _kept(steps, _targets_passing(step, steps.targets, hops.targets, ctx))
+        steps = _kept(steps, targets_passing(step, steps.targets, hops.targets, ctx))
     found = rows.take(steps.origins)
     if not step.closes:
         found = found.bind(step.target, steps.targets)
@@ -240,48 +284,6 @@ def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
         ctx.variables[step.edge_variable] = ctx.edges_of(step.edge_types)
         found = found.bind(step.edge_variable, steps.edges)
     return found.keep(passing(step.edge_where, found, ctx)) if step.edge_where else found
-
-
-def _search(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
-    """Walks under conditions, between ends that are known, and ways."""
-    if ctx.trace.is_on:
-        ctx.trace.note(**planned.notes)
-    pieces = [
-        _reached(planned, rows, found, ctx) for found in walked(planned, rows, ctx, _has_solution)
-    ]
-    if not pieces:
-        nothing = np.empty(0, dtype=np.int64)
-        pieces = [_reached(planned, rows, Walked(nothing, nothing, nothing), ctx)]
-    return pieces[0].stacked(*pieces[1:]) if len(pieces) > 1 else pieces[0]
-
-
-def _reached(planned: ExpandEdges, rows: Bindings, found: Walked, ctx: ReadContext) -> Bindings:
-    """Rows with the ends that they lead to, as far as these pass."""
-    step, targets = planned.step, PlannedHops(planned, ctx).targets
-    if not step.closes:
-        ctx.variables[step.target] = targets
-    reached = rows.take(found.origins)
-    if not step.closes:
-        reached = reached.bind(step.target, found.ends)
-    if step.way is not None and found.ways is not None:
-        reached = reached.bind(step.way.variable, found.ways)
-    if not step.where or not reached.count:
-        return reached
-    return reached.keep(_targets_passing(step, found.ends, targets, ctx))
-
-
-def _walk_ways(step: plan.WalkWay, rows: Bindings, ctx: ReadContext) -> Bindings:
-    """Rows with the two nodes of every step of a way."""
-    origins, before, after = way_steps(step, rows, ctx)
-    found = rows.take(origins)
-    if step.left in found.columns:
-        met = np.flatnonzero(found.columns[step.left] == before)
-        found, after = found.take(met), after[met]
-    else:
-        found = found.bind(step.left, before)
-    if step.right in found.columns:
-        return found.take(np.flatnonzero(found.columns[step.right] == after))
-    return found.bind(step.right, after)
 
 
 def _steps(
@@ -302,16 +304,6 @@ def _kept(steps: ExpandedRows, mask: Mask) -> ExpandedRows:
     need(2 * steps.origins.nbytes + (0 if steps.edges is None else steps.edges.nbytes))
     edges = None if steps.edges is None else took(steps.edges[mask])
     return ExpandedRows(took(steps.origins[mask]), took(steps.targets[mask]), edges)
-
-
-def _targets_passing(step: plan.Expand, found: Positions, targets: Many, ctx: ReadContext) -> Mask:
-    """Which of the targets pass the predicates on them; each is looked at once."""
-    each = distinct(found)
-    ctx.variables[step.target] = targets
-    rows = Bindings({step.target: each}, len(each))
-    need(found.nbytes)
-    mask: Mask = passing(step.where, rows, ctx)[np.searchsorted(each, found)]
-    return mask
 
 
 # -- blocks inside blocks ------------------------------------------------------------

@@ -35,6 +35,13 @@ class FirstRows:
     in_pieces: bool = False
     """Whether rows come in several pieces, as far as that is known."""
     rows: Bindings | None = None
+    as_found: bool = False
+    """Whether the first rows are those that are found first."""
+
+    @property
+    def is_full(self) -> bool:
+        """Whether nothing that is found from now on can be among them."""
+        return self.as_found and self.rows is not None and self.rows.count >= self.count
 
     def add(self, more: Bindings) -> None:
         """Add rows that may be among the first."""
@@ -104,6 +111,8 @@ class Product:
         size = max(1, PIECE // max(1, right.count))
         for start in range(0, left.count, size):
             look()
+            if first is not None and first.is_full:
+                return
             begin = [int(left.columns[name][start]) for name in names]
             if first is not None and names and first.precede(names, begin):
                 return

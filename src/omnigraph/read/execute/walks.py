@@ -6,42 +6,32 @@ of each step is asked for many steps at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
-from omnigraph.errors import QueryError
 from omnigraph.lang.query import plan
-from omnigraph.lang.query.plan_text import spell
 from omnigraph.read.access import levels, pairs
 from omnigraph.read.access.csr import adjacency
 from omnigraph.read.access.entities import NO_NODE
-from omnigraph.read.access.entity_sets import Many, translated
+from omnigraph.read.access.entity_sets import translated
 from omnigraph.read.access.expand import MAX_MARKS, SPACE
 from omnigraph.read.access.joined_hops import PlannedHops
-from omnigraph.read.access.steps import Explorer, Found, StepRule, Tracing
+from omnigraph.read.access.steps import Explorer, Found, Tracing
 from omnigraph.read.access.unrolling import unrolled
-from omnigraph.read.access.way_tree import NOTHING, Costs, WayTree
+from omnigraph.read.access.way_tree import WayTree
 from omnigraph.read.access.ways import Ways
 from omnigraph.read.access.weighted import MARK, cheapest
-from omnigraph.read.execute.bindings import Bindings, Mask, Positions
-from omnigraph.read.execute.bound_rows import BoundRows
+from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.grouping import value_codes
-from omnigraph.read.execute.trace import Trace
-from omnigraph.read.plan.physical import Block, ExpandEdges
-from omnigraph.rows.conditions import repeated
-from omnigraph.rows.evaluation import values_of
-from omnigraph.storage.budget import look, need, took
+from omnigraph.read.execute.search_units import Units, first_of_each, matches
+from omnigraph.read.execute.step_rules import HasSolution, Judged, JudgedSteps, StepWeights
+from omnigraph.read.plan.physical import ExpandEdges
+from omnigraph.storage.budget import look
 
-HasSolution = Callable[[Block, Bindings, ReadContext], Mask]
 # So many pairs for each start are found sooner from the starts than one by one.
 SHARED = 4
-# Steps are told apart by flags up to so many, and judged once.
-MAX_JUDGED = 1 << 26
 # Ways that are made together where only the first are wanted.
 BATCH = 4_096
 
@@ -91,13 +81,13 @@ class _Walk:
             planned = replace(planned, path=replace(planned.path, strategy="csr"))
         self.planned = PlannedHops(planned, ctx)
         hops, self.every = self.planned.chained()
-        self.units = _Units.of(step, self._chained(rows))
+        self.units = Units.of(step, self._chained(rows))
         self.ways = _ways_of(step, ctx)
         self.is_dense = hops.strategy(self.units.sources) == "csr"
         rule = None
         if planned.each is not None and step.each is not None:
-            judged = _Judged(planned.each, self.every, ctx, has_solution)
-            rule = _Rule(step, judged, self.units.groups, rows)
+            judged = Judged(planned.each, self.every, ctx, has_solution)
+            rule = JudgedSteps(step, judged, self.units.groups, rows)
         edges = ctx.edges_of(step.edge_types)
         self.explorer = Explorer(hops, self.every, edges, rule, step.from_right)
         if step.closes and step.from_right:
@@ -189,7 +179,7 @@ class _Walk:
             return
         lefts, rights = self._pair(some)
         groups = self.units.groups.of[some.start : some.stop]
-        first, inverse = _distinct([groups, lefts], len(lefts))
+        first, inverse = first_of_each([groups, lefts], len(lefts))
         starts, shifted = lefts[first], self._shifted(some, first)
         found = self._searched(starts, self.bounds, shifted, (inverse, rights))
         # Of what was found on the way, only the ends that are known are ends.
@@ -197,7 +187,7 @@ class _Walk:
         is_end = wanted.has(found.units[found.ends], found.nodes[found.ends])
         found = replace(found, ends=found.ends[is_end])
         for of, nodes, ways in self._made(found):
-            place, pair_of = _matches(of * SPACE + nodes, inverse * SPACE + rights)
+            place, pair_of = matches(of * SPACE + nodes, inverse * SPACE + rights)
             order = np.argsort(pair_of, kind="stable")
             place, pair_of = place[order], pair_of[order]
             yield pair_of, rights[pair_of], None if ways is None else ways[place]
@@ -210,7 +200,7 @@ class _Walk:
     def _shifted(self, some: range, chosen: Positions | None = None) -> Explorer:
         """The explorer, for units that are numbered as in a chunk of all."""
         rule = self.explorer.rule
-        if not isinstance(rule, _Rule):
+        if not isinstance(rule, JudgedSteps):
             return self.explorer
         units = np.arange(some.start, some.stop)
         units = units if chosen is None else units[chosen]
@@ -226,7 +216,7 @@ class _Walk:
         extent = self.extent if self.is_dense else None
         weight = _weight(self.step)
         if weight is not None:
-            weigh = _Weights(self.step, weight, self.every, self.ctx)
+            weigh = StepWeights(self.step, weight, self.every, self.ctx)
             return cheapest(explorer, weigh, starts, bounds, extent, wanted=wanted)
         return levels.search(explorer, starts, bounds, self.tracing, extent=extent, wanted=wanted)
 
@@ -294,226 +284,3 @@ def _ways_of(step: plan.Expand, ctx: ReadContext) -> Ways | None:
         known = Ways(ctx.nodes(step.way.node_type), ctx.edges_of(step.edge_types))
         ctx.variables[step.way.variable] = known
     return known
-
-
-@dataclass(frozen=True, slots=True)
-class _Groups:
-    """Rows that are alike in what conditions look at: the group of each unit, and a row of each."""
-
-    of: Positions
-    rows: Positions
-    uses: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class _Units:
-    """What is searched for once: a start, the end where it is known, what conditions look at."""
-
-    sources: Positions
-    ends: Positions
-    groups: _Groups
-    of_rows: Positions
-    """The unit of each row; -1 where an end is nobody."""
-    rows: Positions
-    """The rows, unit by unit."""
-    starts: Positions
-    """Where the rows of each unit begin."""
-
-    @property
-    def count(self) -> int:
-        """How many there are."""
-        return len(self.sources)
-
-    def lefts(self, step: plan.Expand) -> Positions:
-        """The left ends, where both are known."""
-        return self.ends if step.from_right else self.sources
-
-    @classmethod
-    def of(cls, step: plan.Expand, rows: Bindings) -> _Units:
-        """Those of some rows."""
-        sources = rows.columns[step.source]
-        ends = rows.columns[step.target] if step.closes else np.zeros_like(sources)
-        alive = np.flatnonzero((sources >= 0) & (ends >= 0))
-        uses = () if step.each is None else step.each.uses
-        uses = tuple(name for name in uses if name in rows.columns or name in rows.values)
-        group_rows, group_of = _distinct([_codes(rows, name)[alive] for name in uses], len(alive))
-        keys = [group_of, sources[alive], ends[alive]]
-        first, of_alive = _distinct(keys, len(alive))
-        need(4 * 8 * rows.count)
-        of = np.full(rows.count, -1, dtype=np.int64)
-        of[alive] = of_alive
-        ordered = alive[np.argsort(of_alive, kind="stable")]
-        sizes = np.bincount(of_alive, minlength=len(first))
-        starts = np.concatenate([[0], np.cumsum(sizes)])
-        groups = _Groups(group_of[first], alive[group_rows], uses)
-        chosen = alive[first]
-        return cls(sources[chosen], ends[chosen], groups, of, took(ordered), starts)
-
-
-def _codes(rows: Bindings, name: str) -> Positions:
-    """Numbers that tell the rows apart by a variable or a computed value."""
-    return rows.columns[name] if name in rows.columns else value_codes(rows.values[name])
-
-
-def _distinct(keys: Sequence[Positions], count: int) -> tuple[Positions, Positions]:
-    """The first row of each distinct combination, and of which each row is."""
-    of = np.zeros(count, dtype=np.int64)
-    for key in keys:
-        need(6 * 8 * count)
-        _, codes = np.unique(key, return_inverse=True)
-        _, of = np.unique(of * (len(key) + 1) + codes.reshape(-1), return_inverse=True)
-        of = of.reshape(-1).astype(np.int64)
-    _, first = np.unique(of, return_index=True)
-    return first.astype(np.int64), took(of)
-
-
-def _matches(keys: Positions, wanted: Positions) -> tuple[Positions, Positions]:
-    """Every key that is wanted: which key, and by whom."""
-    order = np.argsort(wanted, kind="stable")
-    begin = np.searchsorted(wanted[order], keys)
-    size = np.searchsorted(wanted[order], keys, side="right") - begin
-    of = np.repeat(np.arange(len(keys)), size)
-    place = np.arange(len(of)) + np.repeat(begin - (np.cumsum(size) - size), size)
-    return of, order[place]
-
-
-@dataclass(frozen=True, slots=True)
-class _Judged:
-    """What judges steps: a block, and what the nodes of a walk are told among."""
-
-    block: Block
-    every: Many
-    ctx: ReadContext
-    has_solution: HasSolution
-
-
-class _Rule:
-    """What holds of each step, judged by running the block for many steps at once."""
-
-    def __init__(self, step: plan.Expand, judged: _Judged, groups: _Groups, rows: Bindings) -> None:
-        if step.each is None:
-            raise AssertionError("steps without conditions are not judged")
-        self.each = step.each
-        self.block = judged.block
-        self.groups = groups
-        self.outer = rows.take(groups.rows)
-        self.has_solution = judged.has_solution
-        # Judging is part of the walk: what it takes is not told step by step.
-        self.ctx = ctx = replace(judged.ctx, trace=Trace())
-        self.every, self.nodes = judged.every, ctx.nodes(step.each.node_type)
-        ctx.variables[step.each.edge] = edges = ctx.edges_of(step.edge_types)
-        ctx.variables[step.each.node] = self.nodes
-        self._judged: np.ndarray | None = None
-        if not groups.uses and 2 * edges.count <= MAX_JUDGED:
-            need(2 * edges.count)
-            self._judged = took(np.full(2 * edges.count, -1, dtype=np.int8))
-
-    def of(self, units: Positions) -> StepRule:
-        """The rule for units that are numbered otherwise."""
-        groups = self.groups.of[units]
-
-        def judge(units: Positions, edges: Positions, entered: Positions, left: Positions) -> Mask:
-            return self._hold(groups[units], edges, entered, left)
-
-        return judge
-
-    def __call__(
-        self, units: Positions, edges: Positions, entered: Positions, left: Positions
-    ) -> Mask:
-        """Which steps may be walked, for units as they are numbered at first."""
-        return self._hold(self.groups.of[units], edges, entered, left)
-
-    def _hold(
-        self, groups: Positions, edges: Positions, entered: Positions, left: Positions
-    ) -> Mask:
-        # An edge is walked in one direction, or in the other.
-        steps = 2 * edges + (entered > left)
-        if self._judged is not None:
-            known = self._judged[steps]
-            unknown = np.flatnonzero(known < 0)
-            if len(unknown):
-                new, first = np.unique(steps[unknown], return_index=True)
-                chosen = unknown[first]
-                self._judged[new] = self._true(groups[chosen], edges[chosen], entered[chosen])
-                known = self._judged[steps]
-            found: Mask = known == 1
-            return found
-        first, of = _distinct([groups, steps], len(steps))
-        return self._true(groups[first], edges[first], entered[first])[of]
-
-    def _true(self, groups: Positions, edges: Positions, entered: Positions) -> Mask:
-        uses, outer = self.groups.uses, self.outer
-        columns = {name: outer.columns[name][groups] for name in uses if name in outer.columns}
-        indices = pa.array(groups)
-        values = {name: outer.values[name].take(indices) for name in uses if name in outer.values}
-        nodes = translated(entered, self.every, self.nodes)
-        columns |= {self.each.edge: edges, self.each.node: nodes}
-        return self.has_solution(self.block, Bindings(columns, len(edges), values), self.ctx)
-
-
-class _Weights:
-    """What steps weigh: never less than nothing."""
-
-    def __init__(
-        self, step: plan.Expand, weight: plan.Expression, every: Many, ctx: ReadContext
-    ) -> None:
-        self.step = step
-        self.every = every
-        self.weight = weight
-        self.ctx = ctx
-
-    def __call__(self, edges: Positions, entered: Positions) -> Costs:
-        """The weights of some steps."""
-        way = self.step.way
-        if way is None or not len(edges):
-            return np.zeros(len(edges))
-        ctx = self.ctx
-        ctx.variables[way.edge] = every_edge = ctx.edges_of(self.step.edge_types)
-        ctx.variables[way.node] = nodes = ctx.nodes(way.node_type)
-        entered = translated(entered, self.every, nodes)
-        rows = Bindings({way.edge: edges, way.node: entered}, len(edges))
-        values = values_of(self.weight, BoundRows(rows, ctx))
-        if isinstance(values, pa.Scalar):
-            values = repeated(values, rows.count)
-        wrong = pc.fill_null(pc.invert(pc.greater_equal(values, 0)), fill_value=True)
-        bad = np.flatnonzero(wrong.to_numpy(zero_copy_only=False))
-        if len(bad):
-            at = int(bad[0])
-            edge = every_edge.values("@id", edges[at : at + 1])[0].as_py()
-            found = values[at].as_py()
-            raise QueryError(
-                f"`by {spell(self.weight)}` is {'null' if found is None else found} for the "
-                f"{'|'.join(self.step.edge_types)} {edge!r}: a weight is a number, 0 or more",
-                details={"edge": edge, "weight": found},
-            )
-        costs: Costs = np.asarray(values.cast(pa.float64(), safe=False).to_numpy())
-        return costs
-
-
-def way_steps(
-    step: plan.WalkWay, rows: Bindings, ctx: ReadContext
-) -> tuple[Positions, Positions, Positions]:
-    """The distinct steps of each row's way: of which row, from which node, to which."""
-    ways = ctx.variables[step.way]
-    if not isinstance(ways, Ways):
-        raise AssertionError(f"${step.way} is no way")
-    ctx.variables.setdefault(step.left, ways.nodes)
-    ctx.variables.setdefault(step.right, ways.nodes)
-    positions = rows.columns[step.way]
-    each, of = np.unique(positions, return_inverse=True)
-    found = ways.laid_out(each)
-    if not len(found.nodes):
-        return NOTHING, NOTHING, NOTHING
-    owners = np.repeat(np.arange(len(each)), np.diff(found.starts))
-    inside = np.flatnonzero(owners[1:] == owners[:-1])
-    way_of, before, after = owners[inside], found.nodes[inside], found.nodes[inside + 1]
-    if step.undirected:
-        way_of, before, after = (
-            np.concatenate(both) for both in ((way_of, way_of), (before, after), (after, before))
-        )
-    first, _ = _distinct([way_of, before, after], len(way_of))
-    way_of, before, after = way_of[first], before[first], after[first]
-    origins, place, _ = adjacency(way_of, np.arange(len(way_of)), None).expand(
-        of.reshape(-1).astype(np.int64)
-    )
-    return origins, before[place], after[place]

@@ -199,6 +199,19 @@ def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
                 yield from introduces
 
 
+def comes_as_found(steps: Sequence[PhysicalStep]) -> bool:
+    """Whether rows are found piece by piece, by searches whose order is that of their starts.
+
+    Without `order` the first rows are the first that are found then: nobody looks for the rest.
+    """
+    return any(isinstance(step, ExpandEdges) and is_open_ended(step.step) for step in steps)
+
+
+def is_open_ended(step: plan.Expand) -> bool:
+    """Whether a step may find far more than anybody wants: ways, and nodes however far away."""
+    return step.way is not None or step.max_hops is None
+
+
 TailStep = Literal[
     "union",
     "compute",

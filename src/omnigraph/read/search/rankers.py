@@ -184,7 +184,9 @@ class Rankers:
 
             text = text_of(ranking.query, self.ctx)
             place = f"{ranking.node_type}.{ranking.property_name}"
-            return embed_query(text, ranking.dimension, ranking.model, place=place)
+            return embed_query(
+                text, ranking.dimension, ranking.model, self.ctx.embedding, place=place
+            )
         value = self.ctx.value_of(ranking.query)
         if not isinstance(value, tuple):
             raise _missing(ranking.query, "a vector")

@@ -85,15 +85,16 @@ async def run_query(
     def work(session: Session) -> tuple[Result, bytes]:
         if only_reads:
             require_read(wanted.source, wanted.name)
-        found = session.query(
-            wanted.source,
-            wanted.name,
-            wanted.params,
-            branch=shown,
-            snapshot=wanted.snapshot,
-            timeout=call.server.limits.request_seconds,
-            cancellation=call.cancellation,
-        )
+        with call.server.metrics.open_query():
+            found = session.query(
+                wanted.source,
+                wanted.name,
+                wanted.params,
+                branch=shown,
+                snapshot=wanted.snapshot,
+                timeout=call.server.limits.request_seconds,
+                cancellation=call.cancellation,
+            )
         return found, b"" if is_arrow else query_json(found, with_commit=with_commit)
 
     found, text = await call.read(work)

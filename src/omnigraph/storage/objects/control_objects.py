@@ -3,7 +3,7 @@
 Owns put-if-absent, the one primitive that every location we support has, and the reserve: a
 little space on a local disk, given back when there is no other, since taking files away safely
 needs to publish something first. Must never offer a conditional replace: local disks cannot do
-it.
+it (`swapped_object` goes another way there).
 """
 
 from __future__ import annotations
@@ -63,7 +63,8 @@ class ControlObjects:
         self.location = location
 
     @cached_property
-    def _store(self) -> ObjectStore:
+    def store(self) -> ObjectStore:
+        """What the library calls the location."""
         from obstore.store import LocalStore
 
         with storage_errors(f"opening {self.location}"):
@@ -85,11 +86,11 @@ class ControlObjects:
         import obstore
         from obstore.exceptions import AlreadyExistsError, PreconditionError
 
-        self._before_put(name)
+        self.before_put(name)
         with storage_errors(f"creating {self._shown(name)}"):
             try:
                 # One request: a multipart upload cannot be conditional.
-                obstore.put(self._store, name, data, mode="create", use_multipart=False)
+                obstore.put(self.store, name, data, mode="create", use_multipart=False)
             except (AlreadyExistsError, PreconditionError):
                 return False
         faults.reach("after_put", name)
@@ -116,30 +117,30 @@ class ControlObjects:
         """Write an object, whatever was there; readers see the old or the new one, whole."""
         import obstore
 
-        self._before_put(name)
+        self.before_put(name)
         with storage_errors(f"writing {self._shown(name)}"):
-            obstore.put(self._store, name, data, use_multipart=False)
+            obstore.put(self.store, name, data, use_multipart=False)
         faults.reach("after_put", name)
 
     def put_file(self, name: str, path: Path) -> None:
         """Write an object from a local file; a large one in several requests."""
         import obstore
 
-        self._before_put(name)
+        self.before_put(name)
         with storage_errors(f"writing {self._shown(name)}"):
-            obstore.put(self._store, name, path)
+            obstore.put(self.store, name, path)
         faults.reach("after_put", name)
 
     def read(self, name: str) -> bytes | None:
         """The content of an object, or None when there is none."""
         import obstore
 
-        self._count("get")
+        self.count("get")
         if self._is_absent():
             return None
         with storage_errors(f"reading {self._shown(name)}"):
             try:
-                return bytes(obstore.get(self._store, name).bytes())
+                return bytes(obstore.get(self.store, name).bytes())
             except FileNotFoundError as error:
                 if classify(error) != "not_found":
                     raise  # there is no such bucket
@@ -149,29 +150,29 @@ class ControlObjects:
         """Some bytes of an object; a StorageError when there is none."""
         import obstore
 
-        self._count("get")
+        self.count("get")
         with storage_errors(f"reading {self._shown(name)}"):
-            return bytes(obstore.get_range(self._store, name, start=start, length=size))
+            return bytes(obstore.get_range(self.store, name, start=start, length=size))
 
     def pieces(self, name: str) -> Iterator[bytes]:
         """The content of an object, piece by piece; a StorageError when there is none."""
         import obstore
 
-        self._count("get")
+        self.count("get")
         with storage_errors(f"reading {self._shown(name)}"):
-            for piece in obstore.get(self._store, name).stream(min_chunk_size=PIECE):
+            for piece in obstore.get(self.store, name).stream(min_chunk_size=PIECE):
                 yield bytes(piece)
 
     def delete(self, name: str) -> None:
         """Remove an object; nothing happens when there is none."""
         import obstore
 
-        self._count("delete")
+        self.count("delete")
         if self._is_absent():
             return
         with storage_errors(f"deleting {self._shown(name)}"):
             try:
-                obstore.delete(self._store, name)
+                obstore.delete(self.store, name)
             except FileNotFoundError:
                 return
 
@@ -182,7 +183,7 @@ class ControlObjects:
         """
         import obstore
 
-        self._count("list")
+        self.count("list")
         if self._is_absent():
             return []
         with storage_errors(f"listing {self._shown(prefix)}"):
@@ -190,7 +191,7 @@ class ControlObjects:
                 return sorted(_local_objects(Path(self.location.path), prefix))
             return sorted(
                 found["path"]
-                for chunk in obstore.list(self._store, prefix or None)
+                for chunk in obstore.list(self.store, prefix or None)
                 for found in chunk
             )
 
@@ -205,7 +206,7 @@ class ControlObjects:
         """The same with what tells an object from another of its name, where listings say it."""
         import obstore
 
-        self._count("list")
+        self.count("list")
         if self.location.is_local:
             with storage_errors(f"listing {self.location}"):
                 for directory in directories:
@@ -213,7 +214,7 @@ class ControlObjects:
                         yield name, None
             return
         with storage_errors(f"listing {self.location}"):
-            for chunk in obstore.list(self._store, offset=directories[0]):
+            for chunk in obstore.list(self.store, offset=directories[0]):
                 for found in chunk:
                     name = found["path"]
                     if name.split("/")[0] > directories[-1]:
@@ -232,14 +233,14 @@ class ControlObjects:
         """The same one by one, in no order: nothing is held but by the caller."""
         import obstore
 
-        self._count("list")
+        self.count("list")
         if self._is_absent():
             return
         with storage_errors(f"listing {self._shown(prefix)}"):
             if self.location.is_local:
                 yield from _local_entries(self.location.path, prefix)
                 return
-            for chunk in obstore.list(self._store, prefix or None):
+            for chunk in obstore.list(self.store, prefix or None):
                 for entry in chunk:
                     modified = int(entry["last_modified"].timestamp() * 1_000_000)
                     yield StoredObject(entry["path"], entry["size"], modified, entry["e_tag"])
@@ -250,15 +251,15 @@ class ControlObjects:
 
         if self.location.is_local:
             for name in names:
-                self._count("delete")
+                self.count("delete")
                 # Not by `delete`: it knows no names that a cut short put leaves.
                 with storage_errors(f"deleting {self._shown(name)}"), suppress(FileNotFoundError):
                     os.unlink(f"{self.location.path}/{name}")  # noqa: PTH108 - of many files
             return
         for start in range(0, len(names), _BULK):
-            self._count("delete")
+            self.count("delete")
             with storage_errors(f"deleting {len(names)} objects of {self.location}"):
-                obstore.delete(self._store, list(names[start : start + _BULK]))
+                obstore.delete(self.store, list(names[start : start + _BULK]))
 
     def drop_empty(self, prefix: str, *, emptied: Collection[str]) -> None:
         """On a local disk, remove those of the emptied directories in which nothing is.
@@ -313,12 +314,14 @@ class ControlObjects:
             except OSError:
                 return  # another probe is running
 
-    def _count(self, operation: meter.Operation) -> None:
+    def count(self, operation: meter.Operation) -> None:
+        """Count a request that is about to be made; every one passes here."""
         require_usable()
         meter.count(operation)
 
-    def _before_put(self, name: str) -> None:
-        self._count("put")
+    def before_put(self, name: str) -> None:
+        """Count a put, and pass the point before it."""
+        self.count("put")
         faults.reach("before_put", name)
 
     def _shown(self, name: str) -> str:

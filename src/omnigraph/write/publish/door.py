@@ -20,6 +20,7 @@ from omnigraph.errors import (
     StorageError,
 )
 from omnigraph.manifest.entries import MESSAGE
+from omnigraph.manifest.overtaken import note_retry
 from omnigraph.manifest.publish_request import ExactHead, PublishRequest, require_live
 from omnigraph.manifest.publisher import FAILURES, RETRIED, is_published
 from omnigraph.manifest.snapshot import BranchState
@@ -138,6 +139,7 @@ class Door:
                 published = self.manifest.publish(branch_id, request, view)
                 break
             except CompareAndSwapLost:
+                note_retry("lost_race")
                 doubt = None
                 turn.lost(time.monotonic() - begun)
                 _pause(MAX_PAUSE)

@@ -23,6 +23,7 @@ from omnigraph.errors import (
 )
 from omnigraph.manifest.branches import BranchRefs, EpochMoved
 from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.overtaken import note_retry
 from omnigraph.manifest.publish_request import ExactHead, PendingCommit
 from omnigraph.manifest.refs import Refs
 from omnigraph.manifest.snapshot import BranchState, find_commit
@@ -174,6 +175,7 @@ def _run(change: Change[_R], target: Target, claims: RunClaims | None, *, dry_ru
             try:
                 return write.attempt(dry_run=dry_run)
             except _Again as again:
+                note_retry("prepared_again")
                 cause = again.__cause__
     raise Conflict(
         f"branch {target.branch} changes too fast: this write was prepared {PREPARATIONS} times "

@@ -53,7 +53,9 @@ def command(
     target = _target(scope, uri)
     path = schema_of(scope, target, schema)
     from omnigraph import graph
+    from omnigraph.cli.options.cluster import refuse_in_cluster
 
+    refuse_in_cluster(target.uri, "declare it in cluster.yaml, and run `omnigraph cluster apply`")
     graph.init(target.uri, path, force=force, actor=layers_of(scope).actor.value).close()
     if target.graph is not None and not scope.quiet:
         place = "local" if target.is_local else "remote"

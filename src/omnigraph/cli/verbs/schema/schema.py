@@ -185,6 +185,10 @@ def apply_schema(
     """Give a branch another schema, as one commit, or say all that stands against it."""
     target = target_of(scope, uri)
     with errors_as_json(as_json):
+        if not target.is_served:
+            from omnigraph.cli.options.cluster import refuse_in_cluster
+
+            refuse_in_cluster(target.uri, "change its .pg file, and run `omnigraph cluster apply`")
         source, texts = read_source(schema), _texts(queries)
         with target.write("schema apply", scope) as graph:
             result = graph.apply_schema(

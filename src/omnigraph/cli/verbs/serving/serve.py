@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 from typing import TYPE_CHECKING
@@ -69,6 +70,11 @@ _FLAGS_OFF = ("", "0", "false")
     type=Duration(),
     help="Keep the graph in order in the background, in rounds that are so far apart, as 60s.",
 )
+@click.option(
+    "--require-all-graphs",
+    is_flag=True,
+    help="With --cluster: do not start unless every graph can be served.",
+)
 @click.option("--no-access-log", is_flag=True, help="Do not write a line for every request.")
 @click.pass_obj
 def command(
@@ -81,18 +87,31 @@ def command(
     policy: str | None,
     workers: int | None,
     maintain_every: timedelta | None,
+    require_all_graphs: bool,
     no_access_log: bool,
 ) -> int:
     """Serve a graph over HTTP until a signal comes.
 
     In a project, without an address: every graph that its file names for that, with their queries
-    and policies. Bearer tokens are read from the environment. Without any, --unauthenticated has
-    to be given.
+    and policies; with --cluster, every graph that was applied to it. Bearer tokens are read from
+    the environment. Without any, --unauthenticated has to be given.
     """
+    environment = os.environ
     project = project_file(scope)
-    found = project_source(scope, project, uri)
-    if found is None:
-        source: GraphSource = _one_graph(scope, project, uri, queries, policy)
+    cluster = _cluster_of(scope, uri)
+    found = None if cluster is not None else project_source(scope, project, uri)
+    if cluster is not None:
+        if queries or policy is not None or scope.graph is not None:
+            raise click.UsageError(
+                "a cluster is served with the queries and policies that were applied to it: leave "
+                "--queries, --policy and --graph out"
+            )
+        from omnigraph.server.sources.cluster import ClusterGraphs
+
+        wants_all = require_all_graphs or _is_on(environment, "OMNIGRAPH_REQUIRE_ALL_GRAPHS")
+        source: GraphSource = ClusterGraphs(cluster, wants_all)
+    elif found is None:
+        source = _one_graph(scope, project, uri, queries, policy)
     elif queries or policy is not None:
         raise click.UsageError(
             "the project says which queries and policies its graphs have: leave --queries and "
@@ -103,8 +122,7 @@ def command(
 
     from omnigraph.server.boot import DEFAULT_BIND, boot_from, serve
 
-    environment = os.environ
-    told = environment.get("OMNIGRAPH_UNAUTHENTICATED", "").strip().lower() not in _FLAGS_OFF
+    told = _is_on(environment, "OMNIGRAPH_UNAUTHENTICATED")
     boot = boot_from(source, environment, unauthenticated=unauthenticated or told)
     if maintain_every is not None and not maintain_every:
         raise click.UsageError("--maintain-every needs some time, such as 60s")
@@ -156,6 +174,23 @@ def _one_graph(
         queries = queries or tuple(str(one.path) for one in project.queries)
         policy = policy or (None if project.policy is None else str(project.policy))
     return OneGraph(target.uri, scope.graph or id_of_location(target.uri), queries, policy)
+
+
+def _cluster_of(scope: CommandScope, uri: str | None) -> str | None:
+    """The cluster that is to be served, if it is one and not a graph."""
+    given = {"URI": uri, "--store": scope.store, "--cluster": scope.cluster}
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise click.UsageError(f"more than one thing to serve ({', '.join(named)}): choose one")
+    if scope.cluster is None and (named or layers_of(scope).profile is None):
+        return None
+    from omnigraph.cli.options.cluster import configured_cluster
+
+    return configured_cluster(scope)
+
+
+def _is_on(environment: Mapping[str, str], name: str) -> bool:
+    return environment.get(name, "").strip().lower() not in _FLAGS_OFF
 
 
 def main() -> int:

@@ -1,0 +1,1 @@
+"""Verbs of a team: graphs that are deployed together."""
