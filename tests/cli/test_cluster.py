@@ -193,6 +193,19 @@ def test_policies_as_they_were_applied(
     assert "give --policy FILE, --cluster DIR|URI" in ran.err
 
 
+def test_which_policy_of_several(deployed: Deployment, run: Callable[..., Any]) -> None:
+    where = ("--cluster", str(deployed.directory))
+    more = (Path(__file__).parents[2] / "examples/cluster/policies/server.yaml").read_text()
+    deployed.write("server.yaml", more)
+    deployed.declare(ONE + "  server: { file: server.yaml, applies_to: [cluster] }\n")
+    assert deployed.apply().converged
+    ran = run("policy", "validate", *where)
+    assert ran.code == 1
+    assert "which policy of server (cluster), team (graph.ferries)?" in ran.err
+    assert "bundle 'team'" in run("policy", "validate", *where, "--graph", "ferries").out
+    assert "bundle 'server'" in run("policy", "validate", *where, "--graph", "cluster").out
+
+
 def test_a_cluster_is_served_as_it_was_applied(
     deployed: Deployment, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:
