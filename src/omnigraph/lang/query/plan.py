@@ -12,12 +12,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.lang.expressions import (
+    CONDITION,
+    Aggregate,
     Arithmetic,
     ArithmeticOp,
     Call,
     Case,
     CompareOp,
     Comparison,
+    Computed,
     Const,
     Constant,
     ConstantScalar,
@@ -33,12 +36,15 @@ from omnigraph.lang.expressions import (
     NodeRef,
     Not,
     Now,
+    NullPlace,
     ParamRef,
     Predicate,
     Property,
+    SortKey,
     StartsWith,
     TextMatch,
     TextMode,
+    parts_of,
     variables_of,
 )
 from omnigraph.lang.query.terms import InsertVerb
@@ -46,12 +52,15 @@ from omnigraph.lang.types import Scalar, ValueType
 
 # The words of expressions are words of plans.
 __all__ = [
+    "CONDITION",
+    "Aggregate",
     "Arithmetic",
     "ArithmeticOp",
     "Call",
     "Case",
     "CompareOp",
     "Comparison",
+    "Computed",
     "Const",
     "Constant",
     "ConstantScalar",
@@ -67,17 +76,21 @@ __all__ = [
     "NodeRef",
     "Not",
     "Now",
+    "NullPlace",
     "ParamRef",
     "Predicate",
     "Property",
+    "SortKey",
     "StartsWith",
     "TextMatch",
     "TextMode",
+    "parts_of",
     "variables_of",
 ]
 
 Direction = Literal["out", "in", "both"]
-AggregateName = Literal["count", "sum", "avg", "min", "max"]
+BlockValue = Literal["exists", "not"] | Aggregate
+"""What a block inside an expression is worth."""
 
 TEXT = ValueType(Scalar.STRING)
 TEXTS = ValueType(Scalar.STRING, is_list=True)
@@ -89,15 +102,6 @@ FLOAT_TYPE = ValueType(Scalar.F64, nullable=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One aggregate over the rows of a group."""
-
-    function: AggregateName
-    argument: Expression | NodeRef
-    type: ValueType
-
-
-@dataclass(frozen=True, slots=True)
 class Score:
     """What a ranking call says about a row."""
 
@@ -105,7 +109,7 @@ class Score:
     type: ValueType = FLOAT_TYPE
 
 
-Output = Expression | NodeRef | Aggregate | Score
+Output = Expression | NodeRef | Score
 
 
 # -- rankings --------------------------------------------------------------------
@@ -276,14 +280,30 @@ class Union:
 
 
 @dataclass(frozen=True, slots=True)
-class CountJoin:
-    """Keep the rows whose aggregate over the solutions of the steps compares true."""
+class Let:
+    """Compute a value once for each row."""
 
-    function: AggregateName
-    argument: Property | None
-    steps: tuple[Step, ...]
-    op: CompareOp
+    name: str
     value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """A row for each element of a list; none for a list that is empty or null."""
+
+    name: str
+    items: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Compute what the solutions of the steps are worth, for each row."""
+
+    name: str
+    value: BlockValue
+    steps: tuple[Step, ...]
+    is_correlated: bool = True
+    """Whether the steps look at the row; else they are run once for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -292,9 +312,13 @@ class Optional:
 
     steps: tuple[Step, ...]
     introduces: tuple[str, ...]
+    values: tuple[tuple[str, ValueType], ...] = ()
+    """The values that the steps compute and name."""
 
 
-Step = Scan | Expand | WalkWay | Filter | AntiJoin | SemiJoin | Union | CountJoin | Optional
+Step = (
+    Scan | Expand | WalkWay | Filter | AntiJoin | SemiJoin | Union | Let | ForEach | Fold | Optional
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -328,9 +352,18 @@ class OrderKey:
 
     by: str | Expression
     descending: bool = False
+    nulls: NullPlace | None = None
 
 
 RowCount = int | ParamRef
+
+
+@dataclass(frozen=True, slots=True)
+class LimitPer:
+    """At most so many rows for each value of the keys, result columns or expressions."""
+
+    count: RowCount
+    keys: tuple[str | Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -348,6 +381,11 @@ class ReadPlan:
     offset: RowCount | None = None
     tie_breakers: tuple[str, ...] = ()
     """Variables whose ids break ties, in the order of their id columns' names."""
+    per: LimitPer | None = None
+    late: tuple[Step, ...] = ()
+    """Steps that only columns need, which are run for the rows that are left in the end."""
+    branches: tuple[ReadPlan, ...] = ()
+    """The parts of a union, whose columns are those of this read."""
 
 
 # -- statements of a mutation ----------------------------------------------------
@@ -442,14 +480,14 @@ class DeleteEdges:
 
 
 @dataclass(frozen=True, slots=True)
-class ForEach:
+class Loop:
     """Statements for each element of a list: its value, or its fields, are parameters in them."""
 
     element: str
     over: str
     fields: tuple[str, ...] | None
     """The fields of a record that are used, None for an element that is a value."""
-    statements: tuple[Statement | ForEach, ...]
+    statements: tuple[Statement | Loop, ...]
 
 
 Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges
@@ -459,7 +497,7 @@ Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | 
 class MutationPlan:
     """Statements that run in order and publish as one commit."""
 
-    steps: tuple[Statement | ForEach, ...]
+    steps: tuple[Statement | Loop, ...]
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -467,9 +505,9 @@ class MutationPlan:
         return tuple(_flat(self.steps))
 
 
-def _flat(steps: Iterable[Statement | ForEach]) -> Iterator[Statement]:
+def _flat(steps: Iterable[Statement | Loop]) -> Iterator[Statement]:
     for step in steps:
-        if isinstance(step, ForEach):
+        if isinstance(step, Loop):
             yield from _flat(step.statements)
         else:
             yield step

@@ -21,16 +21,16 @@ _STATEMENTS = 1_000
 
 def unrolled(mutation: plan.MutationPlan, params: Params) -> plan.MutationPlan:
     """A mutation without loops, in the order in which its statements run."""
-    if not any(isinstance(step, plan.ForEach) for step in mutation.steps):
+    if not any(isinstance(step, plan.Loop) for step in mutation.steps):
         return mutation
     return plan.MutationPlan(tuple(_statements(mutation.steps, params, {})))
 
 
 def _statements(
-    steps: tuple[plan.Statement | plan.ForEach, ...], params: Params, known: Params
+    steps: tuple[plan.Statement | plan.Loop, ...], params: Params, known: Params
 ) -> Iterator[plan.Statement]:
     for step in steps:
-        if not isinstance(step, plan.ForEach):
+        if not isinstance(step, plan.Loop):
             yield _filled(step, known)
             continue
         for number, element in enumerate(_elements(step, params)):
@@ -39,7 +39,7 @@ def _statements(
             yield from _statements(step.statements, params, {**known, **element})
 
 
-def _elements(loop: plan.ForEach, params: Params) -> Iterator[dict[str, Any]]:
+def _elements(loop: plan.Loop, params: Params) -> Iterator[dict[str, Any]]:
     """The values of each element; a list that is null has none."""
     listed = require(params, loop.over)
     if not isinstance(listed, tuple):

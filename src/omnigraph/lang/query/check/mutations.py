@@ -32,15 +32,15 @@ _EDGE_COLUMNS = {
 
 def check_mutation(
     checker: Checker, mutation: ast.Mutation
-) -> tuple[plan.Statement | plan.ForEach, ...]:
+) -> tuple[plan.Statement | plan.Loop, ...]:
     """Resolve every statement; only meaningful when nothing was reported."""
     return _statements(checker, mutation.statements)
 
 
 def _statements(
     checker: Checker, written: Sequence[ast.Statement]
-) -> tuple[plan.Statement | plan.ForEach, ...]:
-    statements: list[plan.Statement | plan.ForEach] = []
+) -> tuple[plan.Statement | plan.Loop, ...]:
+    statements: list[plan.Statement | plan.Loop] = []
     for statement in written:
         if isinstance(statement, ast.ForEach):
             loop = _for_each(checker, statement)
@@ -56,7 +56,7 @@ def _statements(
     return tuple(statements)
 
 
-def _for_each(checker: Checker, loop: ast.ForEach) -> plan.ForEach | None:
+def _for_each(checker: Checker, loop: ast.ForEach) -> plan.Loop | None:
     """Statements for the elements of a parameter, each under a name of its own (T32)."""
     name = loop.variable.name
     known = {*checker.params, *checker.records, *checker.elements}
@@ -71,7 +71,7 @@ def _for_each(checker: Checker, loop: ast.ForEach) -> plan.ForEach | None:
     checker.elements.clear()
     checker.elements.update(outer)
     fields = tuple(dict(element.fields)) if isinstance(element, RecordList) else None
-    return plan.ForEach(name, loop.over.name, fields, statements)
+    return plan.Loop(name, loop.over.name, fields, statements)
 
 
 def _element(checker: Checker, over: terms.Variable) -> ValueType | RecordList | None:
