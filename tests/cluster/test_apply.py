@@ -277,6 +277,9 @@ def test_a_graph_that_is_gone_is_told_and_never_made_again_by_itself(
 def test_a_lock_that_was_left_is_taken_away_by_its_id_alone(deployed: Deployment) -> None:
     lock = b'{"version":1,"lock_id":"L1","operation":"apply","created_at":"2026-01-01","pid":7}'
     assert deployed.root.objects.create("__cluster/lock.json", lock)
+    held = plan(deployed.directory).state.lock
+    assert held is not None
+    assert held.lock_id == "L1"
     for found in (deployed.apply(), plan(deployed.directory), refresh(deployed.directory)):
         assert codes(found) == ["state_lock_held"]
         assert "force-unlock L1" in found.diagnostics[-1].message

@@ -205,6 +205,21 @@ def test_storage_that_fails_is_told(
     assert code in codes(does(tmp_path))
 
 
+@pytest.mark.slow
+def test_a_server_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    Deployment.make(tmp_path, storage="s3://nowhere/team")
+    found = plan(tmp_path)
+    assert codes(found) == ["state_lock_error"]
+    assert "nothing listens there" in found.diagnostics[-1].message
+    with pytest.raises(BadRequest, match=r"state_read_error.*nothing listens there"):
+        read_applied("s3://nowhere/team")
+
+
 def test_a_deployment_that_storage_fails_is_finished_by_the_next(deployed: Deployment) -> None:
     deployed.write("ferries.pg", WIDER)
     with armed("before_put", matching="__cluster/recoveries/"):

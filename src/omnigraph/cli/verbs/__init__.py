@@ -66,9 +66,7 @@ VERBS: Mapping[str, Verb] = {
     "cluster": Verb(
         "cluster", "Deploy the graphs of a team: plan what is different, and apply it."
     ),
-    "queries": Verb(
-        "cluster", "Look at the stored queries of a graph of a cluster, and check them."
-    ),
+    "queries": Verb("cluster", "Look at the stored queries of a graph, and check them."),
     "login": Verb("serving", "Keep the token of a server."),
     "logout": Verb("serving", "Forget the token of a server."),
     "alias": Verb("project", "Run the read that an alias stands for, on the graph that it is for."),
