@@ -26,7 +26,7 @@ PROJECT_STAMP := $(VENV)/.stamp-project
 DOCS_STAMP := $(VENV)/.stamp-docs
 PINS_STAMP := $(VENV)/.stamp-pins
 
-.PHONY: help venv demo test lint check coverage soak bench docs pins fmt clean
+.PHONY: help venv demo demo-all test lint check coverage soak bench docs pins fmt clean
 
 help: ## show this list
 	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## /\1\t/' | expand -t 12
@@ -57,7 +57,10 @@ $(PINS_STAMP): requirements/pins.txt $(BUILD_STAMP)
 	$(INSTALL) -r requirements/pins.txt
 	touch $@
 
-demo: venv ## show what OmniGraph can do today
+demo: venv ## from a CSV file to a million rows in a minute
+	$(BIN)/python -m demo.story
+
+demo-all: venv ## the long tour: all that OmniGraph can do today
 	$(BIN)/python -m demo
 
 # Tests that share a server, a JVM or a cluster go to one process. Many wait for processes that they

@@ -1,8 +1,8 @@
 """What checking a load costs as the load grows: CPU by ranges and by rows, memory, temporary files.
 
 Owns the sizes and the limits. Every case is a process of its own; its tasks run in two workers
-that are measured one task at a time. `OMNIGRAPH_BENCH_BIG=1` asks for the sizes that the limits
-were made for.
+that are measured one task at a time, but for the loads of one process, which are measured whole.
+`OMNIGRAPH_BENCH_BIG=1` asks for the sizes that the limits were made for.
 """
 
 from __future__ import annotations
@@ -24,6 +24,9 @@ WORKER_BYTES = 600 * 10**6
 DRIVER_BYTES = 50 * 10**6
 SMALL_SECONDS = 5.0
 SMALL_BYTES = 50 * 10**6
+AT_ONCE_ROWS = 100_000
+AT_ONCE_SECONDS = 1.0
+CSV_BYTES = 700 * 10**6
 TIMEOUT = 1_800
 MB = 10**6
 
@@ -38,10 +41,11 @@ class Size:
     bounded: int
     replaced: int
     rejected: int
+    csv: int
 
 
-NORMAL = Size(1_500_000, 500_000, 1_000_000, 200_000, 100_000, 200_000)
-LARGE = Size(12_000_000, 6_000_000, 24_000_000, 3_000_000, 1_200_000, 2_600_000)
+NORMAL = Size(1_500_000, 500_000, 1_000_000, 200_000, 100_000, 200_000, 2_000_000)
+LARGE = Size(12_000_000, 6_000_000, 24_000_000, 3_000_000, 1_200_000, 2_600_000, 10_000_000)
 RANGES = (1, 16, 64)
 
 
@@ -52,6 +56,28 @@ def run() -> list[Ratio]:
 
 def measure(size: Size) -> list[Ratio]:
     """All cases of a size."""
+    return [*_here(size), *_checked(size)]
+
+
+def _here(size: Size) -> list[Ratio]:
+    """Loads of one process, without Spark."""
+    few, much = _asked("at once", AT_ONCE_ROWS), _asked("large csv", size.csv)
+    if few["spark"] or much["spark"]:
+        raise AssertionError("pyspark was imported")
+    print(
+        f"{AT_ONCE_ROWS:,} rows in one process: CSV {few['csv']:.2f} s, "
+        f"Parquet {few['parquet']:.2f} s; CSV of {much['bytes'] / MB:,.0f} MB: "
+        f"{much['seconds']:.1f} s, {much['rows'] / much['seconds']:,.0f} rows/s, "
+        f"peak {much['peak'] / MB:.0f} MB"
+    )
+    return [
+        Ratio("100k rows of CSV at once", few["csv"], AT_ONCE_SECONDS, 1.0),
+        Ratio("100k rows of Parquet at once", few["parquet"], AT_ONCE_SECONDS, 1.0),
+        Ratio("peak of a large CSV", much["peak"] / MB, CSV_BYTES / MB, 1.0, "MB"),
+    ]
+
+
+def _checked(size: Size) -> list[Ratio]:
     graphs = {ranges: case("graph", size.graph, ranges) for ranges in RANGES}
     few, many = case("nodes", size.nodes), case("nodes", 4 * size.nodes)
     small = case("small", size.stored)
@@ -98,10 +124,7 @@ def measure(size: Size) -> list[Ratio]:
 
 def case(name: str, rows: int, ranges: int | None = None) -> Mapping[str, Any]:
     """One load in a process of its own."""
-    asked = {"case": name, "rows": rows} | ({} if ranges is None else {"ranges": ranges})
-    command = [sys.executable, "-m", "bench.scale.worker", json.dumps(asked)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=True)
-    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    found = _asked(name, rows, **({} if ranges is None else {"ranges": ranges}))
     cut = "" if ranges is None else f", {ranges} ranges"
     stages = ", ".join(f"{title} {took:.1f}" for title, took in found["cpu"].items() if took >= 0.1)
     print(
@@ -109,4 +132,12 @@ def case(name: str, rows: int, ranges: int | None = None) -> Mapping[str, Any]:
         f"worker {found['worker'] / MB:.0f} MB, driver {found['driver'] / MB:+.0f} MB, "
         f"temporary {found['temporary'] / MB:.1f} MB"
     )
+    return found
+
+
+def _asked(name: str, rows: int, **more: int) -> dict[str, Any]:
+    asked = {"case": name, "rows": rows, **more}
+    command = [sys.executable, "-m", "bench.scale.worker", json.dumps(asked)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT, check=True)
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
     return found

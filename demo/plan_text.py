@@ -66,8 +66,10 @@ def _steps(steps: Iterable[plan.Step], indent: str = "") -> Iterator[str]:
                     yield from _steps(branch, f"{indent}    ")
 
 
-def _where(predicates: tuple[plan.Predicate, ...]) -> str:
-    return f" where {' and '.join(map(spell_predicate, predicates))}" if predicates else ""
+def _where(predicates: tuple[plan.Predicate, ...], ends: tuple[plan.AtEnd, ...] = ()) -> str:
+    said = [spell_predicate(found) for found in predicates]
+    said += [f"{end.column} = {_node(end.node)}" for end in ends]
+    return f" where {' and '.join(said)}" if said else ""
 
 
 # -- mutations ---------------------------------------------------------------------
@@ -78,16 +80,23 @@ def _statement(statement: plan.Statement) -> str:
         case plan.InsertNode(name, assignments, verb):
             return f"{verb} node {name}{_assigned(assignments)}"
         case plan.InsertEdge(name, source, target, assignments, verb):
-            return f"{verb} edge {name} {spell(source)} -> {spell(target)}{_assigned(assignments)}"
+            ends = f"{_node(source)} -> {_node(target)}"
+            return f"{verb} edge {name} {ends}{_assigned(assignments)}"
         case plan.UpdateNodes(name, assignments, where):
             return f"update nodes {name}{_assigned(assignments)}{_where(where)}"
-        case plan.UpdateEdges(name, assignments, where):
-            return f"update edges {name}{_assigned(assignments)}{_where(where)}"
+        case plan.UpdateEdges(name, assignments, where, ends):
+            return f"update edges {name}{_assigned(assignments)}{_where(where, ends)}"
         case plan.DeleteNodes(name, where, cascades):
             also = f" cascading to {', '.join(cascades)}" if cascades else ""
             return f"delete nodes {name}{_where(where)}{also}"
-        case plan.DeleteEdges(name, where):
-            return f"delete edges {name}{_where(where)}"
+        case plan.DeleteEdges(name, where, ends):
+            return f"delete edges {name}{_where(where, ends)}"
+
+
+def _node(node: plan.NodeByKey) -> str:
+    """A node by its id, or by its key with the types it may be of."""
+    members = ", ".join(map(spell, node.members))
+    return members if node.is_id else f"{'|'.join(node.node_types)}({members})"
 
 
 def _assigned(assignments: tuple[plan.Assignment, ...]) -> str:

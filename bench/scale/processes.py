@@ -61,6 +61,11 @@ class MeasuredRunner:
         return WORKERS
 
     @property
+    def share(self) -> int:
+        """One: every task has a process of its own."""
+        return 1
+
+    @property
     def log_file(self) -> Path | None:
         """Nothing is written down."""
         return None

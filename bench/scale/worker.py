@@ -22,6 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import omnigraph as og
+from bench.scale.here import at_once, large_csv
 from bench.scale.processes import forget_peak, measured_runner, memory
 from omnigraph.pipeline.load.check import round_rows
 from omnigraph.pipeline.load.entry import catalog_for, load_given
@@ -140,6 +141,11 @@ def measure(asked: Mapping[str, Any], directory: Path) -> dict[str, Any]:
     count, ranges = asked["rows"], asked.get("ranges")
     if ranges is not None:
         round_rows.ranges_for = partial(_fixed, ranges)
+    match asked["case"]:
+        case "at once":
+            return at_once(directory, count)
+        case "large csv":
+            return large_csv(directory, count)
     graph = og.init(directory / "graph", SCHEMA)
     few = max(count // 6, 1)
     match asked["case"]:

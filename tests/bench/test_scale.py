@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.bench_scale import SMALL_BYTES, WORKER_BYTES, case
+from bench.bench_scale import CSV_BYTES, SMALL_BYTES, WORKER_BYTES, _asked, case
 from bench.scale.model import Cluster, Load, Model, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "developer" / "how-a-bulk-load-works.md"
@@ -22,6 +22,15 @@ def test_a_case_is_measured() -> None:
     assert 0 < found["checks"] < sum(found["cpu"].values())
     assert found["worker"] < WORKER_BYTES
     assert 0 < found["temporary"] < SMALL_BYTES
+
+
+@pytest.mark.slow
+def test_loads_of_one_process_are_measured() -> None:
+    few, much = _asked("at once", 500), _asked("large csv", 2_000)
+    assert (few["spark"], much["spark"]) == (False, False)
+    assert few["csv"] > 0
+    assert (much["rows"], much["bytes"]) > (1_999, 200_000)
+    assert 0 < much["peak"] < CSV_BYTES
 
 
 def test_the_page_shows_what_the_model_says() -> None:

@@ -190,7 +190,20 @@ def test_policies_as_they_were_applied(
     assert ran.code == 1
     ran = run("policy", "validate")
     assert ran.code == 2
-    assert "--policy FILE, or --cluster" in ran.err
+    assert "give --policy FILE, --cluster DIR|URI" in ran.err
+
+
+def test_which_policy_of_several(deployed: Deployment, run: Callable[..., Any]) -> None:
+    where = ("--cluster", str(deployed.directory))
+    more = (Path(__file__).parents[2] / "examples/cluster/policies/server.yaml").read_text()
+    deployed.write("server.yaml", more)
+    deployed.declare(ONE + "  server: { file: server.yaml, applies_to: [cluster] }\n")
+    assert deployed.apply().converged
+    ran = run("policy", "validate", *where)
+    assert ran.code == 1
+    assert "which policy of server (cluster), team (graph.ferries)?" in ran.err
+    assert "bundle 'team'" in run("policy", "validate", *where, "--graph", "ferries").out
+    assert "bundle 'server'" in run("policy", "validate", *where, "--graph", "cluster").out
 
 
 def test_a_cluster_is_served_as_it_was_applied(

@@ -105,7 +105,7 @@ def test_refused_flags_come_in_a_fixed_order() -> None:
         ("cluster apply", "control", "as"),
         ("cluster approve", "control", "as"),
         ("alias", "local", ""),
-        ("embed", "local", "store as"),
+        ("embed", "local", "server graph store as"),
         ("fmt", "local", ""),
         ("login", "local", ""),
         ("logout", "local", ""),

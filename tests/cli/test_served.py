@@ -125,6 +125,25 @@ def test_writes_name_their_target_and_ask(run: Run, url: str, tmp_path: Path) ->
 
 
 @pytest.mark.usefixtures("known")
+def test_a_served_graph_is_looked_after(run: Run, graph: og.Graph) -> None:
+    at = ("--server", "prod", "--graph", "film")
+    args = ("maintain", "--dry-run")
+    here, there = run(*args, "--store", str(graph.location)), run(*args, *at)
+    assert (there.code, there.err) == (0, "")
+    assert there == here
+    assert json.loads(run(*args, "--json", *at).out)["dry_run"]
+    ran = run("maintain", "--watch", *at)
+    assert (ran.code, ran.out) == (2, "")
+    assert "--maintain-every" in ran.err
+    ran = run("maintain", "--keep", "1", *at)
+    assert ran.code == 1
+    assert "agree to it with --yes" in ran.err
+    ran = run("embed", "--type", "Person", *at)
+    assert (ran.code, ran.out) == (1, "")
+    assert "@embed" in ran.err
+
+
+@pytest.mark.usefixtures("known")
 def test_stored_queries_by_name(run: Run) -> None:
     at = ("--server", "prod", "--graph", "film")
     ran = run("query", "person", "--params", '{"name": "Ann"}', "--format", "jsonl", *at)

@@ -48,7 +48,13 @@ GIVEN |= {
     "mode": "merge",
 }
 GIVEN |= {"file": "people.yaml", "files": "film.pg"}
-GIVEN |= {"entity": "node", "type_": "Person", "id_": "Ben", "property_": "name"}
+GIVEN |= {
+    "entity": "node",
+    "type_": "Person",
+    "type_name": "Person",
+    "id_": "Ben",
+    "property_": "name",
+}
 GIVEN |= {"policy": "policy.yaml", "tests": "cases.yaml", "who": "ann", "action": "read"}
 GIVEN |= {"arguments": "version"}
 STARTS = {("serve", "--unauthenticated"), ("submit", "--run")}

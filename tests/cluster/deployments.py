@@ -10,7 +10,7 @@ from pathlib import Path
 import msgspec
 
 import omnigraph as og
-from omnigraph.cluster.apply import apply
+from omnigraph.cluster.applying import apply
 from omnigraph.cluster.approving import approve
 from omnigraph.cluster.layout import Root
 from omnigraph.cluster.ledger import Ledger

@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from omnigraph.cluster.apply import apply
+from omnigraph.cluster.applying import apply
 from omnigraph.cluster.approving import approve
 from omnigraph.cluster.observing import force_unlock, import_, refresh, status
 from omnigraph.cluster.planning import plan
@@ -156,6 +156,34 @@ def test_a_graph_goes_only_with_an_approval_that_fits(deployed: Deployment) -> N
     assert Path(deployed.root.graph("crew").path).exists()
 
 
+@pytest.mark.parametrize("changed", ["__cluster/state.json", "__cluster/approvals"])
+def test_a_graph_stays_if_somebody_decides_otherwise_meanwhile(
+    changed: str, deployed: Deployment
+) -> None:
+    deployed.declare(TWO)
+    deployed.apply()
+    deployed.declare(ONE)
+    deployed.approve("graph.crew")
+
+    def meanwhile(point: str, _: str) -> None:
+        if point != "cluster_announced":
+            return
+        if changed.endswith(".json"):
+            data = deployed.root.objects.read(changed)
+            assert data is not None
+            deployed.root.objects.replace(changed, data + b"\n")
+        else:
+            for name in deployed.root.objects.list(changed):
+                deployed.root.objects.delete(name)
+
+    with watched(meanwhile):
+        found = deployed.apply()
+    assert "graph_delete_failed" in codes(found)
+    assert "nothing was deleted" in found.diagnostics[1].message
+    assert deployed.graph("crew").catalog.nodes
+    assert deployed.apply().converged == changed.endswith(".json")
+
+
 def test_an_approval_that_was_used_is_none_even_if_its_file_was_lost_halfway(
     deployed: Deployment,
 ) -> None:
@@ -249,6 +277,9 @@ def test_a_graph_that_is_gone_is_told_and_never_made_again_by_itself(
 def test_a_lock_that_was_left_is_taken_away_by_its_id_alone(deployed: Deployment) -> None:
     lock = b'{"version":1,"lock_id":"L1","operation":"apply","created_at":"2026-01-01","pid":7}'
     assert deployed.root.objects.create("__cluster/lock.json", lock)
+    held = plan(deployed.directory).state.lock
+    assert held is not None
+    assert held.lock_id == "L1"
     for found in (deployed.apply(), plan(deployed.directory), refresh(deployed.directory)):
         assert codes(found) == ["state_lock_held"]
         assert "force-unlock L1" in found.diagnostics[-1].message

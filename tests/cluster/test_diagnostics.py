@@ -11,12 +11,13 @@ import msgspec
 import pytest
 
 from omnigraph.cluster import desired as desired_module
-from omnigraph.cluster.apply import apply
+from omnigraph.cluster.applying import apply
 from omnigraph.cluster.approving import approve
 from omnigraph.cluster.layout import LOCK, STATE
 from omnigraph.cluster.observing import force_unlock, import_, refresh, status
 from omnigraph.cluster.planning import plan, validate
 from omnigraph.cluster.revision import read_applied, require_graph
+from omnigraph.config.cluster import parse
 from omnigraph.config.cluster.diagnostics import ERRORS, WARNINGS
 from omnigraph.errors import BadRequest, StorageError
 from omnigraph.storage.objects.control_objects import ControlObjects
@@ -204,6 +205,21 @@ def test_storage_that_fails_is_told(
     assert code in codes(does(tmp_path))
 
 
+@pytest.mark.slow
+def test_a_server_that_is_not_there_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", "http://127.0.0.1:9")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "k")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "s")
+    Deployment.make(tmp_path, storage="s3://nowhere/team")
+    found = plan(tmp_path)
+    assert codes(found) == ["state_lock_error"]
+    assert "nothing listens there" in found.diagnostics[-1].message
+    with pytest.raises(BadRequest, match=r"state_read_error.*nothing listens there"):
+        read_applied("s3://nowhere/team")
+
+
 def test_a_deployment_that_storage_fails_is_finished_by_the_next(deployed: Deployment) -> None:
     deployed.write("ferries.pg", WIDER)
     with armed("before_put", matching="__cluster/recoveries/"):
@@ -219,7 +235,7 @@ def test_a_deployment_that_storage_fails_is_finished_by_the_next(deployed: Deplo
 def test_a_schema_that_cannot_be_published_is_told(
     deployed: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from omnigraph.cluster import apply as module
+    from omnigraph.cluster import applying as module
 
     def failing(*_: Any, **__: Any) -> None:
         raise StorageError("injected fault", kind="transient")
@@ -247,7 +263,7 @@ def test_a_schema_that_cannot_be_published_is_told(
 def test_a_deletion_that_fails_is_told_and_goes_on_later(
     deployed: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from omnigraph.cluster import apply as module
+    from omnigraph.cluster import applying as module
 
     deployed.declare(TWO)
     deployed.apply()
@@ -383,6 +399,15 @@ def test_a_graph_whose_entry_was_tampered_with_is_not_served(
     problem = read_applied(str(tmp_path)).graphs["ferries"].problem
     assert problem is not None
     assert problem.startswith(code)
+
+
+def test_every_key_is_explained() -> None:
+    page = PAGE.read_text(encoding="utf-8")
+    rows = " ".join(re.findall(r"^\| (`.+?) \|", page, re.MULTILINE))
+    for key in (*parse.KEYS, *parse.GRAPH, *parse.PROVIDER, *parse.POLICY, "lock", "backend"):
+        assert re.search(rf"[`.]{key}\b", rows + page), key
+    for key in parse.FUTURE:
+        assert f"`{key}`" in page, key
 
 
 def test_every_code_is_led_to_and_explained() -> None:

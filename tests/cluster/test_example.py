@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from starlette.testclient import TestClient
 
-from omnigraph.cluster.apply import apply
+from omnigraph.cluster.applying import apply
 from omnigraph.cluster.observing import import_
 from omnigraph.cluster.planning import plan, validate
 from omnigraph.errors import BadRequest
@@ -90,6 +90,7 @@ def test_what_is_served_is_what_was_applied_and_not_the_working_tree(tmp_path: P
     team.write("ferries.gq", "query other() { match { $p: Port } return { $p.code } }")
     team.write("ferries.pg", "nonsense")
     (tmp_path / "policy.yaml").unlink()
+    team.declare("version: 7\ngraphs: { more: { scheme: x } }\n")
     found = ClusterGraphs(str(tmp_path)).open()
     assert found.graphs["ferries"].queries.by_name.keys() == {"ports"}
     assert found.has_policies
@@ -124,6 +125,24 @@ def test_a_graph_that_cannot_be_served_is_kept_away_from_the_others(
     shutil.rmtree(team.root.graph("ferries").path)
     with pytest.raises(BadRequest, match="cluster_no_healthy_graphs"):
         ClusterGraphs(str(tmp_path)).open()
+
+
+def test_whoever_may_list_the_graphs_is_told_of_those_in_quarantine(tmp_path: Path) -> None:
+    text = TWO.replace("crew:", "crew_2:") + "  all: { file: server.yaml, applies_to: [cluster] }\n"
+    team = Deployment.make(tmp_path, text)
+    shutil.copy(EXAMPLE / "policies" / "server.yaml", team.directory)
+    team.deployed()
+    boot = Boot(
+        source=ClusterGraphs(str(tmp_path)),
+        tokens=Tokens.of(list(TOKENS.items())),
+        limits=Limits(),
+        with_access_log=False,
+    )
+    with TestClient(boot()) as client:
+        listed = client.get("/graphs", headers=bearer("act-ann")).json()
+        assert [one["graph_id"] for one in listed["graphs"]] == ["ferries"]
+        assert [one["graph_id"] for one in listed["quarantined"]] == ["crew_2"]
+        assert client.get("/graphs", headers=bearer("act-ben")).status_code == 403
 
 
 def test_a_query_that_no_longer_fits_quarantines_its_graph(tmp_path: Path) -> None:

@@ -24,7 +24,11 @@ def _has_something_to_try(path: Path) -> bool:
     )
 
 
-PAGES = [path for path in sorted(DOCS.rglob("*.md")) if _has_something_to_try(path)]
+PAGES = [
+    path
+    for path in (ROOT / "README.md", *sorted(DOCS.rglob("*.md")))
+    if _has_something_to_try(path)
+]
 
 
 def _film_graph() -> None:

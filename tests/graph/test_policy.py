@@ -111,6 +111,10 @@ class Calls:
                 ("read", "dev", None),
             ),
             "explain": (lambda s: s.explain(ALL, snapshot=commit), ("read", "dev", None)),
+            "sql": (
+                lambda s: s.sql("select 1 as one", snapshot=commit),
+                ("read", "dev", None),
+            ),
             "table": (lambda s: s.table("Person", snapshot=commit), ("read", "dev", None)),
             "to_spark": (lambda s: s.to_spark("Person"), ("read", "main", None)),
             "create_views": (lambda s: s.create_views(commit=commit), ("read", "dev", None)),

@@ -53,10 +53,13 @@ def _command(pid: int) -> bytes:
 
 
 @contextmanager
-def running(location: Path, *more: str, **environment: str) -> Iterator[Running]:
-    """A server over a graph, on a port that was free."""
+def running(
+    location: Path, *more: str, is_cluster: bool = False, **environment: str
+) -> Iterator[Running]:
+    """A server over a graph, or over those of a cluster, on a port that was free."""
     log = location.with_suffix(".log")
-    arguments = [str(PROGRAM), str(location), "--bind", "127.0.0.1:0", *more]
+    served = ["--cluster", str(location)] if is_cluster else [str(location)]
+    arguments = [str(PROGRAM), *served, "--bind", "127.0.0.1:0", *more]
     if not any(name.startswith("OMNIGRAPH_SERVER") for name in environment):
         arguments.append("--unauthenticated")
     with log.open("w") as errors:

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 
 import omnigraph as og
 from omnigraph.errors import PolicyDenied
+from omnigraph.graph import Policy
 from omnigraph.lang.source import Source
 from omnigraph.server.app import Application
 from omnigraph.server.served import (
@@ -101,17 +102,21 @@ def bearer(actor: str) -> dict[str, str]:
 
 
 def application(
-    graph: og.Graph, state: State = "open", limits: Limits | None = None
+    graph: og.Graph,
+    state: State = "open",
+    limits: Limits | None = None,
+    policy: Policy | None = None,
 ) -> Application:
-    """A server over a graph."""
+    """A server over a graph; where a policy decides, it is one that is easy to foresee."""
     queries = StoredQueries.of(iter([Source(QUERIES, "stored.gq")]))
     queries.check(graph.catalog)
-    policy = OneMayWrite() if state == "policy_enabled" else None
+    may_list = OneMayWrite() if state == "policy_enabled" else None
+    policy = policy or may_list
     tokens = Tokens() if state == "open" else Tokens.of(list(TOKENS.items()))
     graphs = ServedGraphs(
         {"film": ServedGraph("film", graph, policy, queries)},
         quarantined={"broken": "there is no graph there"},
-        server_policy=policy,
+        server_policy=may_list,
         has_policies=state == "policy_enabled",
     )
     return Application(graphs, state, tokens, limits)
@@ -119,11 +124,14 @@ def application(
 
 @contextmanager
 def serving(
-    location: Path, state: State = "open", limits: Limits | None = None
+    location: Path,
+    state: State = "open",
+    limits: Limits | None = None,
+    policy: Policy | None = None,
 ) -> Iterator[Served]:
     """A server over a new graph, for as long as it is used."""
     graph = og.init(location, SCHEMA)
     graph.load(ROWS, mode="append")
-    app = application(graph, state, limits)
+    app = application(graph, state, limits, policy)
     with TestClient(app, raise_server_exceptions=False) as client:
         yield Served(app, graph, client)

@@ -365,3 +365,31 @@ def test_serve_takes_the_project_or_what_is_given(
     other.write_text("policy: { file: /etc/omnigraph/policy.yaml }\n")
     assert run("serve", "film.omni", "--config", str(other), "--unauthenticated")[0] == 0
     assert begun[6][0].policy == "/etc/omnigraph/policy.yaml"
+
+
+def test_stored_queries_and_policies_of_a_graph_of_the_project(run: Run, project: Path) -> None:
+    assert run("queries", "list", "--graph", "film")[1] == (
+        "add(name: string)  mutation\nperson(name: string)  read\n"
+    )
+    code, out, _ = run("queries", "validate", "--graph", "film")
+    assert (code, out.splitlines()[-1]) == (0, "2 queries, 0 broken")
+    assert run("queries", "explain", "person", "--graph", "film")[1].startswith("plan of person on")
+    (project / "q.gq").write_text("query q() { match { $x: Nothing } return { $x.y } }")
+    code, out, _ = run("queries", "validate", "--graph", "film", "--json")
+    assert (code, '"ok": false' in out) == (1, True)
+    for args, said in (
+        (["queries", "explain", "k", "--graph", "film"], "there is no stored query `k`: known"),
+        (["queries", "list", "--graph", "flim"], "did you mean `film`?"),
+        (["queries", "list", "--graph", "far"], "is on a server"),
+    ):
+        code, _, err = run(*args)
+        assert (code, said in err) == (1, True), err
+    code, _, err = run("queries", "list")
+    assert (code, "whose queries? give --cluster DIR|URI, or --graph NAME" in err) == (2, True)
+    assert run("policy", "validate", "--graph", "film")[1].startswith("policy valid: ")
+    code, out, _ = run(
+        *("policy", "explain", "--graph", "film", "--actor", "ann", "--action", "read")
+    )
+    assert (code, out.splitlines()[0]) == (0, "decision: allow")
+    code, _, err = run("policy", "validate", "--graph", "other")
+    assert (code, "has no policy" in err) == (2, True)

@@ -15,16 +15,18 @@ import pytest
 from starlette.datastructures import Headers
 from starlette.types import Message
 
+from omnigraph import errors
 from omnigraph.cli.main import main
 from omnigraph.errors import BadRequest, OmniGraphError, QueryCancelled
 from omnigraph.graph import Cancellation
 from omnigraph.server import call as calls
 from omnigraph.server import tracing
-from omnigraph.server.byte_ranges import Part, Selected, select
 from omnigraph.server.routes import loads, reads
+from omnigraph.server.routes.byte_ranges import Part, Selected, select
 from omnigraph.server.served import OneGraph, id_of_location, state_of
 from omnigraph.server.settings import BODY_LIMIT, LOAD_LIMIT, Limits
 from omnigraph.server.tokens import Tokens
+from omnigraph.storage import budget
 from omnigraph.wire.body import encode
 from tests.server.serving import ADD, EVERYONE, ROWS, Served, bearer, serving
 
@@ -264,6 +266,84 @@ def test_what_takes_too_long_is_given_up(tmp_path: Path, monkeypatch: pytest.Mon
         # The write went on to its end.
         rows = served.graph.query(EVERYONE).rows
         assert {"name": "Cem"} in rows
+
+
+def test_a_query_beyond_its_bounds_is_told_which(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bounds of a server are those that the query itself looks at."""
+    with serving(tmp_path / "film.omni", limits=Limits(request_seconds=1e-6)) as served:
+        slow = served.post("/query", {"query": EVERYONE})
+        assert slow.status_code == 504
+        assert slow.json()["error"].startswith("the ")
+    monkeypatch.setattr(budget, "configured_bytes", lambda: 10)
+    with serving(tmp_path / "small.omni") as served:
+        # The text makes each row as large as a page: no two rows share it.
+        large = EVERYONE.replace("as name", 'as name, "' + "x" * 100_000 + '" as x')
+        refused = served.post("/query", {"query": large})
+    assert (refused.status_code, refused.json()["code"]) == (413, "bad_request")
+    limit = refused.json()["resource_limit"]
+    assert (limit["resource"], limit["limit"]) == ("query_bytes", 10)
+    assert limit["actual"] > 10
+
+
+ERRORS: dict[int, tuple[errors.OmniGraphError, dict[str, Any]]] = {
+    409: (
+        errors.ReadSetChanged(
+            "somebody was faster", details={"member": "node:Film", "expected": "1", "actual": "2"}
+        ),
+        {
+            "code": "conflict",
+            "read_set_conflict": {"member": "node:Film", "expected": "1", "actual": "2"},
+        },
+    ),
+    410: (
+        errors.ChangeFeedGap("gone", details={"first_unreadable_commit_id": "01A"}),
+        {"change_feed_gap": {"first_unreadable_commit_id": "01A"}},
+    ),
+    412: (
+        errors.PreconditionFailed(
+            "no", details={"branch": "main", "expected": "01A", "actual": "01B"}
+        ),
+        {
+            "error": "precondition failed on branch 'main': expected head '01A' but current is 01B",
+            "precondition_failure": {"branch": "main", "expected": "01A", "actual": "01B"},
+        },
+    ),
+    413: (
+        errors.ResourceLimit(
+            "resource limit exceeded for keyed entities: actual 8193, limit 8192",
+            details={"resource": "keyed entities", "limit": 8192, "actual": 8193},
+        ),
+        {
+            "code": "bad_request",
+            "resource_limit": {"resource": "keyed entities", "limit": 8192, "actual": 8193},
+        },
+    ),
+    500: (errors.StorageError("the disk is full", kind="unknown"), {"code": "internal"}),
+    503: (
+        errors.RecoveryRequired("recovery required", details={"operation_id": "01J"}),
+        {"recovery_required": {"operation_id": "01J"}},
+    ),
+}
+"""What hardly ever happens, with the body that it is answered with."""
+
+
+@pytest.mark.parametrize("status", ERRORS)
+def test_what_hardly_happens_is_answered_as_the_contract_says(
+    served: Served, monkeypatch: pytest.MonkeyPatch, status: int
+) -> None:
+    error, wanted = ERRORS[status]
+
+    def fail(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(served.graph, "query", fail)
+    answer = served.post("/query", {"query": EVERYONE})
+    assert answer.status_code == status
+    body = answer.json()
+    body.pop("reason", None)
+    assert body == {"error": error.message} | wanted
 
 
 def test_nobody_works_for_a_client_that_is_gone(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import time
 from base64 import b64encode
 from types import SimpleNamespace
 from typing import Any
@@ -10,6 +12,9 @@ import msgspec
 import pyarrow as pa
 import pytest
 
+from omnigraph import errors
+from omnigraph.server import heads
+from omnigraph.server.routes import changes
 from omnigraph.server.served import State
 from tests.server.serving import ADD, EVERYONE, ROWS, SCHEMA, Served, bearer, serving
 
@@ -305,6 +310,49 @@ def test_the_feed_is_followed(served: Served) -> None:
     assert len(lines) == 4
 
 
+def test_what_comes_while_somebody_begins_to_wait_is_told_at_once(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A commit between the look at the feed and the look at the head is not slept through."""
+    page, looks = changes._page, 0
+
+    async def overtaken(*given: Any) -> Any:
+        nonlocal looks
+        found, looks = await page(*given), looks + 1
+        if looks == 1:
+            served.graph.mutate(GROW)
+        return found
+
+    monkeypatch.setattr(changes, "_page", overtaken)
+    begun = time.monotonic()
+    found = served.get("/changes", params={"wait": 250}).json()
+    assert [block["cause"]["graph_commit_id"] for block in found["blocks"]] == [head(served)]
+    assert time.monotonic() - begun < 200
+
+
+def test_all_who_wait_for_a_branch_ask_storage_as_one(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked, snapshot = [], served.graph.snapshot
+
+    def watched(branch: str = "main") -> Any:
+        asked.append(branch)
+        return snapshot(branch)
+
+    monkeypatch.setattr(served.graph, "snapshot", watched)
+    monkeypatch.setattr(heads, "FRESH_SECONDS", 1e6)
+    graph = served.app.served.graphs["film"]
+
+    async def wait() -> list[Any]:
+        every = [served.app.heads.now(graph, name) for name in ["main", "gone"] * 50]
+        return await asyncio.gather(*every, return_exceptions=True)
+
+    found = asyncio.run(wait())
+    assert found[0::2] == [head(served)] * 50
+    assert all(isinstance(one, errors.BranchNotFound) for one in found[1::2])
+    assert sorted(asked) == ["gone", "main", "main"]
+
+
 def test_an_export_is_what_was_loaded(served: Served) -> None:
     answer = served.post("/export", {"type_names": ["Film"], "branch": " main "})
     assert answer.headers["content-type"] == "application/x-ndjson; charset=utf-8"
@@ -357,6 +405,9 @@ def test_a_blob_that_is_elsewhere_is_pointed_to(
     assert (outside.status_code, outside.content) == (302, b"")
     assert outside.headers["location"] == uri
     assert outside.headers["cache-control"] == "no-store"
+    found.uri = "s3://bucket/\u017b\u00f3\u0142\u0107 100%25.png"
+    spelled = served.get("/blob", params=where, follow_redirects=False)
+    assert spelled.headers["location"] == "s3://bucket/%C5%BB%C3%B3%C5%82%C4%87%20100%25.png"
     found.offset = 5
     failed = served.get("/blob", params=where)
     assert failed.status_code == 500

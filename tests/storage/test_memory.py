@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -90,3 +92,37 @@ def test_a_machine_that_does_not_tell_is_taken_for_a_small_one(
 
 def _untold(_: str) -> int:
     raise ValueError("unrecognized configuration name")
+
+
+GIVING = """
+import threading
+from omnigraph.storage.memory import give_memory_back, keep_little_memory
+import pyarrow as pa
+
+def held():
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * 4096
+
+def work():
+    # Pieces of a size that a library keeps once it has seen larger ones.
+    for _ in range(3):
+        pieces = [bytearray(24 << 20) for _ in range(4)]
+        rows = [pa.array(range(200_000)) for _ in range(8)]
+    del pieces, rows
+
+keep_little_memory()
+before = held()
+threads = [threading.Thread(target=work) for _ in range(3)]
+[one.start() for one in threads]
+[one.join() for one in threads]
+give_memory_back()
+print(held() - before)
+"""
+
+
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux what is held")
+def test_what_is_free_again_is_given_back() -> None:
+    run = subprocess.run(
+        [sys.executable, "-c", GIVING], capture_output=True, text=True, check=True, timeout=120
+    )
+    assert int(run.stdout) < 64 << 20

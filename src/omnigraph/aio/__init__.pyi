@@ -291,6 +291,14 @@ class Session:
         branch: str = ...,
         snapshot: str | None = None,
     ) -> Blob: ...
+    async def sql(
+        self,
+        text: str,
+        params: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        branch: str = ...,
+        snapshot: str | None = None,
+    ) -> Result: ...
     async def table(
         self, type_name: str, *, branch: str = ..., snapshot: str | None = None
     ) -> lance.LanceDataset: ...

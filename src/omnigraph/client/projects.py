@@ -16,12 +16,14 @@ from omnigraph.client.address import ServerAddress
 from omnigraph.client.connection import Ask, Connection
 from omnigraph.config.credentials import token_for_graph
 from omnigraph.config.discovery import discover
+from omnigraph.config.embedding import embedding_of
 from omnigraph.config.layers import Layers
 from omnigraph.config.operator import OperatorConfig, read_operator_config
 from omnigraph.config.project import ProjectFile, ProjectGraph
 from omnigraph.config.variables import load_env_file
 from omnigraph.errors import BadRequest, NotFound, OmniGraphError
 from omnigraph.graph.guard import guarded
+from omnigraph.graph.opening import embedded_by
 from omnigraph.wire.serving import GraphsBody
 
 if TYPE_CHECKING:
@@ -65,7 +67,9 @@ class Project:
         found = self._meant(name)
         if not found.is_served:
             who = actor or self._layers.actor.value
-            return engine.open(found.uri, read_only=read_only, actor=who)
+            opened = engine.open(found.uri, read_only=read_only, actor=who)
+            embedding = embedding_of(self._file, found)
+            return opened if embedding is None else embedded_by(opened, embedding)
         if read_only or actor is not None:
             raise BadRequest(f"'{found.name}' is on a server: leave read_only= and actor= out")
         operator = self._layers.operator

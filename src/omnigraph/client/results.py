@@ -247,7 +247,10 @@ def _image(body: ImageBody | None) -> Image | None:
     if body is None:
         return None
     ends = body.endpoints
-    return Image(body.properties, None if ends is None else Endpoints(ends.from_, ends.to))
+    return Image(
+        body.properties,
+        None if ends is None else Endpoints(ends.from_, ends.to, ends.from_type, ends.to_type),
+    )
 
 
 def _changed(before: Image | None, after: Image | None) -> tuple[str, ...]:

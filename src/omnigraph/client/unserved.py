@@ -22,6 +22,7 @@ UNSERVED: Mapping[str, str] = {
     "explain": _STORAGE,
     "history": f"follow changes.poll(), or {_STORAGE}",
     "blame": _STORAGE,
+    "sql": f"query it and take .to_arrow(), or {_STORAGE}",
     "diff": f"follow changes.poll(), or {_STORAGE}",
     "table": f"query it and take .to_arrow(), or {_STORAGE}",
     "to_spark": f"query it and take .to_arrow(), or {_STORAGE}",

@@ -10,13 +10,15 @@ from pathlib import Path
 from omnigraph.cluster.changes import differences
 from omnigraph.cluster.desired import read_desired
 from omnigraph.cluster.layout import STATE, Root
-from omnigraph.cluster.ledger import read_ledger
+from omnigraph.cluster.ledger import HeldLedger, read_ledger
 from omnigraph.cluster.lock import locked, now
 from omnigraph.cluster.reports import Approved
-from omnigraph.cluster.sidecars import VERSION, Approval, write_approval
+from omnigraph.cluster.sidecars import VERSION, Approval, read_approvals, write_approval
 from omnigraph.config.cluster.diagnostics import Diagnostics
+from omnigraph.errors import Conflict
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.storage.objects.clock import new_id
+from omnigraph.storage.objects.swapped_object import SwappedObject
 
 
 def approve(config_dir: Path, resource: str, actor: str) -> Approved:
@@ -66,3 +68,19 @@ def _approval(config_dir: Path, resource: str, actor: str, found: Diagnostics) -
             created_at=now(),
         )
         return approval if write_approval(root, approval, found) else None
+
+
+def require_still_approved(
+    root: Root,
+    approval: Approval,
+    held: HeldLedger | None,
+    config_digest: str,
+    found: Diagnostics,
+) -> None:
+    """Look once more before something is deleted: somebody may have decided otherwise meanwhile."""
+    there = SwappedObject(root.objects, STATE).read()
+    if held is None or there is None or there.data != held.seen.data:
+        raise Conflict("somebody else has changed the ledger meanwhile: nothing was deleted")
+    fits = approval.fits(held.ledger, config_digest)
+    if not fits or approval not in read_approvals(root, found):
+        raise Conflict("its approval was withdrawn meanwhile: nothing was deleted")

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from omnigraph.cluster.layout import Root
 from omnigraph.config.cluster.diagnostics import Diagnostics
 from omnigraph.config.cluster.digests import (
     blob_policy,
@@ -108,6 +109,20 @@ def read_document(config_dir: Path, found: Diagnostics) -> ClusterDocument | Non
         found.error("invalid_storage_root", "storage", error.message)
         return None
     return document
+
+
+def find_root(config_dir: Path, found: Diagnostics) -> Root | None:
+    """Where the state is, for those who need nothing else of the configuration.
+
+    What is wrong with the rest of the file is not their business.
+    """
+    told = Diagnostics()
+    document = read_document(config_dir, told)
+    if document is None:
+        for one in told.found:
+            found.add(one)
+        return None
+    return Root(storage_of(config_dir, document.storage))
 
 
 def read_desired(config_dir: Path, found: Diagnostics) -> Desired | None:

@@ -15,6 +15,7 @@ import msgspec
 from omnigraph.cluster.layout import STATE, Root
 from omnigraph.config.cluster.diagnostics import Diagnostics
 from omnigraph.errors import StorageError
+from omnigraph.storage.objects.s3_client import require_reachable
 from omnigraph.storage.objects.swapped_object import Seen, SwappedObject
 
 VERSION = 1
@@ -104,6 +105,7 @@ class _Version(msgspec.Struct, frozen=True):
 def read_ledger(root: Root, found: Diagnostics) -> HeldLedger | None:
     """The ledger; None where there is none, and None with errors if it cannot be used."""
     try:
+        require_reachable(root.location)
         seen = SwappedObject(root.objects, STATE).read()
     except StorageError as error:
         found.error("state_read_error", STATE, error.message)

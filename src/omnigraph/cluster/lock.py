@@ -19,6 +19,7 @@ from omnigraph.cluster.layout import LOCK, Root
 from omnigraph.config.cluster.diagnostics import Diagnostics
 from omnigraph.errors import StorageError
 from omnigraph.storage.objects.clock import new_id
+from omnigraph.storage.objects.s3_client import require_reachable
 
 VERSION = 1
 
@@ -112,6 +113,10 @@ def locked(root: Root, operation: str, found: Diagnostics, *, locks: bool) -> It
 
 def _taken(root: Root, data: bytes, found: Diagnostics) -> bool:
     try:
+        require_reachable(root.location)
+        if not root.location.is_local:
+            # A lock that a second one may have too is none.
+            root.objects.require_create_only()
         if root.objects.claim(LOCK, data):
             return True
     except StorageError as error:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from omnigraph.cluster import catalog
-from omnigraph.cluster.desired import Desired, read_desired, read_document, storage_of
+from omnigraph.cluster.desired import Desired, find_root, read_desired
 from omnigraph.cluster.draft import Draft
 from omnigraph.cluster.layout import STATE, Root
 from omnigraph.cluster.ledger import EMPTY, HeldLedger, Ledger, read_ledger, write_ledger
@@ -25,7 +25,7 @@ PENDING = "actual_applied_state_pending"
 def status(config_dir: Path) -> Observed:
     """What the ledger says, and whether the catalog is whole; takes no lock, writes nothing."""
     found = Diagnostics()
-    root = _root_of(config_dir, found)
+    root = find_root(config_dir, found)
     if root is None:
         return _observed(config_dir, "status", None, None, found)
     lock = read_lock(root, found, is_needed=False)
@@ -86,7 +86,7 @@ def import_(config_dir: Path) -> Observed:
 def force_unlock(config_dir: Path, lock_id: str) -> Unlocked:
     """Take away the lock that an operation has left, by its very id."""
     found = Diagnostics()
-    root = _root_of(config_dir, found)
+    root = find_root(config_dir, found)
     taken = None if root is None else unlock(root, lock_id, found)
     return Unlocked(
         config_dir=str(config_dir),
@@ -108,12 +108,6 @@ def _first(draft: Draft) -> Ledger:
         ledger.recovery_records,
         ledger.observations,
     )
-
-
-def _root_of(config_dir: Path, found: Diagnostics) -> Root | None:
-    """Where the state is, for those who need nothing else of the configuration."""
-    document = read_document(config_dir, found)
-    return None if document is None else Root(storage_of(config_dir, document.storage))
 
 
 def _refreshed(root: Root, desired: Desired, held: HeldLedger, found: Diagnostics) -> HeldLedger:

@@ -136,7 +136,8 @@ def plan(config_dir: Path) -> Planned:
     root = Root(desired.storage)
     course = Course([], {})
     with locked(root, "plan", found, locks=desired.document.locks) as is_free:
-        lock = read_lock(root, found, is_needed=False)
+        # Why it is not free was said when it was asked for; who has it is shown.
+        lock = None if is_free else read_lock(root, Diagnostics(), is_needed=False)
         held = read_ledger(root, found) if is_free else None
         if is_free and not found.has_errors:
             if held is None:

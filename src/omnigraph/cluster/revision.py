@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from omnigraph.cluster import catalog
-from omnigraph.cluster.desired import policy_of, read_document, storage_of
+from omnigraph.cluster.desired import find_root, policy_of
 from omnigraph.cluster.layout import STATE, Root
 from omnigraph.cluster.ledger import AppliedResource, Ledger, read_ledger
 from omnigraph.config.cluster.diagnostics import Diagnostics
@@ -98,8 +98,7 @@ def find_cluster(target: str, found: Diagnostics) -> Root | None:
             return None
     directory = Path(target)
     if (directory / FILE).is_file() or not (directory / STATE).is_file():
-        document = read_document(directory, found)
-        return None if document is None else Root(storage_of(directory, document.storage))
+        return find_root(directory, found)
     return Root(Location.parse(target))
 
 

@@ -14,6 +14,7 @@ from omnigraph.lang.lint_report import ResultField
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.compile import describe_params, parse_source, select_query
 from omnigraph.lang.query.lint import lint_queries
+from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.source import Source
 
 
@@ -57,13 +58,24 @@ def check_queries(applied: AppliedGraph) -> list[QueryProblem]:
     catalog = graph.open(str(applied.location), read_only=True).catalog
     found = []
     for name, text in sorted(applied.queries.items()):
-        report = lint_queries(Source(text, f"{name}.gq"), catalog)
-        if report.diagnostics and not report.results:
-            found.append(QueryProblem(name, report.diagnostics[0].message, is_breakage=True))
-        for result in report.results:
-            if result.name == name:
-                found += [
-                    QueryProblem(name, one.message, is_breakage=True) for one in result.diagnostics
-                ]
-        found += [QueryProblem(name, one.message, is_breakage=False) for one in report.findings]
+        found += problems_of(name, Source(text, f"{name}.gq"), catalog)
+    return found
+
+
+def problems_of(name: str, source: Source, catalog: Catalog) -> list[QueryProblem]:
+    """What is wrong with one query of a text under a schema."""
+    report = lint_queries(source, catalog)
+    found = []
+    if report.diagnostics and not report.results:
+        found.append(QueryProblem(name, report.diagnostics[0].message, is_breakage=True))
+    for result in report.results:
+        if result.name == name:
+            found += [
+                QueryProblem(name, one.message, is_breakage=True) for one in result.diagnostics
+            ]
+    found += [
+        QueryProblem(name, one.message, is_breakage=False)
+        for one in report.findings
+        if not one.query_names or name in one.query_names
+    ]
     return found

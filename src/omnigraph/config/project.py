@@ -175,6 +175,10 @@ class ProjectFile:
             return tuple(graph for graph in self.graphs.values() if not graph.is_served)
         return tuple(self.graph(name) for name in names)
 
+    def policy_of(self, graph: ProjectGraph) -> Path | None:
+        """The policy of a graph; that of the older dialect is of the one that is served."""
+        return graph.policy or (self.policy if self.served() == (graph,) else None)
+
     def place(self, key: str) -> str:
         """Where a key stands, for people."""
         line = self.lines.get(key)

@@ -222,6 +222,28 @@ class Reading(LookingBack):
 
         return self._access.read(run, branch, snapshot)
 
+    @action("read", branch=shown_at())
+    def sql(
+        self,
+        text: str,
+        params: Sequence[Any] | Mapping[str, Any] | None = None,
+        *,
+        branch: str = MAIN,
+        snapshot: str | None = None,
+    ) -> Result:
+        """Ask the tables of a branch, or of what a commit showed, in SQL, by DuckDB.
+
+        Every type is a view of its name, with its properties, `id`, and for edges `from` and `to`.
+        Needs the extra `sql`.
+        """
+        from omnigraph.read.output.sql import run_sql
+
+        def run(shown: Snapshot, _: Catalog) -> Result:
+            at = (shown.branch, None) if snapshot is None else (None, shown.commit_id)
+            return Result(run_sql(shown, text, params), "sql", shown.commit_id, *at)
+
+        return self._access.read(run, branch, snapshot)
+
     # -- whole tables ----------------------------------------------------------------
 
     @action("read", branch=shown_at(), hides=True)

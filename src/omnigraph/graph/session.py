@@ -193,7 +193,14 @@ class Session(Upkeep):
 
             choice = SparkTarget.of(spark, progress=progress)
             return load_in_bulk(
-                data, options, target, actor or self.actor, choice, engine=engine, run_id=run_
+                data,
+                options,
+                target,
+                actor or self.actor,
+                choice,
+                engine=engine,
+                run_id=run_,
+                embedding=self._access.embedding,
             )
 
         if options.report is None:

@@ -41,10 +41,12 @@ class TypeRef:
 
 @dataclass(frozen=True, slots=True)
 class Endpoints:
-    """The ids of the two nodes of an edge."""
+    """The ids of the two nodes of an edge, and their types where these may be several."""
 
     source: str
     target: str
+    source_type: str | None = None
+    target_type: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,6 +36,10 @@ class ComparedType:
     commits: tuple[str, str]
     former: Mapping[str, str | None] = field(default_factory=dict)
     """What properties of the later state were called, if that was something else."""
+    shared: tuple[str, ...] = ()
+    """The columns of its ends where nodes may be of several types."""
+    end_types: tuple[tuple[int, str], ...] = ()
+    """The types of such nodes, by their ids."""
 
     @property
     def structural(self) -> tuple[str, ...]:
@@ -126,7 +130,22 @@ def _compared(before: _State, after: _State) -> ComparedType | None:
         shown.version,
         (before.snapshot.commit_id, after.snapshot.commit_id),
         dict(_former(pairs)),
+        *_shared_ends(before, after),
     )
+
+
+def _shared_ends(
+    before: _State, after: _State
+) -> tuple[tuple[str, ...], tuple[tuple[int, str], ...]]:
+    """The columns of ends that may be of several types, and those types as they are called last."""
+    shared: set[str] = set()
+    names: dict[int, str] = {}
+    for state in (before, after):
+        type_ = None if state.shown is None else _type(state.snapshot, state.shown)
+        if isinstance(type_, EdgeType):
+            shared.update(type_.shared)
+            names.update(type_.end_types)
+    return tuple(sorted(shared)), tuple(sorted(names.items()))
 
 
 def _says_the_same(old: Table, new: Table, pairs: list[ColumnPair]) -> bool:

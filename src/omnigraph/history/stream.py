@@ -36,6 +36,7 @@ from omnigraph.history.position import ChangePosition, rejected, type_place
 from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.output.json_text import join_texts, json_text
 from omnigraph.rows.external_sort import DEFAULT_LIMITS, SortLimits
+from omnigraph.rows.references import nodes_of, types_of
 from omnigraph.storage.tables.rows_in_place import ColumnPair
 from omnigraph.storage.tables.table import Table, column_names
 
@@ -148,7 +149,11 @@ class _Side:
 
 def _image(decoded: dict[str, Any]) -> Image:
     ends = decoded.get("endpoints")
-    endpoints = None if ends is None else Endpoints(ends["from"], ends["to"])
+    endpoints = (
+        None
+        if ends is None
+        else Endpoints(ends["from"], ends["to"], ends.get("from_type"), ends.get("to_type"))
+    )
     return Image(decoded["properties"], endpoints)
 
 
@@ -162,7 +167,15 @@ def _image_texts(type_: ComparedType, names: Sequence[str], rows: pa.Table) -> p
         pieces.append(_texts(rows, name) if name in stored else "null")
     pieces.append("}")
     if type_.kind == "edge":
-        pieces += [',"endpoints":{"from":', _texts(rows, SRC), ',"to":', _texts(rows, DST), "}"]
+        for word, column in (("from", SRC), ("to", DST)):
+            label = f',"endpoints":{{"{word}":' if column == SRC else f',"{word}":'
+            if column not in type_.shared:
+                pieces += [label, _texts(rows, column)]
+                continue
+            ends = rows.column(column).combine_chunks()
+            types = json_text(types_of(ends, type_.end_types))
+            pieces += [label, json_text(nodes_of(ends)), f',"{word}_type":', types]
+        pieces.append("}")
     joined = join_texts(*pieces, "}")
     # A type without properties is all text and no column.
     return joined if isinstance(joined, pa.Array) else pa.array([joined.as_py()] * rows.num_rows)

@@ -25,3 +25,9 @@ def spelling(column: str, properties: Container[str]) -> str:
     """What rows that people write call a structural column: `id`, unless that is a property."""
     bare = column.removeprefix("@")
     return column if bare in properties else bare
+
+
+def end_type_column(label: str, properties: Container[str]) -> str:
+    """What rows call the type of a node at an end, beside its id; `@to_type` if that is taken."""
+    told = f"{label}_type"
+    return f"@{told.removeprefix('@')}" if told in properties else told

@@ -17,9 +17,12 @@ from time import monotonic
 from typing import Any, Literal, Protocol
 
 from omnigraph.pipeline.stage_bars import StageBars, TaskCount
+from omnigraph.storage.memory import give_memory_back
 
 # A task holds some hundred megabytes: more of them at once would need the memory of a cluster.
 MOST_THREADS = 4
+LONG_SECONDS = 0.1
+"""After a task that took longer, to give memory back takes next to no time."""
 # Not on every system.
 _HAS_AFFINITY = hasattr(os, "sched_getaffinity")
 
@@ -42,6 +45,10 @@ class TaskRunner(Protocol):
     @property
     def cores(self) -> int:
         """How many tasks run at once."""
+
+    @property
+    def share(self) -> int:
+        """Into how many parts a task of usual size is cut, since several share one memory."""
 
     @property
     def log_file(self) -> Path | None:
@@ -85,6 +92,20 @@ def untimed(
 
 
 @dataclass(frozen=True, slots=True)
+class _Tidy:
+    """A timed task of this process, which gives memory back after it has taken a while."""
+
+    task: TimedTask
+
+    def __call__(self, item: Any) -> tuple[Any, float]:
+        """Run it."""
+        result, took = self.task(item)
+        if took > LONG_SECONDS:
+            give_memory_back()
+        return result, took
+
+
+@dataclass(frozen=True, slots=True)
 class InProcessRunner:
     """Runs tasks in threads of this process."""
 
@@ -104,6 +125,11 @@ class InProcessRunner:
         return min(usable, MOST_THREADS)
 
     @property
+    def share(self) -> int:
+        """One more than there are threads: beside their tasks the process has memory of its own."""
+        return self.cores + 1
+
+    @property
     def log_file(self) -> Path | None:
         """Nothing is written down."""
         return None
@@ -113,7 +139,7 @@ class InProcessRunner:
         if not items:
             return []
         with timed(self.seconds, title), self.bars.stage(title, len(items)) as shown:
-            work = TimedTask(function)
+            work = _Tidy(TimedTask(function))
             if len(items) == 1:
                 return untimed(self.task_seconds, title, [work(items[0])])
             with ThreadPoolExecutor(min(self.cores, len(items))) as pool:

@@ -21,6 +21,7 @@ from omnigraph.server.access_log import log_request
 from omnigraph.server.admission import Admission
 from omnigraph.server.answers import ClientGone, Refusal, error_answer
 from omnigraph.server.call import Call
+from omnigraph.server.heads import Heads
 from omnigraph.server.maintenance import BackgroundMaintenance
 from omnigraph.server.metrics import Metrics
 from omnigraph.server.router import Route, Router
@@ -55,6 +56,7 @@ class Application:
         self.limits = Limits() if limits is None else limits
         self.router = Router(all_routes() if routes is None else routes)
         self.workers = Workers(self.limits)
+        self.heads = Heads(self.workers)
         self.slots = StreamSlots()
         self.admission = Admission(self.limits.requests_per_actor, self.limits.bytes_per_actor)
         self.metrics = Metrics()

@@ -20,7 +20,7 @@ from omnigraph.errors import OmniGraphError
 from omnigraph.maintain.reconcile import Maintainer
 from omnigraph.maintain.steps import MaintenanceReport
 from omnigraph.maintain.wanted import next_pause
-from omnigraph.server.metrics import SHARED, Metrics
+from omnigraph.server.metrics import Metrics, shared_directory
 from omnigraph.server.served import ServedGraph
 
 ACTOR = "omnigraph:server"
@@ -114,7 +114,7 @@ def _keeper(served: ServedGraph) -> Maintainer:
 
 def _is_ours(held: ExitStack) -> bool:
     """Whether this process does the work of all processes of the server, from now to its end."""
-    directory = os.environ.get(SHARED)
+    directory = shared_directory()
     if directory is None:
         return True
     import fcntl

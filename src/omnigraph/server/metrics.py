@@ -23,7 +23,12 @@ from omnigraph.storage.tables.handles import cache_uses
 SHARED = "PROMETHEUS_MULTIPROC_DIR"
 _BUCKETS = (0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
 
-__all__ = ["CONTENT_TYPE", "SHARED", "Metrics", "forget_process"]
+__all__ = ["CONTENT_TYPE", "SHARED", "Metrics", "forget_process", "shared_directory"]
+
+
+def shared_directory() -> str | None:
+    """Where the processes of one server count together; None where there is one process."""
+    return os.environ.get(SHARED)
 
 
 class Metrics:

@@ -64,6 +64,13 @@ class Workers:
             raise ClientGone
         raise self._too_late("narrow it down, or ask for less at once")
 
+    def glance(self, work: Callable[[], _T]) -> asyncio.Future[_T]:
+        """Look at something small for several who wait for it: none of them can stop it."""
+        loop = asyncio.get_running_loop()
+        done = loop.run_in_executor(self.readers, copy_context().run, work)
+        done.add_done_callback(_seen)
+        return done
+
     async def write(self, work: Callable[[], _T], ended: Callable[[], None], until: float) -> _T:
         """Do something that changes a graph; it ends by itself, whoever waits for it."""
         loop = asyncio.get_running_loop()

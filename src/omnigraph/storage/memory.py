@@ -1,16 +1,19 @@
 """Memory: how much of it this process may use, and sizes as people write them.
 
-Owns asking the machine and its control groups. Never fails because a machine does not tell.
+Owns asking the machine and its control groups, and giving back what is free. Never fails because a
+machine does not tell.
 """
 
 from __future__ import annotations
 
+import ctypes
 import os
 import re
 import resource
 import sys
 from collections.abc import Iterator
 from decimal import Decimal
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from omnigraph.errors import StorageError
@@ -20,6 +23,9 @@ UNKNOWN = 4 * 2**30
 # More than this no machine has; larger numbers overflow where they are used.
 MOST_BYTES = 2**60
 
+# Trim and mmap thresholds, by the numbers that mallopt knows them by.
+_BOUNDS = ((-1, 128 << 10), (-3, 32 << 20))
+_SAID = ("MALLOC_MMAP_THRESHOLD_", "MALLOC_TRIM_THRESHOLD_", "GLIBC_TUNABLES")
 _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)(b?)", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
@@ -62,6 +68,41 @@ def memory_peak() -> int:
     """The most bytes this process has held so far."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024
+
+
+def keep_little_memory() -> None:
+    """Let the C library keep less of freed memory from now on, unless somebody has said how much.
+
+    Left to itself it raises its bounds with every large block, until freed blocks of up to 32 MiB
+    stay with it, apart for each thread.
+    """
+    library = _c_library()
+    if library is None or not hasattr(library, "mallopt") or any(map(os.environ.get, _SAID)):
+        return
+    for bound, size in _BOUNDS:
+        library.mallopt(bound, size)
+
+
+def give_memory_back() -> None:
+    """Give the system what allocators keep of freed memory, where they can.
+
+    What several threads have freed is kept apart for each: after some large pieces of work that
+    is several times what any of them needs.
+    """
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
+    library = _c_library()
+    if library is not None and hasattr(library, "malloc_trim"):
+        library.malloc_trim(ctypes.c_size_t(0))
+
+
+@lru_cache(maxsize=1)
+def _c_library() -> ctypes.CDLL | None:
+    try:
+        return ctypes.CDLL(None)
+    except (OSError, TypeError):
+        return None
 
 
 def _physical() -> int:

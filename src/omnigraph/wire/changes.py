@@ -25,10 +25,12 @@ Op = Literal["insert", "update", "delete"]
 
 
 class EndpointsBody(Body, frozen=True):
-    """The ids of the two nodes of an edge."""
+    """The ids of the two nodes of an edge, and their types where these may be several."""
 
     from_: str = field(name="from")
     to: str
+    from_type: str | None = None
+    to_type: str | None = None
 
 
 class ImageBody(Body, frozen=True):
@@ -41,10 +43,10 @@ class ImageBody(Body, frozen=True):
     def of(cls, image: Image) -> ImageBody:
         """An image that is there."""
         ends = image.endpoints
-        return cls(
-            dict(image.properties),
-            None if ends is None else EndpointsBody(ends.source, ends.target),
-        )
+        if ends is None:
+            return cls(dict(image.properties))
+        told = EndpointsBody(ends.source, ends.target, ends.source_type, ends.target_type)
+        return cls(dict(image.properties), told)
 
     @classmethod
     def of_any(cls, image: Image | None) -> ImageBody | None:

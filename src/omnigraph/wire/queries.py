@@ -5,7 +5,7 @@ Owns the names of these bodies.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import convert
 
@@ -13,7 +13,28 @@ from omnigraph.wire.body import Body
 from omnigraph.wire.reports import ResultFieldBody
 
 if TYPE_CHECKING:
-    from omnigraph.cluster.stored_queries import RegisteredQuery
+    from omnigraph.lang.lint_report import ResultField
+    from omnigraph.lang.query import syntax as ast
+
+
+class DescribedQuery(Protocol):
+    """A query that can be called by its name, whoever has it."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+
+    @property
+    def is_mutation(self) -> bool:
+        """Whether it changes something."""
+
+    @property
+    def syntax(self) -> ast.Query:
+        """How it is written."""
+
+    @property
+    def params(self) -> tuple[ResultField, ...]:
+        """What it takes."""
 
 
 class RegisteredQueryBody(Body, frozen=True, kw_only=True):
@@ -28,7 +49,7 @@ class RegisteredQueryBody(Body, frozen=True, kw_only=True):
     params: list[ResultFieldBody]
 
     @classmethod
-    def of_query(cls, found: RegisteredQuery) -> RegisteredQueryBody:
+    def of_query(cls, found: DescribedQuery) -> RegisteredQueryBody:
         """The descriptor of a query."""
         return cls(
             name=found.name,

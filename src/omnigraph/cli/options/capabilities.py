@@ -65,7 +65,8 @@ CAPABILITIES: Mapping[str, Capability] = {
         "cluster",
         "profile",
     ),
-    **_row("direct", "maintain", "graph", "store", "cluster", "as", "profile"),
+    # A server does it, too, for whoever has no keys of the storage.
+    **_row("direct", "maintain", "server", "graph", "store", "cluster", "as", "profile"),
     **_row("direct", "serve", "graph", "store", "cluster", "profile"),
     **_row("direct", "schema plan", "store", "profile"),
     **_row("direct", "init"),
@@ -73,9 +74,9 @@ CAPABILITIES: Mapping[str, Capability] = {
     **_row("control", "cluster"),
     **_row("control", "cluster apply, cluster approve", "as"),
     **_row("local", "config", "server", "graph", "store", "as", "profile"),
-    **_row("local", "alias, fmt, generate, login, logout, profile, submit, version"),
+    **_row("local", "alias, fmt, generate, login, logout, profile, submit, version, completion"),
     # The one that can do without a graph.
-    **_row("local", "embed", "store", "as"),
+    **_row("local", "embed", "server", "graph", "store", "as"),
 }
 
 _ADDRESSES: Mapping[Flag, str] = {

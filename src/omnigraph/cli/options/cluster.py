@@ -51,18 +51,21 @@ def applied_cluster(scope: CommandScope) -> AppliedCluster:
 
 
 def bundle_of(scope: CommandScope) -> Bundle:
-    """The policy that a command is about: that of a graph, or the only one there is."""
+    """The policy that a command is about: that of a graph, or the only one there is.
+
+    What a graph has no policy for, that of the cluster says.
+    """
     applied = applied_cluster(scope)
     found = list(applied.bundles)
     if scope.graph is not None:
-        wanted = {f"graph.{scope.graph}", "cluster"}
-        found = [one for one in found if wanted.intersection(one.bindings)]
+        own = applied.bundle_of(f"graph.{scope.graph}") or applied.bundle_of("cluster")
+        found = [] if own is None else [own]
     if len(found) == 1:
         return found[0]
     if not found:
         raise BadRequest(f"{applied.root} has no policy for that: apply one")
     names = ", ".join(f"{one.name} ({', '.join(one.bindings)})" for one in found)
-    raise BadRequest(f"which policy of {names}? choose a graph with --graph")
+    raise BadRequest(f"which policy of {names}? choose with --graph ID, or --graph cluster")
 
 
 def refuse_in_cluster(uri: str, instead: str) -> None:

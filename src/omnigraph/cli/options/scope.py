@@ -115,8 +115,8 @@ class Target:
     uri: str
     graph: ProjectGraph | None = None
     """The graph of the project, if it is one."""
-    file: str | None = None
-    """The file that named it, if no option did."""
+    project: ProjectFile | None = None
+    """The project that named it, if no option did."""
 
     @property
     def is_local(self) -> bool:
@@ -131,9 +131,9 @@ class Target:
     @property
     def shown(self) -> str:
         """What a write is said to go to."""
-        if self.graph is None:
+        if self.graph is None or self.project is None:
             return self.uri
-        return f"{self.graph.name} ({self.uri}) from {self.file}"
+        return f"{self.graph.name} ({self.uri}) from {self.project.path.name}"
 
     def served(self) -> ServedGraph:
         """The graph with the methods that only servers offer."""
@@ -143,7 +143,7 @@ class Target:
         """Open the graph to look at it; nothing is written."""
         from omnigraph import graph
 
-        return graph.open(self.uri, read_only=True)
+        return self._embedded(graph.open(self.uri, read_only=True))
 
     def write(self, command: str, scope: CommandScope) -> Graph:
         """Open the graph to change it, and name it on stderr."""
@@ -152,10 +152,20 @@ class Target:
         opened = graph.open(self.uri, actor=layers_of(scope).actor.value)
         for notice in opened.notices:
             diagnose("note", notice)
+        opened = self._embedded(opened)
         if not scope.quiet:
             place = "local" if self.is_local else "remote"
             write_note(f"omnigraph {command} → {self.shown} (direct, {place})")
         return opened
+
+    def _embedded(self, opened: Graph) -> Graph:
+        """The graph with the embedder that the project names for it."""
+        if self.graph is None or self.graph.embedding_provider is None or self.project is None:
+            return opened
+        from omnigraph.config.embedding import embedding_of
+        from omnigraph.graph.opening import embedded_by
+
+        return embedded_by(opened, embedding_of(self.project, self.graph))
 
     def require_consent(self, deed: str, scope: CommandScope, *, as_json: bool) -> None:
         """Ask before something is destroyed that is not on this machine."""
@@ -211,7 +221,7 @@ def graph_of_project(scope: CommandScope, name: str) -> Target | None:
 def project_target(scope: CommandScope, project: ProjectFile, graph: ProjectGraph) -> Target:
     """A graph of the project."""
     if not graph.is_served:
-        return Target(_from_here(graph.uri), graph, project.path.name)
+        return Target(_from_here(graph.uri), graph, project)
     if _takes("server") is False:
         raise _usage(
             f"the graph '{graph.name}' of {project.path.name} is on a server, which this command "

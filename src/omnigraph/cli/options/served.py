@@ -80,7 +80,7 @@ def target_on_server(project: ProjectFile, graph: ProjectGraph) -> ServedTarget:
     from omnigraph.client.projects import address_in
 
     address = address_in(project, graph, operator_config())
-    return ServedTarget(str(address), graph, project.path.name, address=address)
+    return ServedTarget(str(address), graph, project, address=address)
 
 
 def address_of(server: str, config: OperatorConfig, graph: str | None = None) -> ServerAddress:

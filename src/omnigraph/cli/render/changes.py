@@ -68,7 +68,14 @@ def cause_line(cause: Cause) -> str:
 def _ends(change: Change) -> str:
     if change.endpoints is None:
         return ""
-    return f" ({printable(change.endpoints.source)} → {printable(change.endpoints.target)})"
+    ends = change.endpoints
+    source = _node(ends.source, ends.source_type)
+    return f" ({source} → {_node(ends.target, ends.target_type)})"
+
+
+def _node(id_: str, type_name: str | None) -> str:
+    """A node at an end; with its type where that may be one of several."""
+    return printable(id_) if type_name is None else f"{type_name} {printable(id_)}"
 
 
 def _facts(change: Change) -> Iterator[tuple[str, str]]:
@@ -83,10 +90,12 @@ def _facts(change: Change) -> Iterator[tuple[str, str]]:
         return
     was, now = before.endpoints, after.endpoints
     if was is not None and now is not None:
-        if was.source != now.source:
-            yield "from", _step(was.source, now.source)
-        if was.target != now.target:
-            yield "to", _step(was.target, now.target)
+        for word, left, right in (
+            ("from", (was.source, was.source_type), (now.source, now.source_type)),
+            ("to", (was.target, was.target_type), (now.target, now.target_type)),
+        ):
+            if left != right:
+                yield word, f"{_node(*left)} → {_node(*right)}"
     for name in change.changed:
         yield name, _step(change.was(name), change.now(name))
 

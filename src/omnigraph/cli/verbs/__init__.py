@@ -65,9 +65,7 @@ VERBS: Mapping[str, Verb] = {
     "cluster": Verb(
         "cluster", "Deploy the graphs of a team: plan what is different, and apply it."
     ),
-    "queries": Verb(
-        "cluster", "Look at the stored queries of a graph of a cluster, and check them."
-    ),
+    "queries": Verb("cluster", "Look at the stored queries of a graph, and check them."),
     "login": Verb("serving", "Keep the token of a server."),
     "logout": Verb("serving", "Forget the token of a server."),
     "alias": Verb("project", "Run the read that an alias stands for, on the graph that it is for."),
@@ -82,5 +80,9 @@ VERBS: Mapping[str, Verb] = {
         "Print the spark-submit command that runs another command of ours on a cluster.",
     ),
     "fmt": Verb("schema", "Rewrite .pg and .gq files in the canonical layout."),
+    "completion": Verb(
+        "maintain",
+        "Print the script that makes a shell complete verbs, options and their values.",
+    ),
     "version": Verb("maintain", "Print the version of the program and of its storage format."),
 }

@@ -136,17 +136,18 @@ class Diagnostics:
 
     def error(self, code: ErrorCode, path: str, message: str) -> None:
         """Something that stands in the way."""
-        self._add(Diagnostic(code, "error", path, message))
+        self.add(Diagnostic(code, "error", path, message))
 
     def warn(self, code: WarningCode, path: str, message: str) -> None:
         """Something that does not."""
-        self._add(Diagnostic(code, "warning", path, message))
+        self.add(Diagnostic(code, "warning", path, message))
 
     @property
     def has_errors(self) -> bool:
         """Whether anything stands in the way."""
         return any(one.severity == "error" for one in self.found)
 
-    def _add(self, diagnostic: Diagnostic) -> None:
+    def add(self, diagnostic: Diagnostic) -> None:
+        """One more, unless it was found before."""
         if diagnostic not in self.found:
             self.found.append(diagnostic)

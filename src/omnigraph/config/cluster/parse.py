@@ -27,8 +27,9 @@ from omnigraph.lang.diagnostics import did_you_mean, name_hint
 FILE = "cluster.yaml"
 FUTURE = ("apply", "env_file", "pipelines", "embeddings", "ui", "aliases", "bindings")
 KEYS = ("version", "metadata", "storage", "state", "providers", "graphs", "policies")
-_GRAPH = ("schema", "queries", "embedding_provider", "external_blobs")
-_PROVIDER = ("kind", "provider", "base_url", "model", "api_key")
+GRAPH = ("schema", "queries", "embedding_provider", "external_blobs")
+PROVIDER = ("kind", "provider", "base_url", "model", "api_key")
+POLICY = ("file", "applies_to")
 _KINDS: tuple[str, ...] = get_args(ProviderKind)
 _KEYLESS = ("local", "mock")
 _ID = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
@@ -132,7 +133,7 @@ def _provider(name: str, value: Tree) -> EmbeddingProvider | None:
     if not value.is_mapping:
         value.error("invalid_embedding_provider", "a provider has a `kind` and an `api_key`")
         return None
-    keys = value.known(_PROVIDER)
+    keys = value.known(PROVIDER)
     spelled = [key for key in ("kind", "provider") if key in keys]
     if len(spelled) > 1:
         keys["provider"].error(
@@ -183,7 +184,7 @@ def _graph(id_: str, value: Tree, providers: Collection[str]) -> GraphDeclaratio
                 "removed_streaming_declaration",
                 "`streaming` is not a key any more: take it out, and load streams with stream_load",
             )
-    keys = value.known(_GRAPH, ("streaming",))
+    keys = value.known(GRAPH, ("streaming",))
     if "schema" not in keys:
         value.wrong("the key `schema` is missing: the path of a .pg file")
         return None
@@ -248,7 +249,7 @@ def _policies(value: Tree | None, graphs: Collection[str]) -> dict[str, PolicyDe
     found: dict[str, PolicyDeclaration] = {}
     bound: dict[str, str] = {}
     for name, member in _named(value).items():
-        keys = member.known(("file", "applies_to"))
+        keys = member.known(POLICY)
         file = keys["file"].text() if "file" in keys else None
         if "file" not in keys:
             member.wrong("the key `file` is missing: the path of a policy file")

@@ -16,12 +16,12 @@ import pyarrow as pa
 from omnigraph.errors import BadRequest, MergeConflict, NotFound, quoted
 from omnigraph.history.changed_rows import LOCATION
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.catalog import Catalog, EdgeType
 from omnigraph.lang.schema.merge.conflicts import concerns_schema, read_side
 from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.structural import ENDPOINTS, ID, spelling
 from omnigraph.manifest.entries import Commit
-from omnigraph.read.output.json_text import json_text
+from omnigraph.read.output.json_text import end_text, json_text
 from omnigraph.write.change.change_set import EntityType
 
 Side = Literal["source", "target"]
@@ -140,7 +140,7 @@ def row_conflicts(
     sides: tuple[pa.Table | None, pa.Table | None, pa.Table | None],
 ) -> list[MergeConflict]:
     """Conflicts about whole rows of base, source and target; a side without the row has None."""
-    shown = [_rows(side, len(ids)) for side in sides]
+    shown = [_rows(type_, side, len(ids)) for side in sides]
     return [
         MergeConflict(
             kind,
@@ -164,7 +164,7 @@ def property_conflicts(
 ) -> list[MergeConflict]:
     """Conflicts about one property that both sides changed, as base, source and target have it."""
     shown = ENDPOINTS.get(name, name)
-    values = [json_values(column) for column in sides]
+    values = [json_values(column, type_, name) for column in sides]
     return [
         MergeConflict(
             "divergent_update",
@@ -190,17 +190,21 @@ def rule_conflict(
     return MergeConflict(kind, type_.kind, type_.name, entity_id, message, shown)
 
 
-def json_values(column: pa.ChunkedArray) -> list[Any]:
+def json_values(column: pa.ChunkedArray, type_: EntityType, name: str) -> list[Any]:
     """The values as JSON has them."""
-    texts = json_text(column.combine_chunks()).to_pylist()
+    whole = column.combine_chunks()
+    if isinstance(type_, EdgeType) and name in ENDPOINTS:
+        texts = end_text(type_, name, whole).to_pylist()
+    else:
+        texts = json_text(whole).to_pylist()
     return [None if text is None else msgspec.json.decode(text) for text in texts]
 
 
-def _rows(rows: pa.Table | None, count: int) -> list[Any]:
+def _rows(type_: EntityType, rows: pa.Table | None, count: int) -> list[Any]:
     if rows is None:
         return [None] * count
     names = [name for name in rows.column_names if name not in (ID, *LOCATION)]
-    columns = [json_values(rows.column(name)) for name in names]
+    columns = [json_values(rows.column(name), type_, name) for name in names]
     labels = [ENDPOINTS.get(name, name) for name in names]
     if not names:
         return [{} for _ in range(count)]

@@ -27,17 +27,18 @@ from omnigraph.history.merge.rules import (
     orphans,
 )
 from omnigraph.history.merge.tables import MergedTable, adopt_source, left_alone, merged_table
-from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.migration.effects import (
     CardinalityWithin,
     DataCheck,
     UniqueEdges,
     UniqueMembers,
 )
-from omnigraph.lang.structural import ID
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.rows.external_sort import SortLimits
 from omnigraph.write.change.change_set import EntityType, without
 from omnigraph.write.reshape.checks import violations_among
+from omnigraph.write.rules.edges import named_by, stands_at
 
 _BROKEN: Mapping[type, str] = {
     UniqueMembers: "unique_violation",
@@ -139,7 +140,7 @@ class MergePlan:
             if is_mixed:
                 self.conflicts.standing += broken_uniques(self._footprint(key), sides.target)
             if isinstance(sides.type, EdgeType) and sides.type.is_bounded:
-                back = revived.get(f"node:{sides.type.source}", set())
+                back = self._at_sources(sides.type, revived)
                 if is_mixed or (back and sides.is_changed):
                     self.conflicts.standing += broken_cardinalities(
                         self._footprint(key),
@@ -165,16 +166,31 @@ class MergePlan:
             found[key] |= ids
         return found
 
+    def _nodes_at(self, edge: EdgeType, *columns: str) -> list[MergeTables]:
+        """The types of nodes that edges have at some of their ends."""
+        return [
+            nodes
+            for nodes in self.sides.values()
+            if isinstance(nodes.type, NodeType)
+            if any(stands_at(nodes.type, edge, column) for column in columns)
+        ]
+
+    def _at_sources(self, edge: EdgeType, ids: Mapping[str, set[str]]) -> set[str]:
+        """Some nodes, by type key, as edges call them at their sources."""
+        found: set[str] = set()
+        for nodes in self._nodes_at(edge, SRC):
+            some = pa.array(sorted(ids.get(nodes.type_key, ())), pa.string())
+            if isinstance(nodes.type, NodeType):
+                found.update(named_by(edge, SRC, nodes.type, some).to_pylist())
+        return found
+
     def _related(self) -> list[str]:
         """The types whose edges and nodes were changed by different sides."""
         found: set[str] = set()
         for key, edges in self.sides.items():
             if not isinstance(edges.type, EdgeType):
                 continue
-            for end in {edges.type.source, edges.type.target}:
-                nodes = self.sides.get(f"node:{end}")
-                if nodes is None:
-                    continue
+            for nodes in self._nodes_at(edges.type, SRC, DST):
                 crossed = (edges.source_changed and nodes.target_changed) or (
                     edges.target_changed and nodes.source_changed
                 )

@@ -17,7 +17,8 @@ import pyarrow.compute as pc
 from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import Side, rule_conflict
 from omnigraph.history.merge.delta import MergeDelta
-from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.schema.references import node_of
 from omnigraph.lang.structural import ENDPOINTS, ID, SRC
 from omnigraph.storage.tables.row_lookup import find_rows
 from omnigraph.storage.tables.table import Table
@@ -28,6 +29,8 @@ from omnigraph.write.rules.edges import (
     ends_of,
     miscounted,
     missing_ends,
+    named_by,
+    stands_at,
 )
 from omnigraph.write.rules.key_finder import AT, HOLDER, Counts, HeldKeys, Mask
 from omnigraph.write.rules.uniqueness import (
@@ -40,6 +43,8 @@ from omnigraph.write.rules.violations import NoSource, Violations
 
 Footprints = Mapping[str, MergeDelta]
 _EVERY = 2**62
+TARGET: Side = "target"
+SOURCE: Side = "source"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +53,16 @@ class Orphan:
 
     edge: EdgeType
     edge_id: str
-    node_id: str
+    end: str
+    """What the edge calls the node."""
     column: str
     node_type: str
     deleted_by: Side
+
+    @property
+    def node_id(self) -> str:
+        """The id of the node."""
+        return node_of(self.end) if self.column in self.edge.shared else self.end
 
     def conflict(self) -> MergeConflict:
         """What is told about it."""
@@ -61,7 +72,7 @@ class Orphan:
             "edge",
             self.edge.name,
             self.edge_id,
-            f"{endpoint_text(self.edge, self.column, self.node_id, self.node_type)}: "
+            f"{endpoint_text(self.edge, self.column, self.end, self.node_type)}: "
             f"the {self.deleted_by} deleted it",
             ENDPOINTS[self.column],
             # What was deleted was there.
@@ -74,18 +85,26 @@ class Orphan:
 def orphans(footprints: Footprints) -> Iterator[Orphan]:
     """The edges without an end, by type and id."""
     for _, found in sorted(footprints.items()):
-        if not isinstance(found.type, EdgeType):
+        edge = found.type
+        if not isinstance(edge, EdgeType):
             continue
-        for column, end in ends_of(found.type):
-            nodes = footprints.get(f"node:{end}")
-            if nodes is None:
-                continue
+        for column, node, nodes in _nodes_at_ends(edge, footprints):
             # A row that mixes both sides may lack an end that either of them deleted.
             rows = pa.concat_tables([found.written, found.kept])
-            for orphan in _lost_ends(rows, column, NodesBut(nodes.lost)):
-                yield Orphan(found.type, *orphan, column, end, "target")
-            for orphan in _lost_ends(rows, column, NodesBut(nodes.deleted)):
-                yield Orphan(found.type, *orphan, column, end, "source")
+            for gone, side in ((nodes.lost, TARGET), (nodes.deleted, SOURCE)):
+                left = NodesBut(named_by(edge, column, node, gone))
+                for orphan in _lost_ends(rows, column, left):
+                    yield Orphan(edge, *orphan, column, node.name, side)
+
+
+def _nodes_at_ends(
+    edge: EdgeType, footprints: Footprints
+) -> Iterator[tuple[str, NodeType, MergeDelta]]:
+    """The types of nodes at the ends of an edge that a merge changes, column by column."""
+    for column, _ in ends_of(edge):
+        for _, nodes in sorted(footprints.items()):
+            if isinstance(nodes.type, NodeType) and stands_at(nodes.type, edge, column):
+                yield column, nodes.type, nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,9 +197,10 @@ def broken_cardinalities(
         sources = pa.concat_arrays([sources, ours]).unique()
     else:
         sources = sources.filter(pc.is_in(sources, value_set=ours))
-    nodes = footprints.get(f"node:{edge.source}")
-    if nodes is not None:
-        gone = pa.concat_arrays([nodes.deleted, nodes.lost])
+    for column, node, nodes in _nodes_at_ends(edge, footprints):
+        if column != SRC:
+            continue
+        gone = named_by(edge, SRC, node, pa.concat_arrays([nodes.deleted, nodes.lost]))
         sources = sources.filter(pc.invert(pc.is_in(sources, value_set=gone)))
     if not len(sources):
         return []
@@ -198,7 +218,11 @@ def broken_cardinalities(
     wrong = miscounted(edge, sources, [HeldKeys(edges.column(SRC).combine_chunks())])
     return [
         rule_conflict(
-            "cardinality_violation", edge, source, cardinality_text(edge, source, count), "from"
+            "cardinality_violation",
+            edge,
+            node_of(source) if SRC in edge.shared else source,
+            cardinality_text(edge, source, count),
+            "from",
         )
         for source, count in sorted(zip(*wrong.to_pydict().values(), strict=True))
     ]

@@ -15,7 +15,7 @@ from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import Conflicts, Resolve
 from omnigraph.history.merge.delta import MergeTables
 from omnigraph.history.merge.schema_sides import MergeSide, TouchedRows, as_made
-from omnigraph.lang.schema.catalog import Catalog
+from omnigraph.lang.schema.catalog import Catalog, EdgeType
 from omnigraph.lang.schema.columns import ColumnNames, carried
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.schema.ir.identity import table_path
@@ -318,6 +318,26 @@ class MergedSchema:
                     f"rows of the {side} do not fit the merged schema: {refusal.reason}",
                     property_ or None,
                 )
+        yield from self._foreign_references()
+
+    def _foreign_references(self) -> Iterator[MergeConflict]:
+        """Edges name nodes by types that have other identities after the merge."""
+        for name, side in (("target", self.target), ("source", self.source)):
+            moved = set(side.numbers.values())
+            for type_id, edge in self.types.items():
+                table = side.table(type_id) if isinstance(edge, EdgeType) else None
+                if not isinstance(edge, EdgeType) or table is None or not table.pin.row_count:
+                    continue
+                for end, type_name in edge.end_types:
+                    if end in moved:
+                        yield MergeConflict(
+                            "value_constraint_violation",
+                            "edge",
+                            edge.name,
+                            "",
+                            f"edges of the {name} lead to a {type_name} that both branches have "
+                            "added: add the type on one of them, and the edges after the merge",
+                        )
 
 
 def merged_schema(

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.functions.registry import FUNCTIONS
-from omnigraph.lang.query import terms
+from omnigraph.lang.query import terms, words
 from omnigraph.lang.source import Span
 from omnigraph.lang.tokens import Kind
 
@@ -157,14 +157,7 @@ _SIGNS: tuple[tuple[re.Pattern[str], str], ...] = tuple(
 )
 _IN_BRACKETS = re.compile(r"\[\s*\w*\s*\Z")
 _IN_PARENTHESES = re.compile(r"\bin\s*\([^()]*\Z", re.IGNORECASE)
-_KEYWORDS = frozenset(
-    (
-        *("query", "match", "return", "order", "limit", "offset", "optional", "exists", "not"),
-        *("any", "or", "and", "is", "null", "in", "as", "asc", "desc", "distinct", "true", "false"),
-        *("create", "delete", "insert", "set", "update", "upsert", "where"),
-        *terms.WORD_OPERATORS,
-    )
-)
+_KEYWORDS = frozenset((*words.KEYWORDS, *words.WORD_OPERATORS, *words.CONSTANTS))
 _LONGEST = 3
 
 
@@ -210,13 +203,13 @@ def _phrase(cursor: Cursor) -> tuple[Span, str] | None:
     token = cursor.token
     if token.kind is not Kind.IDENT and not (token.kind is Kind.TYPE and token.text.isupper()):
         return None
-    words = list(_words(cursor))
-    for count in range(len(words), 0, -1):
-        hint = WORDS.get(" ".join(word for word, _ in words[:count]))
+    found = list(_words(cursor))
+    for count in range(len(found), 0, -1):
+        hint = WORDS.get(" ".join(word for word, _ in found[:count]))
         if hint is not None:
-            span = Span(token.start, words[count - 1][1])
+            span = Span(token.start, found[count - 1][1])
             return span, hint if cursor.index else _A_QUERY
-    plain = words[0][0]
+    plain = found[0][0]
     if plain == "match" and not cursor.index:
         return token.span, _A_QUERY
     if token.kind is Kind.IDENT:

@@ -228,7 +228,14 @@ def spell_clause(clause: Simple) -> str:
 
 def spell_entry(entry: ast.PropertyMatch | ast.Assignment) -> str:
     """`property: value`."""
-    return f"{entry.property.text}: {spell(entry.value)}"
+    return f"{entry.property.text}: {spell_assigned(entry.value)}"
+
+
+def spell_assigned(value: terms.Expr | terms.NodeKey) -> str:
+    """A value, or a node by its key."""
+    if isinstance(value, terms.NodeKey):
+        return f"{value.type_name.text}({', '.join(map(spell, value.members))})"
+    return spell(value)
 
 
 def spell_projection(projection: ast.Projection) -> str:
@@ -293,7 +300,7 @@ def _spell_atom(atom: ast.Atom) -> str:
     name = atom.property.text
     match atom:
         case ast.Compare(op=op, value=value):
-            return f"{name} {op} {spell(value)}"
+            return f"{name} {op} {spell_assigned(value)}"
         case ast.IsNull(negated=negated):
             return f"{name} {spell_null_test(negated=negated)}"
         case ast.IsIn(choices=choices):

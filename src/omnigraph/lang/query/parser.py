@@ -285,9 +285,24 @@ def _parse_assignments(cursor: Cursor) -> tuple[ast.Assignment, ...]:
 def _parse_assignment(cursor: Cursor) -> ast.Assignment:
     token = cursor.expect_kind(Kind.IDENT, "a property name")
     cursor.expect(":")
-    value = parse_value(cursor, null_allowed=True)
+    value = _parse_assigned(cursor, null_allowed=True)
     cursor.accept(",")
     return ast.Assignment(terms.Name(token.text, span=token.span), value)
+
+
+def _parse_assigned(cursor: Cursor, *, null_allowed: bool = False) -> terms.Assigned:
+    """A value, or a node by its type and its key: `Person($n)`."""
+    token = cursor.token
+    if token.kind is not Kind.TYPE or cursor.peek().text != "(":
+        return parse_value(cursor, null_allowed=null_allowed)
+    cursor.advance()
+    cursor.expect("(")
+    members = [parse_value(cursor)]
+    while cursor.accept(","):
+        members.append(parse_value(cursor))
+    cursor.expect(")", instead="`,` or `)`")
+    name = terms.Name(token.text, span=token.span)
+    return terms.NodeKey(name, tuple(members), span=cursor.span_from(token.start))
 
 
 def _parse_where(cursor: Cursor) -> tuple[ast.Atom, ...]:
@@ -315,5 +330,5 @@ def _parse_atom(cursor: Cursor) -> ast.Atom:
         op in terms.COMPARISONS or op in terms.WORD_OPERATORS
     ) and cursor.token.kind is not Kind.STRING:
         cursor.advance()
-        return ast.Compare(name, op, parse_value(cursor))
+        return ast.Compare(name, op, _parse_assigned(cursor))
     cursor.fail_expected("an operator", known=(*terms.WORD_OPERATORS, "is", "in"))

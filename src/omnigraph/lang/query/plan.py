@@ -79,6 +79,7 @@ Direction = Literal["out", "in", "both"]
 AggregateName = Literal["count", "sum", "avg", "min", "max"]
 
 TEXT = ValueType(Scalar.STRING)
+TEXTS = ValueType(Scalar.STRING, is_list=True)
 COUNT_TYPE = ValueType(Scalar.I64, nullable=True)
 FLOAT_TYPE = ValueType(Scalar.F64, nullable=True)
 
@@ -360,6 +361,26 @@ class Assignment:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeByKey:
+    """A node at an end of an edge, by its key, or by its id where ``is_id``.
+
+    ``node_types`` are those that it may be of: several where its key alone tells which.
+    """
+
+    node_types: tuple[str, ...]
+    members: tuple[Fixed, ...]
+    is_id: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AtEnd:
+    """An edge has this node at an end: in a `where`."""
+
+    column: str
+    node: NodeByKey
+
+
+@dataclass(frozen=True, slots=True)
 class InsertNode:
     """Add a node; the verb says what becomes of one that has the same key.
 
@@ -376,8 +397,8 @@ class InsertEdge:
     """Add an edge between two node ids; the verb is as for nodes."""
 
     edge_type: str
-    source: Fixed
-    target: Fixed
+    source: NodeByKey
+    target: NodeByKey
     assignments: tuple[Assignment, ...]
     verb: InsertVerb = "insert"
 
@@ -398,6 +419,7 @@ class UpdateEdges:
     edge_type: str
     assignments: tuple[Assignment, ...]
     where: tuple[Predicate, ...]
+    ends: tuple[AtEnd, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,6 +437,7 @@ class DeleteEdges:
 
     edge_type: str
     where: tuple[Predicate, ...]
+    ends: tuple[AtEnd, ...] = ()
 
 
 Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges

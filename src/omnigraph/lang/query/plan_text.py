@@ -8,6 +8,7 @@ from __future__ import annotations
 from datetime import date, datetime
 from json import dumps
 
+from omnigraph.lang import structural
 from omnigraph.lang.query import plan
 
 _ARROWS: dict[plan.Direction, tuple[str, str]] = {
@@ -115,6 +116,8 @@ def _tightness(value: plan.Output) -> int:
 
 def _spell(value: plan.Output) -> str:
     match value:
+        case plan.Property(variable, structural.TYPE, _):
+            return f"type({_variable(variable)})"
         case plan.Property(variable, name, _):
             return f"{_variable(variable)}.{name}"
         case plan.NodeRef(variable):

@@ -47,11 +47,23 @@ def _predicates(
         case (plan.DeleteNodes(name, where, _),) if (type_.kind, type_.name) == ("node", name):
             pass
         case (plan.DeleteEdges(name, where),) if (type_.kind, type_.name) == ("edge", name):
-            pass
+            if isinstance(type_, EdgeType) and type_.shared and _names_ends(where, type_.shared):
+                raise _misfit(type_)
         case _:
             raise _misfit(type_)
     found: Predicates = _named(where, type_, actor)
     return found
+
+
+def _names_ends(value: Any, columns: tuple[str, ...]) -> bool:
+    """Whether a part of a condition looks at one of these columns."""
+    if isinstance(value, plan.Property):
+        return value.name in columns
+    if isinstance(value, tuple):
+        return any(_names_ends(each, columns) for each in value)
+    if is_dataclass(value) and not isinstance(value, type):
+        return any(_names_ends(getattr(value, one.name), columns) for one in fields(value))
+    return False
 
 
 def _named(value: Any, type_: NodeType | EdgeType, actor: str) -> Any:

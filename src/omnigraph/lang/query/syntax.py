@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from omnigraph.lang.query.terms import (
     Access,
     AggregateName,
+    Assigned,
     ComparisonOp,
     Expr,
     FilterOp,
@@ -182,7 +183,7 @@ class Assignment:
     """`property: value`."""
 
     property: Name
-    value: Value
+    value: Assigned
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +192,7 @@ class Compare:
 
     property: Name
     op: FilterOp
-    value: Value
+    value: Assigned
 
 
 @dataclass(frozen=True, slots=True)

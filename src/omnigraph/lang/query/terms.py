@@ -122,6 +122,14 @@ class Aggregate(Spanned):
     argument: Expr
 
 
+@dataclass(frozen=True, slots=True)
+class NodeKey(Spanned):
+    """`Person($n)`, `Flat("Elm Street", 3)`: a node by its type and its key."""
+
+    type_name: Name
+    members: tuple[Value, ...]
+
+
 # -- operators -------------------------------------------------------------------
 
 
@@ -205,6 +213,8 @@ class Case(Spanned):
 
 
 Value = Literal | ListLiteral | Variable | Now
+Assigned = Value | NodeKey
+"""What may stand after `name:` in a statement."""
 Ranking = Nearest | Bm25 | Rrf
 Condition = Comparison | NullTest | Membership | Negation | Logical
 Expr = (

@@ -21,6 +21,7 @@ from omnigraph.lang.schema.type_sets import (
     members_of,
     node_set,
 )
+from omnigraph.lang.structural import SRC
 from omnigraph.lang.types import ValueType
 
 EntityKind = Literal["node", "edge"]
@@ -119,11 +120,19 @@ class EdgeType:
     description: str | None = None
     instruction: str | None = None
     key: tuple[str, ...] = ()
+    shared: tuple[str, ...] = ()
+    """The columns of its ends that are interfaces: a node there is told by a reference."""
+    end_types: tuple[tuple[int, str], ...] = ()
+    """The node types that such an end may be of, by their ids."""
 
     @property
     def kind(self) -> EntityKind:
         """Always "edge"."""
         return "edge"
+
+    def end(self, column: str) -> str:
+        """The type or the interface of the nodes in a column of its ends."""
+        return self.source if column == SRC else self.target
 
     @property
     def is_bounded(self) -> bool:
@@ -169,6 +178,10 @@ class Catalog:
     def find_edge(self, name: str) -> EdgeType | None:
         """An edge type by its exact name, else by its name in any case."""
         return self.edges.get(name) or self._edges_folded.get(name.lower())
+
+    def nodes_at(self, edge: EdgeType, column: str) -> tuple[NodeType, ...]:
+        """The types of the nodes that an edge may have at an end."""
+        return tuple(self.nodes[name] for name in members_of(self.nodes_called(edge.end(column))))
 
     # -- several types as one ----------------------------------------------------------
 
@@ -233,7 +246,11 @@ class Catalog:
     def _incident(self) -> dict[str, tuple[EdgeType, ...]]:
         return {
             node: tuple(
-                edge for _, edge in sorted(self.edges.items()) if node in (edge.source, edge.target)
+                edge
+                for _, edge in sorted(self.edges.items())
+                if any(
+                    node in members_of(self.nodes_called(end)) for end in (edge.source, edge.target)
+                )
             )
             for node in self.nodes
         }

@@ -8,7 +8,7 @@ mistake; never anything untyped.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -48,7 +48,7 @@ from omnigraph.lang.schema.syntax.parser import parse
 from omnigraph.lang.schema.syntax.tree import Schema
 from omnigraph.lang.schema.type_sets import InterfaceType
 from omnigraph.lang.source import Source
-from omnigraph.lang.structural import ENDPOINTS
+from omnigraph.lang.structural import DST, ENDPOINTS, SRC
 
 FORMAT_VERSION: Literal[2] = 2
 _CHOICES = {
@@ -178,10 +178,18 @@ def _as_source(source: Source | str) -> Source:
 
 def catalog_from_ir(ir: SchemaIR) -> Catalog:
     """The typed view of a schema; its hash is the hash of the IR."""
+    interfaces = {
+        interface.type_id: tuple(
+            (node.type_id, node.name)
+            for node in ir.nodes
+            if any(found.type_id == interface.type_id for found in node.implements)
+        )
+        for interface in ir.interfaces
+    }
     return Catalog(
         ir.schema_ir_hash,
         {node.name: _node(node) for node in ir.nodes},
-        {edge.name: _edge(edge) for edge in ir.edges},
+        {edge.name: _edge(edge, interfaces) for edge in ir.edges},
         {interface.name: _interface(interface, ir.nodes) for interface in ir.interfaces},
     )
 
@@ -197,6 +205,7 @@ def _interface(interface: IRInterface, nodes: Iterable[IRNode]) -> InterfaceType
         interface.type_id,
         _properties(interface.properties, interface.name),
         tuple(sorted(implementers)),
+        tuple(found.name for found in interface.properties if "key" in found.property_constraints),
     )
 
 
@@ -227,7 +236,8 @@ def _node(node: IRNode) -> NodeType:
     )
 
 
-def _edge(edge: IREdge) -> EdgeType:
+def _edge(edge: IREdge, interfaces: Mapping[int, tuple[tuple[int, str], ...]]) -> EdgeType:
+    ends = (edge.from_type.type_id, edge.to_type.type_id)
     return EdgeType(
         edge.name,
         edge.type_id,
@@ -243,6 +253,12 @@ def _edge(edge: IREdge) -> EdgeType:
         note_value(edge.annotations, "description"),
         note_value(edge.annotations, "instruction"),
         _key(edge),
+        tuple(
+            column
+            for column, end in ((SRC, edge.from_type), (DST, edge.to_type))
+            if end.type_id in interfaces
+        ),
+        tuple(sorted({pair for end in ends for pair in interfaces.get(end, ())})),
     )
 
 

@@ -55,15 +55,24 @@ class Narrowing:
             if isinstance(found, Node) and self.shows("node", str(found.name))
         }
         kept = {name: found for name, found in interfaces.items() if self._keeps(found, nodes)}
+        # An edge may lead to any node that has the interface: those who see it see them all.
+        hidden_by = {
+            str(name)
+            for found in syntax.declarations
+            if isinstance(found, Node) and str(found.name) not in nodes
+            for name in found.implements
+        }
+        whole = kept.keys() - hidden_by
         for found in syntax.declarations:
             match found:
                 case Interface(name) if str(name) in kept:
                     yield replace(found, properties=tuple(map(_plain, found.properties)))
                 case Node(name) if str(name) in nodes:
                     yield self._node(found, interfaces, kept)
-                case Edge(name, source, target) if (
-                    str(source) in nodes and str(target) in nodes and self.shows("edge", str(name))
-                ):
+                case Edge(name, source, target) if {str(source), str(target)} <= {
+                    *nodes,
+                    *whole,
+                } and self.shows("edge", str(name)):
                     hidden = self.hidden("edge", str(name))
                     yield replace(
                         found,

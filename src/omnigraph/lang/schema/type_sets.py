@@ -24,6 +24,8 @@ class InterfaceType:
     type_id: int
     properties: Mapping[str, PropertyDef]
     implementers: tuple[str, ...]
+    key: tuple[str, ...] = ()
+    """The property that identifies a node among those of all its types, if there is one."""
 
 
 @dataclass(frozen=True, slots=True)

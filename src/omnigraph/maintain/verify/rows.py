@@ -30,10 +30,10 @@ from omnigraph.storage.tables.fragments import layout_of, stream_parts
 from omnigraph.storage.tables.reachable_files import manifest_name
 from omnigraph.storage.tables.table import ROW_ID, Table
 from omnigraph.storage.tables.version_contents import FragmentContents, contents_of
-from omnigraph.write.change.change_set import EntityType, find_type, key_texts
+from omnigraph.write.change.change_set import EntityType, find_type, key_texts, shown_ends
 from omnigraph.write.reshape.checks import sharing_rows
-from omnigraph.write.rules.edges import cardinality_text, ends_of, missing_ends
-from omnigraph.write.rules.key_finder import Mask
+from omnigraph.write.rules.edges import ReferredNodes, cardinality_text, ends_of, missing_ends
+from omnigraph.write.rules.key_finder import KeySet, Mask
 from omnigraph.write.rules.row_rules import check_contents, check_required
 from omnigraph.write.rules.uniqueness import constraints_of
 from omnigraph.write.rules.violations import NoSource, Violation, Violations
@@ -176,17 +176,25 @@ class RowCheck:
 
     def _edge_problems(self, edge: EdgeType, table: Table, snapshot: Snapshot) -> list[_Problem]:
         found: list[_Problem] = []
+        catalog = catalog_of(snapshot.schema)
         for column, end in ends_of(edge):
-            nodes = snapshot.tables[f"node:{end}"]
-            ids = self._ids.get((nodes.table.path, nodes.pin.version))
-            if ids is None:
+            known = list[KeySet]()
+            at_end = catalog.nodes_at(edge, column)
+            for node in at_end:
+                nodes = snapshot.tables[f"node:{node.name}"]
+                ids = self._ids.get((nodes.table.path, nodes.pin.version))
+                if ids is not None:
+                    held = HashedKeys(ids)
+                    shared = column in edge.shared
+                    known.append(ReferredNodes(node.type_id, held) if shared else held)
+            if len(known) < len(at_end):
                 continue  # where nodes cannot be read, nobody knows which are missing
-            lost, known = Affected(), [HashedKeys(ids)]
+            lost = Affected()
             for batch in table.batches([ID, column]):
                 mask = missing_ends(batch.column(column), known)
                 if mask.any():
                     chosen = batch.filter(pa.array(mask))
-                    first = f"'{chosen.column(column)[0]}' is no {end}"
+                    first = f"'{shown_ends(edge, column, chosen.column(column))[0]}' is no {end}"
                     lost.add(chosen.column(ID).to_pylist(), chosen.num_rows, first)
             if lost.count:
                 found.append(_Problem("end_missing", lost, ENDPOINTS[column], "endpoint"))
@@ -223,7 +231,10 @@ class RowCheck:
 def _depends_on(snapshot: Snapshot, catalog: Catalog, key: str) -> Iterator[Where]:
     """What the verdict on a table depends on: itself, and for edges the nodes at their ends."""
     type_ = find_type(catalog, key)
-    keys = [f"node:{type_.source}", f"node:{type_.target}"] if isinstance(type_, EdgeType) else []
+    keys = list[str]()
+    if isinstance(type_, EdgeType):
+        at_ends = (catalog.nodes_at(type_, column) for column, _ in ends_of(type_))
+        keys = [f"node:{node.name}" for nodes in at_ends for node in nodes]
     for one in (key, *keys):
         found = snapshot.tables[one]
         yield found.table.path, found.pin.version, snapshot.schema.ir_hash
@@ -341,9 +352,9 @@ def _miscounted(edge: EdgeType, table: Table) -> Iterator[_Problem]:
         found = hash_texts(batch.column(SRC), whole=True)
         mask = np.isin(found, chosen)
         if mask.any():
-            sources = batch.column(SRC).filter(pa.array(mask)).to_pylist()
-            text = cardinality_text(edge, sources[0], many[int(found[mask][0])])
-            affected.add(sources, 0, text)
+            sources = batch.column(SRC).filter(pa.array(mask))
+            text = cardinality_text(edge, sources[0].as_py(), many[int(found[mask][0])])
+            affected.add(shown_ends(edge, SRC, sources).to_pylist(), 0, text)
     yield _Problem("rule_broken", affected, ENDPOINTS[SRC], "cardinality")
 
 

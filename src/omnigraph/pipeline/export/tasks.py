@@ -223,7 +223,7 @@ def _write_parquet(job: PartJob, sink: BinaryIO) -> int:
 
 
 def _batches(selection: TypeSelection, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
-    stored = [column.stored for column in selection.columns if column.stored]
+    stored = list(dict.fromkeys(one.stored for one in selection.columns if one.stored))
     blobs = selection.blobs
     for batch in sorted_batches(selection.table, stored, with_row_address=bool(blobs)):
         for rows in within_bytes(batch, blobs):

@@ -28,7 +28,7 @@ from omnigraph.pipeline.spark.settings import SparkSettings
 from omnigraph.pipeline.spark.tasks import SparkRunner
 from omnigraph.pipeline.stage_bars import stage_bars
 from omnigraph.pipeline.task_runner import InProcessRunner, TaskRunner
-from omnigraph.storage.memory import size_of_setting
+from omnigraph.storage.memory import keep_little_memory, size_of_setting
 from omnigraph.write.change.results import LoadResult
 from omnigraph.write.load.operation import Accepted, LoadOptions, load_result
 from omnigraph.write.publish.driver import Once, Target, find_first_run, run
@@ -79,11 +79,12 @@ def load_in_bulk(
     *,
     engine: str = "auto",
     run_id: RunId | None = None,
+    embedding: EmbedderConfig | None = None,
 ) -> LoadResult:
     """Load input of any size as one commit; under a run id, once in the graph.
 
-    With the engine "auto" this process takes what is not larger than `INLINE_BYTES`, unless the
-    caller has named a Spark.
+    Vectors are made by ``embedding``, or by what the environment says. With the engine "auto" this
+    process takes what is not larger than `INLINE_BYTES`, unless the caller has named a Spark.
     """
     done = find_done(options, target, run_id, actor)
     if done is not None:
@@ -97,9 +98,17 @@ def load_in_bulk(
     if engine == "inline" or (
         engine == "auto" and session is None and not spark.is_chosen and _fits(found)
     ):
+        keep_little_memory()
         with stage_bars(show=spark.progress) as bars:
+            runner: TaskRunner = InProcessRunner(bars)
             return load_given(
-                found, options, target, InProcessRunner(bars), actor=actor, run_id=run_id
+                found,
+                options,
+                target,
+                runner,
+                actor=actor,
+                run_id=run_id,
+                embedding=embedding,
             )
     if session is None and spark.settings.remote is None:
         # Told before anything starts: to reach a cluster takes time.
@@ -108,7 +117,9 @@ def load_in_bulk(
         spark_session(spark.settings, existing=session) as started,
         on_spark(started, target, progress=spark.progress) as runner,
     ):
-        return load_given(found, options, target, runner, actor=actor, run_id=run_id)
+        return load_given(
+            found, options, target, runner, actor=actor, run_id=run_id, embedding=embedding
+        )
 
 
 def _fits(found: LoadInput) -> bool:
@@ -147,6 +158,7 @@ def load_given(
     notes: Mapping[str, Any] | None = None,
     once: Once | None = None,
     checks: Sequence[StagedCheck] = (),
+    embedding: EmbedderConfig | None = None,
 ) -> LoadResult:
     """The same for input that has been told apart.
 
@@ -157,7 +169,7 @@ def load_given(
         found,
         options,
         runner,
-        EmbedderConfig.of_environment(),
+        embedding or EmbedderConfig.of_environment(),
         actor,
         run_id,
         once=() if once is None else (once,),

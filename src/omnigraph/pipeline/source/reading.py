@@ -19,7 +19,7 @@ from pyspark.sql import types as spark
 from omnigraph.errors import BadRequest, NotFound, StorageError
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.structural import EDGE_COLUMNS, NODE_COLUMNS, spelling
+from omnigraph.lang.structural import EDGE_COLUMNS, NODE_COLUMNS, end_type_column, spelling
 from omnigraph.lang.types import Scalar, ValueType
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
@@ -28,6 +28,7 @@ from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.manifest.store import Manifest
 from omnigraph.read.output.json_text import within_bytes
 from omnigraph.rows.external_sort import DEFAULT_LIMITS
+from omnigraph.rows.references import nodes_of, types_of
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.fragments import FragmentPart, layout_of
@@ -66,6 +67,10 @@ class SourceColumn:
     name: str
     type: ValueType
     stored: str | None
+    end_types: tuple[tuple[int, str], ...] | None = None
+    """For an end of edges that may be of several types: these types."""
+    is_type: bool = False
+    """Whether it tells the type of such an end, and not the node."""
 
     @property
     def is_stored(self) -> bool:
@@ -129,15 +134,27 @@ def select(shown: Snapshot, type_name: str, names: Sequence[str] | None = None) 
 def columns_of(type_: NodeType | EdgeType, table: Table) -> tuple[SourceColumn, ...]:
     """All columns of a type: what makes it a node or an edge, then the properties."""
     stored = column_names(table)
-    structural = NODE_COLUMNS if isinstance(type_, NodeType) else EDGE_COLUMNS
     properties = type_.properties.items()
     return (
-        *(SourceColumn(spelling(name, type_.properties), _TEXT, name) for name in structural),
+        *_structural(type_),
         *(
             SourceColumn(name, property_.type, name if name in stored else None)
             for name, property_ in properties
         ),
     )
+
+
+def _structural(type_: NodeType | EdgeType) -> Iterator[SourceColumn]:
+    """What makes a type's rows nodes or edges; an end of several types has its type beside it."""
+    columns = NODE_COLUMNS if isinstance(type_, NodeType) else EDGE_COLUMNS
+    for name in columns:
+        label = spelling(name, type_.properties)
+        if isinstance(type_, EdgeType) and name in type_.shared:
+            yield SourceColumn(label, _TEXT, name, type_.end_types)
+            told = end_type_column(label, type_.properties)
+            yield SourceColumn(told, _TEXT, name, type_.end_types, is_type=True)
+        else:
+            yield SourceColumn(label, _TEXT, name)
 
 
 def _named(
@@ -179,7 +196,7 @@ def read_rows(
     blobs = selection.blobs
     with storage_errors(f"scanning {table.location}"):
         scanner = table.scanner(
-            [column.stored for column in selection.columns if column.stored],
+            list(dict.fromkeys(one.stored for one in selection.columns if one.stored)),
             where,
             with_row_address=bool(blobs),
             # Rows can be wide (vectors), and Lance reads several batches ahead.
@@ -203,7 +220,10 @@ def _values(table: Table, column: SourceColumn, rows: pa.RecordBatch) -> pa.Arra
         return pa.nulls(rows.num_rows)
     if column.type.is_blob:
         return blob_bytes(table, rows, column.stored)
-    return rows.column(column.stored)
+    found = rows.column(column.stored)
+    if column.end_types is None:
+        return found
+    return types_of(found, column.end_types) if column.is_type else nodes_of(found)
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,6 +152,11 @@ class SparkRunner:
         return self.engine.cores
 
     @property
+    def share(self) -> int:
+        """One: every task has a process of its own."""
+        return 1
+
+    @property
     def log_file(self) -> Path | None:
         """The log of a JVM of ours."""
         return self.engine.log_file

@@ -25,6 +25,7 @@ from omnigraph.read.access.column_cache import ColumnCache
 from omnigraph.read.execute.grouping import value_codes
 from omnigraph.read.execute.sorting import distinct
 from omnigraph.rows.filters import RowFilter
+from omnigraph.rows.references import nodes_of
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
 from omnigraph.rows.text_positions import PositionsByText, positions_by_text
 from omnigraph.storage.budget import need, took
@@ -262,10 +263,16 @@ class Entities:
         if whole is None and self._is_worthwhile(column, positions):
             whole = self.cache.get(self.table, column)
         if whole is None:
-            return self._some(column, positions)
-        if positions is self.in_order:
-            return whole
-        return taken(whole, self._slots(positions), positions)
+            found = self._some(column, positions)
+        elif positions is self.in_order:
+            found = whole
+        else:
+            found = taken(whole, self._slots(positions), positions)
+        return nodes_of(found) if self._is_reference(name) else found
+
+    def _is_reference(self, name: str) -> bool:
+        """Whether a column has references, which nobody is shown."""
+        return isinstance(self.type, EdgeType) and name in self.type.shared
 
     def bring(self, names: Iterable[str], positions: Positions) -> None:
         """Have several properties of these positions at hand, by few requests."""
@@ -292,6 +299,7 @@ class Entities:
             not self.count
             or not self.cache.holds(self.table, column)
             or self._has_nobody(positions)
+            or self._is_reference(name)
         ):
             return None
         known = self.cache.derived(

@@ -6,7 +6,7 @@ is among others. Whatever is read is read from the types themselves.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -15,12 +15,14 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from omnigraph.lang.schema.type_sets import TypeSet, members_of
-from omnigraph.lang.structural import EDGE_COLUMNS, TYPE
+from omnigraph.lang.structural import EDGE_COLUMNS, ID, TYPE
 from omnigraph.read.access.entities import NO_NODE, Entities, taken
+from omnigraph.rows.references import are_of, nodes_of, referring
 from omnigraph.storage.budget import need, took
 from omnigraph.storage.tables.columns import arrow_field
 
 Positions = npt.NDArray[np.int64]
+POSITION_BYTES = 8
 
 
 @dataclass(frozen=True)
@@ -74,6 +76,31 @@ class EntitySet:
             return pa.nulls(len(positions), wanted)
         need(sum(piece.nbytes for piece in pieces))
         return taken(took(pa.concat_arrays(pieces)), places, places)
+
+    def references(self, positions: Positions) -> pa.Array:
+        """What edges call the nodes at these positions, none of which is nobody."""
+        of = self._part_of(positions)
+        found = [pa.array([], pa.string())]
+        for number, part in enumerate(self.parts):
+            mine = positions[of == number] - self.starts[number]
+            if len(mine):
+                found.append(referring(part.values(ID, mine), part.type.type_id))
+        return pa.concat_arrays(found)
+
+    def resolved(
+        self, references: pa.Array, resolve: Callable[[Entities, pa.Array], Positions]
+    ) -> Positions:
+        """The positions of what edges call nodes; ``resolve`` tells those of ids of one type."""
+        need(POSITION_BYTES * len(references))
+        positions = took(np.full(len(references), NO_NODE, dtype=np.int64))
+        for number, part in enumerate(self.parts):
+            at = np.flatnonzero(are_of(references, part.type.type_id))
+            if len(at):
+                ids = nodes_of(references.take(pa.array(at)))
+                positions[at] = resolve(part, ids) + self.starts[number]
+        if len(positions) and positions.min() == NO_NODE:
+            raise AssertionError("an edge leads to no node")
+        return positions
 
     def bring(self, names: Iterable[str], positions: Positions) -> None:
         """Have several properties of these positions at hand, by few requests."""

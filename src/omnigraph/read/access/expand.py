@@ -18,6 +18,7 @@ from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.access.csr import Adjacency, Topology, Way, adjacency
 from omnigraph.read.access.entities import Entities, Positions
+from omnigraph.read.access.entity_sets import EntitySet, Many
 from omnigraph.read.access.topology_cache import EdgeTables
 from omnigraph.read.execute.bindings import Mask
 from omnigraph.read.execute.context import ReadContext
@@ -97,12 +98,12 @@ class EdgeExpansion:
         return self.ctx.wiring(self.edge)
 
     @property
-    def starts(self) -> Entities:
+    def starts(self) -> Many:
         """What steps are made from."""
         return self.wiring.targets if self.way == "in" else self.wiring.sources
 
     @property
-    def ends(self) -> Entities:
+    def ends(self) -> Many:
         """What steps lead to."""
         return self.wiring.sources if self.way == "in" else self.wiring.targets
 
@@ -199,7 +200,11 @@ class EdgeExpansion:
             (DST, wiring.targets, ("in", "both")),
         ):
             if self.way in ways:
-                ids = pc.unique(nodes.values("@id", known))
+                if isinstance(nodes, EntitySet):
+                    named = nodes.references(known)
+                else:
+                    named = nodes.values(ID, known)
+                ids = pc.unique(named)
                 found.append(wiring.edges.find(column, ids, SRC, DST))
         rows = pa.concat_tables(found)
         # An edge between two of the nodes is found from both sides.
@@ -212,7 +217,13 @@ class EdgeExpansion:
         )
 
 
-def _positions(nodes: Entities, ids: pa.Array) -> Positions:
+def _positions(nodes: Many, named: pa.Array) -> Positions:
+    if isinstance(nodes, EntitySet):
+        return nodes.resolved(named, _positions_of)
+    return _positions_of(nodes, named)
+
+
+def _positions_of(nodes: Entities, ids: pa.Array) -> Positions:
     if not len(ids):
         return np.empty(0, dtype=np.int64)
     found = nodes.find(ID, ids)

@@ -21,6 +21,7 @@ from omnigraph.errors import StorageError
 from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.read.access.csr import Adjacency, Positions, Topology
 from omnigraph.read.access.entities import NO_NODE, Entities
+from omnigraph.read.access.entity_sets import EntitySet, Many, parts_of
 from omnigraph.storage.budget import look, need, took
 from omnigraph.storage.cache_budget import (
     VERSIONS_BEHIND,
@@ -46,43 +47,71 @@ PART_BYTES = 300
 WORKERS = min(4, os.cpu_count() or 1)
 
 
-Key = tuple[str, int, int, int]
+Versions = tuple[tuple[int, int], ...]
+"""The types of the nodes at an end, each with the version of its table."""
+Key = tuple[str, int, Versions, Versions]
 
 
 @dataclass(frozen=True, slots=True)
 class EdgeTables:
-    """The three tables that a topology is made of."""
+    """The tables that a topology is made of."""
 
     edges: Entities
-    sources: Entities
-    targets: Entities
+    sources: Many
+    targets: Many
 
     @property
     def key(self) -> Key:
-        """What identifies the topology: the versions of the three tables."""
-        versions = (found.table.pin.version for found in (self.edges, self.sources, self.targets))
-        edge, source, target = versions
-        return self.edges.table.location.uri, edge, source, target
+        """What identifies the topology: the versions of the tables."""
+        sources, targets = (
+            tuple(
+                (part.type.type_id, 0 if part.pinned is None else part.pinned.pin.version)
+                for part in parts_of(found)
+            )
+            for found in (self.sources, self.targets)
+        )
+        edges = self.edges.table
+        return edges.location.uri, edges.pin.version, sources, targets
+
+    @property
+    def plain_ends(self) -> tuple[Entities, Entities] | None:
+        """The nodes at both ends, if all of those at one end are of one type."""
+        if isinstance(self.sources, EntitySet) or isinstance(self.targets, EntitySet):
+            return None
+        return self.sources, self.targets
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """The nodes at the ends of edges, whose positions follow from their row ids."""
+
+    tables: tuple[Table, Table]
+    row_ids: tuple[RowIds, RowIds]
+
+    @classmethod
+    def of(cls, wiring: EdgeTables) -> _Ends | None:
+        """None where nodes at an end are of several types: any change of them moves others."""
+        ends = wiring.plain_ends
+        if ends is None:
+            return None
+        sources, targets = ends
+        return cls((sources.table, targets.table), (sources.row_ids, targets.row_ids))
 
 
 @dataclass(frozen=True, slots=True)
 class _Known:
     """A topology and what it was made of: the tables, not their columns, which have a cache."""
 
-    sources: Table
-    targets: Table
-    row_ids: tuple[RowIds, RowIds]
-    """Those of the sources and of the targets, which their positions follow from."""
+    ends: _Ends | None
     layout: Layout
     topology: Topology
 
-    def moved(self, wiring: EdgeTables, layout: Layout) -> _Known:
+    def moved(self, now: _Ends, before: _Ends, layout: Layout) -> _Known:
         """With the positions that its nodes have now, on the way to another layout."""
-        now = (wiring.sources.row_ids, wiring.targets.row_ids)
-        moves = [_moves(*pair) for pair in zip(self.row_ids, now, strict=True)]
+        moves = [_moves(*pair) for pair in zip(before.row_ids, now.row_ids, strict=True)]
         # What was derived is of use if every edge is still there.
         whole = _is_grown(self.layout, layout)
-        return replace(self, topology=self.topology.moved(*moves, with_derived=whole), row_ids=now)
+        return replace(self, topology=self.topology.moved(*moves, with_derived=whole), ends=now)
 
 
 class Topologies:
@@ -128,12 +157,15 @@ class Topologies:
     def _usable(self, wiring: EdgeTables, layout: Layout) -> _Known | None:
         """An entry of another version whose nodes are the same."""
         uri = wiring.edges.table.location.uri
+        now = _Ends.of(wiring)
         for key, known in self._known.newest(lambda key: key[0] == uri)[:2]:
+            if now is None or known.ends is None:
+                if key[2:] == wiring.key[2:]:
+                    return known
+                continue
             try:
-                if _keeps_row_ids(known.sources, wiring.sources.table) and _keeps_row_ids(
-                    known.targets, wiring.targets.table
-                ):
-                    return known.moved(wiring, layout)
+                if all(map(_keeps_row_ids, known.ends.tables, now.tables)):
+                    return known.moved(now, known.ends, layout)
             except StorageError:
                 # A cleanup has removed files of that version. If it is the present version that
                 # cannot be read, building the topology says so.
@@ -142,12 +174,12 @@ class Topologies:
 
     def _give_up_others(self, wiring: EdgeTables, layout: Layout) -> None:
         """Forget those of versions that share no edge, or no node on one side, with this one."""
-        now = (wiring.sources.row_ids, wiring.targets.row_ids)
+        now = _Ends.of(wiring)
         others = self._known.newest(lambda key: key[0] == wiring.key[0] and key != wiring.key)
         gone = {
             key
             for key, known in others
-            if not (known.layout.shares(layout) and _meet(known.row_ids, now))
+            if not (known.layout.shares(layout) and _meet(known.ends, now))
             and self._replaced.gives_up(key)
         }
         self._known.forget_all(lambda key: key in gone)
@@ -163,9 +195,7 @@ class Topologies:
             self._known.grow(key, part, lambda known: known.topology.rows is edges)
 
         topology = made.watched(grow)
-        sources, targets = wiring.sources.table, wiring.targets.table
-        row_ids = (wiring.sources.row_ids, wiring.targets.row_ids)
-        self._known.keep(key, _Known(sources, targets, row_ids, layout, topology))
+        self._known.keep(key, _Known(_Ends.of(wiring), layout, topology))
         # The nodes may have moved on while the edges stay as they are.
         same = [other for other, _ in self._known.newest(lambda one: one[:2] == key[:2])]
         for other in same[1 + VERSIONS_BEHIND :]:
@@ -181,8 +211,10 @@ def _weight(known: _Known) -> list[Part]:
     return [*own, *derived, (known.layout, PART_BYTES * len(known.layout.parts))]
 
 
-def _meet(before: tuple[RowIds, RowIds], after: tuple[RowIds, RowIds]) -> bool:
-    return all(old.meet(new) for old, new in zip(before, after, strict=True))
+def _meet(before: _Ends | None, after: _Ends | None) -> bool:
+    if before is None or after is None:
+        return False
+    return all(old.meet(new) for old, new in zip(before.row_ids, after.row_ids, strict=True))
 
 
 def _moves(before: RowIds, after: RowIds) -> Positions | None:
@@ -297,8 +329,15 @@ def _ends(
     return ends.sources, ends.targets, ends.rows
 
 
-def _resolver(nodes: Entities, rows: int) -> Callable[[pa.Array], Positions]:
-    """What tells the positions of nodes by their ids, when so many edges ask."""
+def _resolver(nodes: Many, rows: int) -> Callable[[pa.Array], Positions]:
+    """What tells the positions of nodes by what edges call them, when so many edges ask."""
+    if not isinstance(nodes, EntitySet):
+        return _resolver_of_ids(nodes, rows)
+    known = {part.type.name: _resolver_of_ids(part, rows) for part in nodes.parts if part.count}
+    return lambda named: nodes.resolved(named, lambda part, ids: known[part.type.name](ids))
+
+
+def _resolver_of_ids(nodes: Entities, rows: int) -> Callable[[pa.Array], Positions]:
     if rows > FEW_ENDS or nodes.count <= rows:
         return nodes.by_id().of
 

@@ -91,8 +91,7 @@ class ReadContext:
 
     def wiring(self, edge: EdgeType) -> EdgeTables:
         """The tables that an edge type connects."""
-        ends = self.nodes_of(edge.source), self.nodes_of(edge.target)
-        return EdgeTables(self.edges(edge.name), *ends)
+        return EdgeTables(self.edges(edge.name), self.nodes(edge.source), self.nodes(edge.target))
 
     def value_of(self, value: plan.Fixed) -> plan.Constant:
         """What a literal, a parameter or `now()` stands for."""

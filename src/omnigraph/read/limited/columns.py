@@ -20,6 +20,7 @@ from omnigraph.read.access.column_cache import (
 )
 from omnigraph.read.access.csr import Topology
 from omnigraph.read.access.entities import NO_NODE, Entities
+from omnigraph.read.access.entity_sets import EntitySet, Many, parts_of
 from omnigraph.read.access.topology_cache import EdgeTables, Topologies
 from omnigraph.storage.budget import need
 from omnigraph.storage.tables.limited_table import LimitedTable
@@ -148,8 +149,11 @@ class LimitedTopologies(Topologies):
         """The topology of what is shown."""
         if not _is_limited(wiring) or not wiring.edges.count:
             return self.whole.get(wiring)
-        ends = (wiring.sources, wiring.targets)
-        seen = ":".join(f"{digest_of(end.table)}@{end.table.pin.version}" for end in ends)
+        ends = (*parts_of(wiring.sources), *parts_of(wiring.targets))
+        tables = (end.pinned for end in ends)
+        seen = ":".join(
+            "" if one is None else f"{digest_of(one)}@{one.pin.version}" for one in tables
+        )
         name = f"@topology:{digest_of(wiring.edges.table)}:{seen}"
         cut = self.columns.derived(
             wiring.edges.table.stored, name, lambda: _Shown(self._cut(wiring))
@@ -180,18 +184,37 @@ def entities_of(found: Entities) -> Entities:
 
 def whole_wiring(wiring: EdgeTables, columns: ColumnCache) -> EdgeTables:
     """The tables of an edge type with all their rows."""
-    ends = (wiring.edges, wiring.sources, wiring.targets)
-    return EdgeTables(*(Entities(one.type, one.table.stored, columns) for one in ends))
+
+    def whole(found: Entities) -> Entities:
+        stored = None if found.pinned is None else found.pinned.stored
+        return Entities(found.type, stored, columns)
+
+    def every(found: Many) -> Many:
+        if not isinstance(found, EntitySet):
+            return whole(found)
+        return EntitySet(found.type, tuple(map(whole, found.parts)))
+
+    return EdgeTables(whole(wiring.edges), every(wiring.sources), every(wiring.targets))
 
 
 def _is_limited(wiring: EdgeTables) -> bool:
-    ends = (wiring.edges, wiring.sources, wiring.targets)
+    ends = (wiring.edges, *parts_of(wiring.sources), *parts_of(wiring.targets))
     return any(one.pinned is not None and not one.pinned.is_whole for one in ends)
 
 
-def _moved(whole: Entities, shown: Entities) -> Positions:
-    """Where the nodes of a whole table are among those that are shown."""
-    if shown.table.is_whole:
+def _moved(whole: Many, shown: Many) -> Positions:
+    """Where all nodes are among those that are shown."""
+    if not isinstance(shown, EntitySet):
+        return _moved_in_table(parts_of(whole)[0], shown)
+    moved = [np.empty(0, dtype=np.int64)]
+    for one, part, start in zip(parts_of(whole), shown.parts, shown.starts, strict=False):
+        places = _moved_in_table(one, part)
+        moved.append(np.where(places == NO_NODE, NO_NODE, places + start))
+    return np.concatenate(moved)
+
+
+def _moved_in_table(whole: Entities, shown: Entities) -> Positions:
+    if shown.pinned is None or shown.table.is_whole:
         return np.arange(whole.count)
     row_ids = whole.row_ids.at(np.arange(whole.count))
     held = shown.row_ids.hold(row_ids)

@@ -11,10 +11,13 @@ import hashlib
 from dataclasses import replace
 
 import numpy as np
+import numpy.typing as npt
 
 from omnigraph.lang.query.row_conditions import condition_groups
 from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.schema.type_sets import TypeSet
+from omnigraph.lang.structural import DST, SRC
 from omnigraph.manifest.entries import SchemaContract
 from omnigraph.manifest.limits import ReadLimits
 from omnigraph.manifest.narrowed_contract import narrowed_contract
@@ -26,6 +29,7 @@ from omnigraph.manifest.snapshot import (
 )
 from omnigraph.read.access.column_cache import columns
 from omnigraph.read.access.entities import Entities
+from omnigraph.read.access.entity_sets import EntitySet, parts_of
 from omnigraph.read.access.topology_cache import EdgeTables, topologies
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.limited.columns import LimitedTopologies, entities_of
@@ -115,35 +119,45 @@ class LimitedTables(SnapshotTables):
 
     def _edges(self, type_: EdgeType, table: Table) -> tuple[RowIds | None, str]:
         passing = self._passing(type_)
-        ends = [self[f"node:{name}"].pinned for name in (type_.source, type_.target)]
+        ends = [self._nodes_at(type_, column) for column in (SRC, DST)]
+        shown_ends = [end for at_end in ends for _, end in at_end]
         if not table.pin.row_count or not (
-            passing or any(end.shown_rows is not None for end in ends)
+            passing or any(end.shown_rows is not None for end in shown_ends)
         ):
             return None, ""
-        whole = [
-            Entities(self._catalog.nodes[name], end.stored, columns)
-            for name, end in zip((type_.source, type_.target), ends, strict=True)
-        ]
-        digests = [end.digest if isinstance(end, LimitedTable) else "" for end in ends]
-        versions = [end.pin.version for end in ends]
+        whole = [self._whole_end(type_, SRC, ends[0]), self._whole_end(type_, DST, ends[1])]
+        digests = [end.digest if isinstance(end, LimitedTable) else "" for end in shown_ends]
+        versions = [end.pin.version for end in shown_ends]
         digest = _hashed(self._digest("edge", type_.name), *digests, *map(str, versions))
 
         def between() -> RowIds:
-            wiring = EdgeTables(Entities(type_, table, columns), *whole)
-            topology = topologies.get(wiring)
+            topology = topologies.get(EdgeTables(Entities(type_, table, columns), *whole))
             shown = np.ones(len(topology.rows), dtype=bool)
-            for end, nodes, positions in zip(
+            for at_end, nodes, positions in zip(
                 ends, whole, (topology.sources, topology.targets), strict=True
             ):
-                if end.shown_rows is not None:
-                    every = nodes.row_ids.at(np.arange(nodes.count))
-                    shown &= end.shown_rows.hold(every)[positions]
+                if any(end.shown_rows is not None for _, end in at_end):
+                    parts = zip(at_end, parts_of(nodes), strict=True)
+                    seen = [_shown_nodes(end, part) for (_, end), part in parts]
+                    shown &= np.concatenate(seen)[positions]
             if passing:
                 own = self._selected(type_, table, passing, self._digest("edge", type_.name))
                 shown &= own.hold(topology.rows)
             return RowIds.of(topology.rows[shown])
 
         return columns.derived(table, f"@rows:{digest}", between), digest
+
+    def _nodes_at(self, edge: EdgeType, column: str) -> list[tuple[NodeType, Table]]:
+        """The tables of the nodes at an end of an edge, as they are shown."""
+        nodes = self._catalog.nodes_at(edge, column)
+        return [(node, self[f"node:{node.name}"].pinned) for node in nodes]
+
+    def _whole_end(
+        self, edge: EdgeType, column: str, nodes: list[tuple[NodeType, Table]]
+    ) -> Entities | EntitySet:
+        parts = tuple(Entities(node, table.stored, columns) for node, table in nodes)
+        type_ = self._catalog.nodes_called(edge.end(column))
+        return EntitySet(type_, parts) if isinstance(type_, TypeSet) else parts[0]
 
     def _selected(
         self, type_: NodeType | EdgeType, table: Table, passing: list[RowFilter], digest: str
@@ -173,6 +187,13 @@ class LimitedTables(SnapshotTables):
         """What decides which rows are shown: conditions, their actor, and what names mean."""
         said = repr(self._limits.conditions(kind, name))
         return _hashed(self._limits.actor, said, self._schema_hash)
+
+
+def _shown_nodes(shown: Table, whole: Entities) -> npt.NDArray[np.bool_]:
+    """Which nodes of a whole table are shown."""
+    if shown.shown_rows is None:
+        return np.ones(whole.count, dtype=bool)
+    return shown.shown_rows.hold(whole.row_ids.at(np.arange(whole.count)))
 
 
 def _hashed(*texts: str) -> str:

@@ -19,6 +19,7 @@ from omnigraph.lang.structural import DST, EDGE_COLUMNS, ID, NODE_COLUMNS, SRC, 
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.output.json_text import (
     blob_text,
+    end_text,
     join_texts,
     json_text,
     within_bytes,
@@ -121,8 +122,10 @@ def _chunks_of(type_: NodeType | EdgeType, table: Table, limits: SortLimits) -> 
         for rows in within_bytes(batch, blobs):
             texts = {
                 name: blob_text(table, rows, name) if name in blobs else json_text(rows[name])
-                for name in (*structural, *present)
+                for name in (ID, *present)
             }
+            if isinstance(type_, EdgeType):
+                texts |= {end: end_text(type_, end, rows[end]) for end in (SRC, DST)}
             lines = _lines(type_, texts)
             yield Chunk(type_.kind, type_.name, rows.num_rows, text_bytes(lines).tobytes())
 

@@ -15,7 +15,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.lang.schema.catalog import EdgeType
 from omnigraph.rows.json_strings import json_strings
+from omnigraph.rows.references import nodes_of, types_of
 from omnigraph.rows.value_texts import TEXT, float_texts, moment_texts
 from omnigraph.storage.objects.errors import storage_errors
 from omnigraph.storage.tables.table import ROW_ADDRESS, Table
@@ -169,3 +171,11 @@ def _contents(table: Table, name: str, addresses: pa.Array, wanted: pa.Array) ->
         return contents
     places = np.cumsum(wanted.to_numpy(zero_copy_only=False)) - 1
     return contents.take(pc.if_else(wanted, pa.array(places), pa.scalar(None, pa.int64())))
+
+
+def end_text(type_: EdgeType, column: str, references: pa.Array) -> pa.Array:
+    """The nodes at an end of edges, as a load reads them: with their types if need be."""
+    if column not in type_.shared:
+        return json_text(references)
+    types = json_text(types_of(references, type_.end_types))
+    return join_texts('{"@type":', types, ',"key":', json_text(nodes_of(references)), "}")

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 import msgspec
 from starlette.responses import Response
 
 from omnigraph import errors
 from omnigraph.server.answers import answer, error_answer, status_of
-from omnigraph.server.byte_ranges import Part, select
 from omnigraph.server.call import Call
 from omnigraph.server.router import GRAPH, Header, Route
+from omnigraph.server.routes.byte_ranges import Part, select
 from omnigraph.server.streams import Pieces, StreamAnswer
 from omnigraph.wire.errors import ErrorBody
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from omnigraph.read.output.blobs import Blob
 
 OCTETS = "application/octet-stream"
+_OF_URIS = "%/:=&?~#+!$,;'@()*[]"
+"""What a URI is written with; anything else in one could not be in a header."""
 
 
 class BlobQuery(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +72,7 @@ def _elsewhere(found: Blob) -> Response:
     if found.offset or found.size is not None:
         raise errors.InternalError("a part of another file cannot be pointed to")
     headers = {
-        "Location": str(found.uri),
+        "Location": quote(str(found.uri), safe=_OF_URIS),
         "Cache-Control": "no-store",
         "Omnigraph-Snapshot-Id": found.commit_id,
     }

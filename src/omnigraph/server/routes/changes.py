@@ -12,7 +12,7 @@ from starlette.responses import Response
 
 from omnigraph import errors
 from omnigraph.history.feed import FeedPage
-from omnigraph.server.answers import NDJSON, answer, status_of
+from omnigraph.server.answers import NDJSON, ClientGone, answer, status_of
 from omnigraph.server.call import Call
 from omnigraph.server.router import GRAPH, Link, Route
 from omnigraph.server.streams import Pieces, StreamAnswer
@@ -60,13 +60,17 @@ async def poll(call: Call) -> Response:
     loop = asyncio.get_running_loop()
     until = loop.time() + wait
     call.until += wait
+    head: str | None = None
     with told_plainly():
         while True:
             page = await _page(call, asked, branch)
             if page.blocks or page.cursor is None or not page.caught_up or loop.time() >= until:
                 return answer(FeedBody.of(page))
             asked = msgspec.structs.replace(asked, cursor=page.cursor, start=None, page_token=None)
-            await _until_it_moves(call, branch, until)
+            if head is not None:
+                await _until_it_moves(call, branch, head, until)
+            # Asked for before the next page: what comes after it is in the page, or moves it.
+            head = await call.server.heads.now(call.graph, branch)
 
 
 async def _page(call: Call, asked: ChangesQuery, branch: str) -> FeedPage:
@@ -84,14 +88,14 @@ async def _page(call: Call, asked: ChangesQuery, branch: str) -> FeedPage:
     )
 
 
-async def _until_it_moves(call: Call, branch: str, until: float) -> None:
+async def _until_it_moves(call: Call, branch: str, head: str, until: float) -> None:
     """Wait until a branch has another head; no thread waits with it."""
-    loop = asyncio.get_running_loop()
-    head = await call.read(lambda session: session.snapshot(branch).commit_id)
-    pause = _PAUSE
+    loop, pause = asyncio.get_running_loop(), _PAUSE
     while loop.time() < until and not call.server.is_draining:
         await asyncio.wait({call.gone}, timeout=min(pause, max(until - loop.time(), 0.0)))
-        if await call.read(lambda session: session.snapshot(branch).commit_id) != head:
+        if call.gone.done():
+            raise ClientGone
+        if await call.server.heads.now(call.graph, branch) != head:
             return
         pause = min(pause * 1.5, 1.0)
 

@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from omnigraph import graph as engine
+from omnigraph.config.embedding import embedding_of
 from omnigraph.config.project import Maintenance, ProjectFile, ProjectGraph
 from omnigraph.config.project_reader import read_project
 from omnigraph.errors import BadRequest, NotFound
+from omnigraph.graph.opening import embedded_by
 from omnigraph.maintain.steps import MaintenanceLimits
 from omnigraph.server.served import RESERVED, ServedGraph, ServedGraphs, is_graph_id
 from omnigraph.server.stored_queries import StoredQueries
@@ -64,14 +66,12 @@ def _opened(project: ProjectFile, graph: ProjectGraph) -> ServedGraph:
             f"digits and hyphens and is none of {', '.join(sorted(RESERVED))}"
         )
     try:
-        opened = engine.open(graph.uri)
+        opened = embedded_by(engine.open(graph.uri), embedding_of(project, graph))
     except NotFound as error:
         raise NotFound(
             f"{where}: {error.message}: make it with `omnigraph init {graph.name}`"
         ) from error
-    policy = graph.policy
-    if policy is None and project.served() == (graph,):
-        policy = project.policy
+    policy = project.policy_of(graph)
     compiled = None
     if policy is not None:
         from omnigraph.policy import load

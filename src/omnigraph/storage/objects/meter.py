@@ -33,6 +33,7 @@ _ALIASES: Mapping[str, str] = {
     "rename_if_not_exists": "rename",
 }
 _REQUESTS = "lance_object_store_requests_total"
+_BYTES = "lance_object_store_request_bytes_total"
 SPOOL = "file-object-store"
 """How files are addressed on the local disk that are on their way to an object store.
 
@@ -48,6 +49,8 @@ class RequestMeter:
     """The requests counted in a block; complete when the block has ended."""
 
     by_operation: Counter[str] = field(default_factory=Counter)
+    bytes_read: int = 0
+    """What Lance got, control objects not included."""
 
     @property
     def puts(self) -> int:
@@ -99,23 +102,34 @@ def requests_so_far() -> Counter[str]:
 def measure() -> Iterator[RequestMeter]:
     """Count the requests of a block."""
     meter = RequestMeter()
-    before = _counted()
+    before, read = _counted(), _read()
     try:
         yield meter
     finally:
         meter.by_operation.update(_counted() - before)
+        meter.bytes_read = _read() - read
 
 
 def _counted() -> Counter[str]:
+    counted = _by_lance(_REQUESTS)
+    with _lock:
+        counted.update(_own)
+    return counted
+
+
+def _read() -> int:
+    return _by_lance(_BYTES)["get"]
+
+
+def _by_lance(name: str) -> Counter[str]:
+    """What Lance has counted under a name, by operation."""
     from lance.lance import register_lance_metrics_recorder, snapshot_lance_metrics
 
     # Registering again is harmless, and Lance counts nothing before the first time.
     register_lance_metrics_recorder()
-    with _lock:
-        counted = Counter(_own)
+    counted: Counter[str] = Counter()
     for point in snapshot_lance_metrics():
-        is_request = point.name == _REQUESTS and point.attributes.get("base") != SPOOL
-        if is_request and point.value:
+        if point.name == name and point.attributes.get("base") != SPOOL and point.value:
             operation = point.attributes.get("operation", "unknown")
             counted[_ALIASES.get(operation, operation)] += int(point.value)
     return counted

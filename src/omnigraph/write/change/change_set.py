@@ -24,6 +24,7 @@ from omnigraph.lang.schema.keys import canonical_float
 from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.lang.types import FLOATS, Scalar
 from omnigraph.rows.json_strings import json_arrays
+from omnigraph.rows.references import nodes_of
 from omnigraph.storage.tables.columns import plain_blobs, table_columns
 from omnigraph.storage.tables.table import ROW_ADDRESS, ROW_ID
 from omnigraph.write.rules.violations import NoSource, SourceMap
@@ -218,6 +219,14 @@ def member_texts(type_: NodeType | EdgeType, member: str, rows: pa.Table) -> pa.
     scalar = property_.type.scalar if property_ is not None else Scalar.STRING
     texts = canonical_texts(rows.column(member), scalar)
     return texts.chunk(0) if texts.num_chunks == 1 else texts.combine_chunks()
+
+
+def shown_ends(
+    type_: EntityType, name: str, texts: pa.Array | pa.ChunkedArray
+) -> pa.Array | pa.ChunkedArray:
+    """A column as it is told: an end that may be of several types by the id of the node."""
+    is_shared = isinstance(type_, EdgeType) and name in type_.shared
+    return nodes_of(texts) if is_shared else texts
 
 
 def canonical_texts(values: pa.ChunkedArray | pa.Array, scalar: Scalar) -> pa.ChunkedArray:

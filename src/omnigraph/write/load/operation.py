@@ -23,6 +23,7 @@ from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.write.change.change_set import ChangeSet, TypeBatch, type_key
 from omnigraph.write.change.protocol import Effects, RowsChange, WriteOutcome, WriteTxn
 from omnigraph.write.change.results import BulkWork, LoadResult, RejectSample, TypeChanges
+from omnigraph.write.change.shared_ends import with_closed_ends
 from omnigraph.write.load.changes import MODES, LoadMode, load_changes
 from omnigraph.write.load.csv_options import CsvOptions
 from omnigraph.write.load.input import Sources, read_sources
@@ -75,7 +76,7 @@ class Load(RowsChange[LoadResult]):
         """Decode and embed once for a schema, and fold by mode; an empty load is one, too."""
         base, reads = txn.base, txn.reads
         self.options.order.columns(base.catalog)  # which refuses what there is not
-        decoded = self._decode(base, reads)
+        decoded = self._closed(self._decode(base, reads), base, reads)
         if self.options.mode == "patch":
             decoded = self._patched(base, reads)
         if self.options.on_error == "fail":
@@ -95,6 +96,11 @@ class Load(RowsChange[LoadResult]):
         self._list_rejects()
         self._check_bound()
         return True
+
+    def _closed(self, batches: Sequence[TypeBatch], base: Base, reads: ReadSet) -> list[TypeBatch]:
+        """With the types of nodes that edges name by a key alone."""
+        whole = self.options.mode == "overwrite"
+        return with_closed_ends(batches, base, reads, replaces_all=whole)
 
     def _decode(self, base: Base, reads: ReadSet) -> list[TypeBatch]:
         catalog = base.catalog
@@ -128,11 +134,13 @@ class Load(RowsChange[LoadResult]):
         if sources is None:
             raise AssertionError("patches are decoded before they are completed")
         embedder = embedder_of(self.embedding)
+        batches = self._closed([one.batch for one in self._sifted.batches], base, reads)
         if self.options.on_error == "fail":
-            batches = [one.batch for one in self._sifted.batches]
             whole = self._embedded(patched(batches, find), embedder, base, reads)
         else:
-            sifted = sift_patched(self._sifted, find, embedder)
+            pairs = zip(self._sifted.batches, batches, strict=True)
+            rows = [replace(one, batch=batch) for one, batch in pairs]
+            sifted = sift_patched(replace(self._sifted, batches=rows), find, embedder)
             self._early = list(sources.rejects(sifted.violations))
             whole = [one.batch for one in sifted.batches]
         note_embedding(self.notes, embedder)
@@ -143,7 +151,8 @@ class Load(RowsChange[LoadResult]):
     ) -> list[TypeBatch]:
         if any(lacks_vectors(batch.rows, batch.type) for batch in batches):
             # Vectors may cost money: rows that will be refused get none.
-            changes = load_changes(batches, self.options.mode, base, reads)
+            known = self._closed(batches, base, reads)
+            changes = load_changes(known, self.options.mode, base, reads)
             check_changes(Evaluation(changes, base, reads), before_embedding=True)
         return [
             replace(batch, rows=fill_vectors(batch.rows, batch.type, embedder)) for batch in batches

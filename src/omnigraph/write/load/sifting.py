@@ -63,11 +63,12 @@ def sift_lines(
     *,
     strict: bool = False,
     patches: bool = False,
+    needs_types: bool = False,
 ) -> CheckedRows:
     """The lines that can be read, one batch for each type by its key; numbered by source.
 
     With ``strict`` one ValidationError is raised for all that is wrong. A line that is too large
-    is always refused.
+    is always refused. Where it ``needs_types``, edges have to say them of nodes of interfaces.
     """
     lines = Lines(sources)
     where = lines.where()
@@ -77,7 +78,8 @@ def sift_lines(
     read: list[tuple[_Reading, pa.Table | None, Numbers]] = []
     for type_, ordinals in groups:
         every.append(LineErrors(where, shown))
-        reading = _Reading(type_, end_nodes(type_, catalog), patches)
+        nodes = end_nodes(type_, catalog, needs_types=needs_types)
+        reading = _Reading(type_, nodes, patches)
         table = reading.lines(lines.select(ordinals), ordinals, every[-1])
         read.append((reading, table, ordinals))
     if strict:

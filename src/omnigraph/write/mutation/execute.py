@@ -16,12 +16,11 @@ import pyarrow.compute as pc
 
 from omnigraph.embed.fill import embedded_properties
 from omnigraph.embed.protocol import Embedder
-from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.terms import InsertVerb
 from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC
+from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.rows.filters import RowFilter, row_filter
 from omnigraph.rows.key_predicates import anchor
 from omnigraph.storage.budget import name_operator, need, took
@@ -33,6 +32,7 @@ from omnigraph.write.change.change_set import (
     type_key,
 )
 from omnigraph.write.change.results import EmptiedProperties
+from omnigraph.write.mutation.edge_ends import EdgeEnds
 from omnigraph.write.mutation.given_rows import Assigned, without_stale
 from omnigraph.write.mutation.inserts import put_fresh, put_keyed
 from omnigraph.write.mutation.named_rows import BatchLookup, NamedRows, assign
@@ -46,6 +46,7 @@ from omnigraph.write.publish.read_set import (
     KeyLookup,
     ReadSet,
 )
+from omnigraph.write.rules.edges import named_by
 from omnigraph.write.rules.row_rules import required_text
 from omnigraph.write.rules.violations import Violation, Violations
 
@@ -163,9 +164,10 @@ class _Run:
 
     def _give_edges(self, edge: EdgeType, statements: Sequence[plan.InsertEdge]) -> None:
         given = [(one.verb, self._assigned(edge, one.assignments)) for one in statements]
+        named = EdgeEnds(self.base, self.reads, self.values, self.pending)
         ends = {
-            SRC: self._ends(SRC, [one.source for one in statements]),
-            DST: self._ends(DST, [one.target for one in statements]),
+            SRC: named.of(edge, SRC, [one.source for one in statements]),
+            DST: named.of(edge, DST, [one.target for one in statements]),
         }
         self._give(edge, given, ends)
         self.affected_edges += len(statements)
@@ -180,12 +182,6 @@ class _Run:
             put_keyed(self._of(type_), given, ends, self.base, self.reads)
         else:
             put_fresh(self._of(type_), [values for _, values in given], ends)
-
-    def _ends(self, column: str, values: Sequence[plan.Fixed]) -> pa.Array:
-        ends = pa.array([self.values.of(value) for value in values], pa.string())
-        if ends.null_count:
-            raise ValidationError(f"endpoint '{ENDPOINTS[column]}' is null", rule="required")
-        return ends
 
     def _assigned(self, type_: EntityType, assignments: Iterable[plan.Assignment]) -> Assigned:
         """The values of a statement; a null is refused where it can only be wrong."""
@@ -210,9 +206,10 @@ class _Run:
                 name: property_array((value,), type_.properties[name])
                 for name, value in self._assigned(type_, one.assignments).items()
             }
-            filter_, question = self._selected(type_, one.where)
+            where = self._where(one)
+            filter_, question = self._selected(type_, where)
             named = None
-            if len(one.where) == 1 and isinstance(question, FilteredLookup):
+            if len(where) == 1 and isinstance(question, FilteredLookup):
                 named = NamedRows.of(question, is_exact=True)
             change = _Change(type_, assigned, filter_, question, named)
             by_type.setdefault(type_key(type_), []).append(change)
@@ -291,9 +288,10 @@ class _Run:
             gone.setdefault(key, [])
             if isinstance(one, plan.DeleteNodes):
                 cascades[key] = one.cascades
-            filter_, question = self._selected(type_, one.where, located_columns(type_))
+            where = self._where(one)
+            filter_, question = self._selected(type_, where, located_columns(type_))
             if isinstance(question, FilteredLookup):
-                named = NamedRows.of(question, is_exact=len(one.where) == 1)
+                named = NamedRows.of(question, is_exact=len(where) == 1)
                 batches.setdefault((key, question.anchor.column), []).append(named)
             else:
                 gone[key].append(self._delete(type_, question, filter_.select))
@@ -306,11 +304,13 @@ class _Run:
     def _cascade(self, node: str, edges: tuple[str, ...], ids: pa.Array) -> None:
         if not len(ids):
             return
+        catalog = self.base.catalog
         for name in edges:
-            edge = self.base.catalog.edges[name]
-            for column, end in ((SRC, edge.source), (DST, edge.target)):
-                if end == node:
-                    self._delete_at(edge, column, ids)
+            edge = catalog.edges[name]
+            for column in (SRC, DST):
+                for found in catalog.nodes_at(edge, column):
+                    if found.name == node:
+                        self._delete_at(edge, column, named_by(edge, column, found, ids))
 
     def _delete(
         self, type_: EntityType, question: BaseQuery, select: Callable[[pa.Table], pa.Table]
@@ -325,7 +325,7 @@ class _Run:
         return row_filter(where, self.values.of, names)
 
     def _delete_at(self, edge: EdgeType, column: str, nodes: pa.Array) -> None:
-        """Delete the edges that have one of these nodes at an end."""
+        """Delete the edges that have one of these nodes, as they call them, at an end."""
         key = type_key(edge)
         stored = self.reads.hold(self.base, key, column, nodes, *located_columns(edge))
         pending = self._of(edge).rows
@@ -350,6 +350,14 @@ class _Run:
         if isinstance(one, plan.UpdateNodes | plan.DeleteNodes):
             return self.base.catalog.nodes[one.node_type]
         return self.base.catalog.edges[one.edge_type]
+
+    def _where(self, one: _Update | _Delete) -> tuple[plan.Predicate, ...]:
+        """The conditions of a statement; a node at an end is told by what edges call it."""
+        if not isinstance(one, plan.UpdateEdges | plan.DeleteEdges) or not one.ends:
+            return one.where
+        edge = self.base.catalog.edges[one.edge_type]
+        ends = EdgeEnds(self.base, self.reads, self.values, self.pending)
+        return (*one.where, *(ends.condition(edge, end) for end in one.ends))
 
     def _selected(
         self,

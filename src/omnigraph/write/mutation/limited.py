@@ -15,6 +15,7 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.query.row_conditions import Predicates, condition_groups, together
 from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
+from omnigraph.lang.structural import DST, SRC
 from omnigraph.manifest.limits import ReadLimits
 from omnigraph.manifest.narrowed_contract import narrowed_contract
 from omnigraph.manifest.snapshot import catalog_of
@@ -83,7 +84,9 @@ class WriteLimits:
             is_open = is_open and not (type_.is_bounded and self._condition(type_))
         else:
             is_open = is_open and not any(
-                edge.min_out and edge.source == type_.name and edge.name not in self.shown.edges
+                edge.min_out
+                and type_ in self.whole.nodes_at(edge, SRC)
+                and edge.name not in self.shown.edges
                 for edge in self.whole.incident_edges(type_.name)
             )
         if not is_open:
@@ -112,7 +115,11 @@ class WriteLimits:
 
     def _has_limited_ends(self, edge: EdgeType) -> bool:
         """Whether an edge may be hidden because an end of it is."""
-        return any(self._condition(self.whole.nodes[end]) for end in (edge.source, edge.target))
+        return any(
+            self._condition(node) or (column in edge.shared and node.name not in self.shown.nodes)
+            for column in (SRC, DST)
+            for node in self.whole.nodes_at(edge, column)
+        )
 
     def _condition(self, type_: NodeType | EdgeType) -> Predicates:
         """What a row of a type has to pass to be shown; nothing where all are."""

@@ -62,8 +62,9 @@ def _affected_edges(changes: ChangeSet, catalog: Catalog) -> list[EdgeType]:
         for change in changes.types.values()
         if change.replaces_all and isinstance(change.type, NodeType)
     }
+    incident = {edge.name for name in replaced for edge in catalog.incident_edges(name)}
     return [
         edge
         for _, edge in sorted(catalog.edges.items())
-        if f"edge:{edge.name}" in changes.types or {edge.source, edge.target} & replaced
+        if f"edge:{edge.name}" in changes.types or edge.name in incident
     ]

@@ -7,14 +7,17 @@ keys is up to the caller.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.errors import quoted
-from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
+from omnigraph.lang.schema.references import node_of
 from omnigraph.lang.structural import DST, ENDPOINTS, ID, SRC, spelling
+from omnigraph.rows.references import are_of, nodes_of, referring
 from omnigraph.write.change.change_set import TypeChange, type_key, without
 from omnigraph.write.rules.evaluation import Evaluation
 from omnigraph.write.rules.key_finder import HeldKeys, KeyFinder, KeySet, Mask, StoredKeys
@@ -24,6 +27,12 @@ from omnigraph.write.rules.violations import Violation
 def ends_of(edge: EdgeType) -> tuple[tuple[str, str], ...]:
     """The columns of an edge's ends, each with the type of the nodes there."""
     return ((SRC, edge.source), (DST, edge.target))
+
+
+def stands_at(node: NodeType, edge: EdgeType, column: str) -> bool:
+    """Whether nodes of a type may be at an end of an edge."""
+    end = edge.end(column)
+    return end in node.implements if column in edge.shared else node.name == end
 
 
 def missing_ends(ends: pa.Array, nodes: Sequence[KeySet]) -> Mask:
@@ -40,7 +49,29 @@ def missing_ends(ends: pa.Array, nodes: Sequence[KeySet]) -> Mask:
 
 def endpoint_text(edge: EdgeType, column: str, text: str, end: str) -> str:
     """What is said about an end that is no node."""
-    return f"{spelling(column, edge.properties)} '{quoted(text)}' not found in {end}"
+    shown = node_of(text) if column in edge.shared else text
+    return f"{spelling(column, edge.properties)} '{quoted(shown)}' not found in {end}"
+
+
+@dataclass(frozen=True, slots=True)
+class ReferredNodes:
+    """The nodes of one type, as the ends of edges name them that may be of several types."""
+
+    type_id: int
+    nodes: KeySet
+
+    def has(self, keys: pa.Array) -> Mask:
+        """Ask about those that are of the type, by their ids."""
+        mask = are_of(keys, self.type_id)
+        at = np.flatnonzero(mask)
+        if len(at):
+            mask[at] = self.nodes.has(nodes_of(keys.take(pa.array(at))))
+        return mask
+
+
+def named_by(edge: EdgeType, column: str, node: NodeType, ids: pa.Array) -> pa.Array:
+    """What an edge calls nodes of a type at an end."""
+    return referring(ids, node.type_id) if column in edge.shared else ids
 
 
 def check_endpoints(edge: EdgeType, trial: Evaluation) -> None:
@@ -50,14 +81,19 @@ def check_endpoints(edge: EdgeType, trial: Evaluation) -> None:
         if change is not None and change.rows.num_rows:
             _check_written(edge, change, column, end, trial)
         if change is None or not change.replaces_all:
-            _check_orphans(edge, column, end, trial)
+            _check_orphans(edge, column, trial)
 
 
 def _check_written(
     edge: EdgeType, change: TypeChange, column: str, end: str, trial: Evaluation
 ) -> None:
     ends = change.rows.column(column).combine_chunks()
-    rows = np.flatnonzero(missing_ends(ends, list(_nodes(f"node:{end}", trial))))
+    nodes = list[KeySet]()
+    for node in trial.base.catalog.nodes_at(edge, column):
+        found = _nodes(f"node:{node.name}", trial)
+        shared = column in edge.shared
+        nodes += (ReferredNodes(node.type_id, one) if shared else one for one in found)
+    rows = np.flatnonzero(missing_ends(ends, nodes))
     trial.violations.add_all(
         len(rows),
         (
@@ -85,18 +121,24 @@ def _nodes(node_key: str, trial: Evaluation) -> Iterator[KeyFinder]:
         yield StoredKeys.of_column(trial, node_key, ID, nodes.deleted.column(ID))
 
 
-def _check_orphans(edge: EdgeType, column: str, end: str, trial: Evaluation) -> None:
+def _check_orphans(edge: EdgeType, column: str, trial: Evaluation) -> None:
     """A node type that is replaced may drop nodes that edges outside the write still need."""
-    nodes = trial.change(f"node:{end}")
-    if nodes is None or not nodes.replaces_all:
-        return
-    stored = trial.scan(f"node:{end}", ID).column(ID).combine_chunks()
+    for node in trial.base.catalog.nodes_at(edge, column):
+        nodes = trial.change(f"node:{node.name}")
+        if nodes is not None and nodes.replaces_all:
+            _check_dropped(edge, column, node, nodes, trial)
+
+
+def _check_dropped(
+    edge: EdgeType, column: str, node: NodeType, nodes: TypeChange, trial: Evaluation
+) -> None:
+    stored = trial.scan(nodes.type_key, ID).column(ID).combine_chunks()
     dropped = stored.filter(pa.array(missing_ends(stored, [HeldKeys(nodes.ids)])))
     key = type_key(edge)
     trial.reads.depend_on(key)
     if not len(dropped):
         return
-    orphans = trial.hold(key, column, dropped, ID, column)
+    orphans = trial.hold(key, column, named_by(edge, column, node, dropped), ID, column)
     change = trial.change(key)
     if change is not None:
         orphans = without(without(orphans, change.ids), change.deleted.column(ID))
@@ -106,7 +148,7 @@ def _check_orphans(edge: EdgeType, column: str, end: str, trial: Evaluation) -> 
         (
             Violation(
                 "endpoint",
-                endpoint_text(edge, column, orphan[column], end),
+                endpoint_text(edge, column, orphan[column], edge.end(column)),
                 type_key=key,
                 property=ENDPOINTS[column],
                 entity_id=orphan[ID],
@@ -129,7 +171,8 @@ def miscounted(edge: EdgeType, sources: pa.Array, edges: Sequence[KeyFinder]) ->
 def cardinality_text(edge: EdgeType, source: str, count: int) -> str:
     """What is said about a source with a wrong number of edges."""
     bound = f"min {edge.min_out}" if count < edge.min_out else f"max {edge.max_out}"
-    said = f"source '{quoted(source)}' has {count} edges ({bound})"
+    shown = node_of(source) if SRC in edge.shared else source
+    said = f"source '{quoted(shown)}' has {count} edges ({bound})"
     return f"@card violation on edge {edge.name}: {said}"
 
 
@@ -160,7 +203,7 @@ def _violation(edge: EdgeType, change: TypeChange, source: str, count: int) -> V
         cardinality_text(edge, source, count),
         type_key=type_key(edge),
         property="from",
-        entity_id=source,
+        entity_id=node_of(source) if SRC in edge.shared else source,
         place=change.places.place(row, "from") if row >= 0 else None,
     )
 
@@ -176,9 +219,17 @@ def _affected(change: TypeChange, trial: Evaluation) -> pa.Array:
 
 def _going(edge: EdgeType, sources: pa.ChunkedArray, trial: Evaluation) -> pa.ChunkedArray:
     """Which of the sources are themselves deleted by the write."""
-    nodes = trial.change(f"node:{edge.source}")
-    if nodes is None:
-        return pc.is_null(sources)
-    if nodes.replaces_all:
-        return pc.invert(pc.is_in(sources, value_set=nodes.ids))
-    return pc.is_in(sources, value_set=nodes.deleted.column(ID).combine_chunks())
+    going = pc.is_null(sources)
+    for node in trial.base.catalog.nodes_at(edge, SRC):
+        nodes = trial.change(f"node:{node.name}")
+        if nodes is None:
+            continue
+        ids = nodes.ids if nodes.replaces_all else nodes.deleted.column(ID).combine_chunks()
+        known = pc.is_in(sources, value_set=named_by(edge, SRC, node, ids))
+        if nodes.replaces_all:
+            of_type = sources.is_valid()
+            if SRC in edge.shared:
+                of_type = pa.array(are_of(sources.combine_chunks(), node.type_id))
+            known = pc.and_(of_type, pc.invert(known))
+        going = pc.or_(going, known)
+    return going

@@ -26,6 +26,7 @@ from omnigraph.write.change.change_set import (
     key_texts,
     member_texts,
     repeated_rows,
+    shown_ends,
     type_key,
 )
 from omnigraph.write.publish.read_set import BaseQuery
@@ -66,7 +67,10 @@ class Constraint:
         """What is said about rows whose tuples these others hold."""
         if not rows.num_rows:
             return []
-        values = [member_texts(self.type, name, rows).to_pylist() for name in self.members]
+        values = [
+            shown_ends(self.type, name, member_texts(self.type, name, rows)).to_pylist()
+            for name in self.members
+        ]
         ids = rows.column(ID).to_pylist()
         return list(map(self._text, zip(*values, strict=True), holders, ids))
 

@@ -95,7 +95,7 @@ def apply(scope: CommandScope, *, config_dir: Path, as_json: bool) -> int:
 
     What was not done is told as a warning; apply again when its reason is gone.
     """
-    from omnigraph.cluster.apply import apply as run
+    from omnigraph.cluster.applying import apply as run
     from omnigraph.wire.clusters import ClusterAppliedBody
 
     found = run(config_dir, _actor(scope))

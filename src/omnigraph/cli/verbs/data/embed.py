@@ -100,6 +100,7 @@ def command(
     }
     of_graphs = {
         "--store": scope.store,
+        "--server": scope.server,
         "--as": scope.actor,
         "--property": property_,
         "--branch": branch,
@@ -142,9 +143,9 @@ def _embed_graph(
     *,
     as_json: bool,
 ) -> None:
-    if scope.store is None:
+    if scope.store is None and scope.server is None:
         raise click.UsageError(
-            "what is to be embedded? --store names a graph, --seed or --input a file",
+            "what is to be embedded? --store or --server names a graph, --seed or --input a file",
             click.get_current_context(),
         )
     target = target_of(scope, None)

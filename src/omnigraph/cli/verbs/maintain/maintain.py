@@ -85,6 +85,10 @@ def command(
     if dry_run and not once:
         raise click.UsageError("a dry run is one round: leave --watch out")
     target = target_of(scope, uri)
+    if target.is_served and not once:
+        raise click.UsageError(
+            "a server keeps its graphs in order by itself with --maintain-every: leave --watch out"
+        )
     configured = _configured(scope, target)
     keep = configured.keep if keep is None else keep
     older_than = configured.older_than if older_than is None else older_than
@@ -99,8 +103,18 @@ def command(
     with target.read() if dry_run else target.write("maintain", scope) as graph:
         if not once:
             return _watch(graph, limits, branch, every, as_json=as_json)
-        keeper = Maintainer(graph.location, graph.manifest, limits, branch, graph.actor)
-        report = keeper.run_once(dry_run=dry_run)
+        if target.is_served:
+            report = graph.maintain(
+                branch,
+                max_seconds=max_seconds,
+                max_bytes=max_bytes,
+                keep=keep,
+                older_than=older_than,
+                dry_run=dry_run,
+            )
+        else:
+            keeper = Maintainer(graph.location, graph.manifest, limits, branch, graph.actor)
+            report = keeper.run_once(dry_run=dry_run)
     if as_json:
         from omnigraph.wire.health import MaintenanceBody
 

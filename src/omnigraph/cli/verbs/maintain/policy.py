@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.configured import layers_of
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.wire.policies import DecisionBody, PolicyBody, PolicyTestsBody
@@ -137,5 +138,21 @@ def _bundle(scope: CommandScope, file: Path | None) -> CompiledPolicy:
     from omnigraph.cli.options.cluster import bundle_of, configured_cluster
 
     if configured_cluster(scope) is None:
-        raise click.UsageError("which policy? give --policy FILE, or --cluster DIR|URI")
+        return _of_project(scope)
     return bundle_of(scope).policy()
+
+
+def _of_project(scope: CommandScope) -> CompiledPolicy:
+    """The policy of a graph of the project; that of the older dialect is of the one it serves."""
+    from omnigraph.policy.parse import load
+
+    layers = layers_of(scope)
+    place, project = layers.place, layers.project
+    if project is None or place is None or place.kind != "graph":
+        raise click.UsageError(
+            "which policy? give --policy FILE, --cluster DIR|URI, or --graph NAME in a project"
+        )
+    path = project.policy_of(project.graph(place.target))
+    if path is None:
+        raise click.UsageError(f"the graph '{place.target}' of {project.path.name} has no policy")
+    return load(path, "graph")

@@ -24,9 +24,8 @@ from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.schema.type_sets import TypeSet, members_of
 from omnigraph.lang.source import Span
 from omnigraph.lang.structural import TYPE
-from omnigraph.lang.types import NUMERIC, Scalar, ValueType
+from omnigraph.lang.types import NUMERIC, ValueType
 
-TYPE_NAMES = ValueType(Scalar.STRING, is_list=True)
 TestClause = ast.Not | ast.Exists | ast.AnyOf | ast.Counted
 
 
@@ -187,7 +186,7 @@ def _may_rebind(
         return False
     if set(members_of(bound.type)) - both and (name not in scope.own or bound.nullable):
         # What binds the variable finds others too.
-        types = plan.Const(tuple(sorted(both)), TYPE_NAMES)
+        types = plan.Const(tuple(sorted(both)), plan.TEXTS)
         predicates.append(plan.InList(plan.Property(name, TYPE, plan.TEXT), types))
     scope.narrow(bound, narrowed)
     return True

@@ -13,17 +13,20 @@ from omnigraph.lang.functions.registry import FUNCTIONS
 from omnigraph.lang.functions.signature import Misuse, judge
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.arithmetic import arithmetic_type
-from omnigraph.lang.query.check.operands import Operand, resolve_operand
+from omnigraph.lang.query.check.operands import Operand, report_unbound, resolve_operand
 from omnigraph.lang.query.check.predicates import comparison, membership
 from omnigraph.lang.query.check.scope import Scope
 from omnigraph.lang.query.check.search import resolve_text_call
 from omnigraph.lang.query.check.values import constant, describe
 from omnigraph.lang.query.foreign import function_hint
 from omnigraph.lang.source import Span
+from omnigraph.lang.structural import TYPE
 from omnigraph.lang.types import Scalar, ValueType
 
 CONDITIONAL = "if"
 """The function that is another spelling of `case`."""
+TYPE_FUNCTION = "type"
+"""The function that looks at what a variable stands for, and not at a value of it."""
 
 
 def resolve(scope: Scope, expr: terms.Expr) -> Operand | None:
@@ -228,13 +231,17 @@ def _way_out(op: str, left: ValueType, right: ValueType) -> str | None:
 def _call(scope: Scope, expr: terms.Call) -> plan.Expression | None:
     checker, name = scope.checker, expr.name.text
     function = FUNCTIONS.get(name)
+    if name == TYPE_FUNCTION:
+        return _type_name(scope, expr)
     if function is None:
         checker.error(
             expr.name.span,
             f"there is no function `{name}`",
             "T34",
             hint=function_hint(name)
-            or did_you_mean(name, (*FUNCTIONS, *terms.AGGREGATES, *terms.TEXT_CALLS)),
+            or did_you_mean(
+                name, (*FUNCTIONS, TYPE_FUNCTION, *terms.AGGREGATES, *terms.TEXT_CALLS)
+            ),
         )
         return None
     if name == CONDITIONAL and len(expr.arguments) == 3:
@@ -250,6 +257,21 @@ def _call(scope: Scope, expr: terms.Call) -> plan.Expression | None:
         checker.error(at, judged.message, "T34", hint=f"it is `{function.signature}`")
         return None
     return plan.Call(name, arguments, judged)
+
+
+def _type_name(scope: Scope, expr: terms.Call) -> plan.Property | None:
+    """`type($x)`: the name of a node's or an edge's type."""
+    match expr.arguments:
+        case (terms.Variable() as variable,):
+            bound = scope.find(variable.name)
+            if bound is None:
+                report_unbound(scope, variable, "T34")
+                return None
+            return plan.Property(bound.name, TYPE, plan.TEXT.or_null(when=bound.nullable))
+    scope.checker.error(
+        expr.span, "`type` takes a node or an edge", "T34", hint="write `type($variable)`"
+    )
+    return None
 
 
 def _case(

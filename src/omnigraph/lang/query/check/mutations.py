@@ -6,10 +6,13 @@ may say. Integers become floats where the property is a float; nothing else is c
 
 from __future__ import annotations
 
+from functools import partial
+
 from omnigraph.lang import structural
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.edge_ends import end_node, is_node
 from omnigraph.lang.query.check.predicates import comparison, membership
 from omnigraph.lang.query.check.scope import Checker
 from omnigraph.lang.query.check.values import constant, fit_literal
@@ -76,15 +79,28 @@ def _insert(
 ) -> plan.InsertNode | plan.InsertEdge | None:
     endpoints = _ENDS if isinstance(type_, EdgeType) else ()
     _check_verb(checker, statement, type_)
-    assigned = _assignments(checker, statement, type_, endpoints)
+    properties = _assignments(checker, statement, type_, endpoints)
     _check_complete(checker, statement, type_, endpoints)
-    properties = tuple(item for item in assigned if item.property not in endpoints)
     if isinstance(type_, NodeType):
         return plan.InsertNode(type_.name, properties, statement.verb)
-    ends = {item.property: item.value for item in assigned if item.property in endpoints}
+    ends = _ends(checker, statement, type_)
     if len(ends) < len(endpoints):
         return None
     return plan.InsertEdge(type_.name, ends["from"], ends["to"], properties, statement.verb)
+
+
+def _ends(checker: Checker, statement: ast.Insert, edge: EdgeType) -> dict[str, plan.NodeByKey]:
+    """The nodes that are assigned to the ends of an edge."""
+    columns = {word: column for column, word in structural.ENDPOINTS.items()}
+    found: dict[str, plan.NodeByKey] = {}
+    for assignment in statement.assignments:
+        word = assignment.property.text
+        if word in columns and word not in found:
+            column, value_of = columns[word], partial(_assigned_value, checker)
+            node = end_node(checker, edge, column, assignment.value, value_of)
+            if node is not None:
+                found[word] = node
+    return found
 
 
 def _check_verb(checker: Checker, statement: ast.Insert, type_: NodeType | EdgeType) -> None:
@@ -143,18 +159,18 @@ def _update(
                 f"cannot update @key property '{name.text}' — delete and re-insert instead",
             )
     assigned = _assignments(checker, statement, type_, endpoints)
-    where = _where(checker, statement.where, type_)
+    where, ends = _where(checker, statement.where, type_)
     if isinstance(type_, EdgeType):
-        return plan.UpdateEdges(type_.name, assigned, where)
+        return plan.UpdateEdges(type_.name, assigned, where, ends)
     return plan.UpdateNodes(type_.name, assigned, where)
 
 
 def _delete(
     checker: Checker, statement: ast.Delete, type_: NodeType | EdgeType
 ) -> plan.DeleteNodes | plan.DeleteEdges:
-    where = _where(checker, statement.where, type_)
+    where, ends = _where(checker, statement.where, type_)
     if isinstance(type_, EdgeType):
-        return plan.DeleteEdges(type_.name, where)
+        return plan.DeleteEdges(type_.name, where, ends)
     cascades = tuple(edge.name for edge in checker.catalog.incident_edges(type_.name))
     return plan.DeleteNodes(type_.name, where, cascades)
 
@@ -168,7 +184,7 @@ def _assignments(
     type_: NodeType | EdgeType,
     endpoints: tuple[str, ...],
 ) -> tuple[plan.Assignment, ...]:
-    """The assignments that are sound; ``endpoints`` may be assigned like Strings."""
+    """The assignments of properties that are sound; ``endpoints`` may be assigned as well."""
     if not statement.assignments:
         checker.error(statement.type_name.span, "nothing is assigned", "T10")
     seen: set[str] = set()
@@ -179,6 +195,10 @@ def _assignments(
             checker.error(name.span, f"`{name.text}` is assigned twice", "T13")
             continue
         seen.add(name.text)
+        if name.text in endpoints:
+            if isinstance(statement, ast.Update):
+                _assigned_value(checker, name.text, assignment.value, plan.TEXT)
+            continue
         target = _assigned_type(checker, name, type_, endpoints)
         if target is None:
             continue
@@ -191,8 +211,6 @@ def _assignments(
 def _assigned_type(
     checker: Checker, name: terms.Name, type_: NodeType | EdgeType, endpoints: tuple[str, ...]
 ) -> ValueType | None:
-    if name.text in endpoints:
-        return plan.TEXT
     definition = type_.properties.get(name.text)
     if definition is None:
         _report_missing(checker, name, type_, endpoints)
@@ -233,9 +251,12 @@ def _declared_param(checker: Checker, variable: terms.Variable) -> plan.ParamRef
 
 
 def _assigned_value(
-    checker: Checker, name: str, value: terms.Value, target: ValueType
+    checker: Checker, name: str, value: terms.Assigned, target: ValueType
 ) -> plan.Fixed | None:
     match value:
+        case terms.NodeKey():
+            checker.error(value.span, f"`{name}` is {target}, and a node is no value", "T7")
+            return None
         case terms.Now():
             if target.scalar is Scalar.DATETIME and not target.is_list:
                 return plan.Now()
@@ -265,17 +286,46 @@ def _storable(source: ValueType, target: ValueType) -> bool:
 
 def _where(
     checker: Checker, atoms: tuple[ast.Atom, ...], type_: NodeType | EdgeType
-) -> tuple[plan.Predicate, ...]:
-    """The conditions that are sound, all of which must hold."""
+) -> tuple[tuple[plan.Predicate, ...], tuple[plan.AtEnd, ...]]:
+    """The conditions that are sound, all of which must hold, and those that name a node."""
     predicates: list[plan.Predicate] = []
+    ends: list[plan.AtEnd] = []
     for atom in atoms:
+        if isinstance(type_, EdgeType) and _names_node(checker, atom, type_):
+            found = _at_end(checker, atom, type_)
+            if found is not None:
+                ends.append(found)
+            continue
         column = _column(checker, atom.property, type_, presence=isinstance(atom, ast.IsNull))
         if column is None:
             continue
         predicate = _predicate(checker, atom, column)
         if predicate is not None:
             predicates.append(predicate)
-    return tuple(predicates)
+    return tuple(predicates), tuple(ends)
+
+
+def _names_node(checker: Checker, atom: ast.Atom, edge: EdgeType) -> bool:
+    """Whether an atom is about the node at an end, and not about its id alone."""
+    column = _EDGE_COLUMNS.get(atom.property.text)
+    if column is None or isinstance(atom, ast.IsNull):
+        return False
+    names_key = isinstance(atom, ast.Compare) and is_node(checker, atom.value)
+    return names_key or column in edge.shared
+
+
+def _at_end(checker: Checker, atom: ast.Atom, edge: EdgeType) -> plan.AtEnd | None:
+    column = _EDGE_COLUMNS[atom.property.text]
+    if not isinstance(atom, ast.Compare) or atom.op != "=":
+        checker.error(
+            atom.property.span,
+            f"`{atom.property.text}` is compared by `=` with one node",
+            "T28",
+            hint=f"write `{atom.property.text} = Type(…)`",
+        )
+        return None
+    node = end_node(checker, edge, column, atom.value, partial(_assigned_value, checker))
+    return None if node is None else plan.AtEnd(column, node)
 
 
 def _column(
@@ -323,6 +373,9 @@ def _compared_value(
 ) -> plan.Fixed | None:
     value = atom.value
     match value:
+        case terms.NodeKey():
+            checker.error(value.span, f"`{atom.property.text}` is no end of an edge", "T7")
+            return None
         case terms.Now():
             return plan.Now()
         case terms.Variable():

@@ -109,8 +109,12 @@ class TraversalChecker:
         wanted_left, wanted_right = seen.source, seen.target
         if traversal.undirected:
             wanted_left = wanted_right = self._either(ends)
-        fits = self._fit(traversal.left, left, wanted_left, ends)
+        # No hop at all is a way from any node: what is no end of the edge reaches itself only.
+        stays = traversal.hops is not None and traversal.hops.minimum == 0
+        fits = self._fit(traversal.left, left, wanted_left, ends, narrows=not stays)
         fits = self._fit(traversal.right, right, wanted_right, ends) and fits
+        if stays and left is not None:
+            wanted_left = left
         left_name = self._declare(traversal.left, wanted_left)
         right_name = self._declare(traversal.right, wanted_right)
         names = sorted({edge.name for edge in known})
@@ -271,6 +275,8 @@ class TraversalChecker:
         found: NodeType | TypeSet | None,
         wanted: NodeType | TypeSet,
         ends: _Ends,
+        *,
+        narrows: bool = True,
     ) -> bool:
         """Whether a variable can be an end of the edge, which narrows it; reports T5 or T23."""
         if variable.name == terms.ANONYMOUS:
@@ -299,7 +305,7 @@ class TraversalChecker:
                 variable.span, f"${variable.name} is a {found.name}, but {ends}", "T5"
             )
             return False
-        if narrowed != found:
+        if narrows and narrowed != found:
             self.scope.narrow(bound, narrowed)
         return True
 

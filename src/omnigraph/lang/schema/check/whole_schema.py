@@ -170,18 +170,26 @@ class _Checker:
             check_constraint(constraint, scope, self.reporter)
         keys = [constraint.span for constraint in constraints if constraint.name == "key"]
         check_one_key(keys, "edge", self.reporter)
+        shared = [end for end in (edge.source, edge.target) if self._is_interface(end)]
+        if keys and shared:
+            self.parse_error(
+                keys[0],
+                f"an edge with a key connects node types, and `{shorten(shared[0].text)}` is an "
+                "interface",
+            )
+
+    def _is_interface(self, name: Name) -> bool:
+        return name.text in self.known.interfaces and name.text not in self.known.nodes
 
     def endpoint(self, name: Name) -> None:
         if name.text in self.known.nodes or not self.parsed.complete or self.reporter.full:
             return
         if name.text in self.known.interfaces:
-            message = f"`{shorten(name.text)}` is an interface; edges connect node types"
-            self.catalog_error(name.span, message)
             return
         self.catalog_error(
             name.span,
             f"unknown node type `{shorten(name.text)}`",
-            hint=did_you_mean(name.text, self.known.nodes),
+            hint=did_you_mean(name.text, {*self.known.nodes, *self.known.interfaces}),
         )
 
     # -- interfaces of a node ----------------------------------------------------------

@@ -60,6 +60,10 @@ class Ids:
         """A reference to a type."""
         return TypeRef(self.types[kind, name], name)
 
+    def nodes_ref(self, name: str) -> TypeRef:
+        """A reference to a node type, else to an interface."""
+        return self.type_ref("node" if ("node", name) in self.types else "interface", name)
+
     def property_ref(self, kind: TypeKind, owner: str, name: str) -> PropertyRef:
         """A reference to a property."""
         return PropertyRef(self.types[kind, owner], owner, self.properties[kind, owner, name], name)
@@ -103,8 +107,8 @@ def _edge(shape: EdgeShape, ids: Ids) -> IREdge:
         shape.name,
         ids.types["edge", shape.name],
         ids.incarnations["edge", shape.name],
-        ids.type_ref("node", shape.from_type),
-        ids.type_ref("node", shape.to_type),
+        ids.nodes_ref(shape.from_type),
+        ids.nodes_ref(shape.to_type),
         shape.cardinality,
         shape.annotations,
         tuple(_property(found, "edge", shape.name, ids) for found in shape.properties),

@@ -290,7 +290,8 @@ def validate_ir(ir: SchemaIR) -> None:
         _check_fields(node, columns)
     for edge in ir.edges:
         for endpoint in (edge.from_type, edge.to_type):
-            _check_type_ref(endpoint, nodes.get(endpoint.type_id), edge)
+            end = nodes.get(endpoint.type_id) or interfaces.get(endpoint.type_id)
+            _check_type_ref(endpoint, end, edge)
         _check_fields(edge, columns)
 
 

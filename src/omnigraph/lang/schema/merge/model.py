@@ -260,6 +260,11 @@ class _Reader:
             syntax,
         )
 
+    def _end(self, name: str) -> int:
+        """The type or the interface at an end of an edge."""
+        found = self.ids.get(("node", name))
+        return self.ids["interface", name] if found is None else found
+
     def elements(self, syntax: Declaration, ids: Mapping[str, int]) -> Elements:
         found: dict[Aspect, Element] = {NAME: Element(syntax.name.text)}
         if isinstance(syntax, Interface):
@@ -269,7 +274,7 @@ class _Reader:
             for interface in syntax.implements:
                 found["implements", self.ids["interface", interface.text]] = Element(meaning=True)
         else:
-            ends = (self.ids["node", syntax.source.text], self.ids["node", syntax.target.text])
+            ends = (self._end(syntax.source.text), self._end(syntax.target.text))
             found[ENDS] = Element(ends)
             card = syntax.cardinality
             limits = (0, None) if card is None else (card.minimum, card.maximum)

@@ -66,6 +66,7 @@ def plan_migration(
         gone += known.values()
     for found in gone:
         _drop_type(draft, found)
+    _lost_ends(draft, accepted, desired)
     return MigrationPlan(tuple(draft.steps), tuple(draft.effects), tuple(draft.checks))
 
 
@@ -215,6 +216,24 @@ def _endpoints(draft: Draft, before: IREdge, after: IREdge) -> None:
         draft.refuse(entity(after), reason)
         return
     draft.add(ChangeEndpoints(after.kind, after.name, former, ends, tier="safe", cost="metadata"))
+
+
+def _lost_ends(draft: Draft, accepted: SchemaIR, desired: SchemaIR) -> None:
+    """Nodes that edges may lead to because of an interface keep it while there are such edges."""
+    kept = {found.type_id: found for found in desired.nodes}
+    edges = [edge for edge in desired.edges if not draft.has_no_rows(edge)]
+    for before in accepted.nodes:
+        after = kept.get(before.type_id)
+        still = set() if after is None else {ref.type_id for ref in after.implements}
+        for lost in before.implements:
+            for edge in edges:
+                ends = (edge.from_type.type_id, edge.to_type.type_id)
+                if lost.type_id in ends and lost.type_id not in still:
+                    draft.refuse(
+                        entity(after or before),
+                        f"edges of type {edge.name} may lead to a {before.name} because it "
+                        f"implements {lost.type_name}: while there are any, it has to",
+                    )
 
 
 def _cardinality(draft: Draft, before: IREdge, after: IREdge) -> None:

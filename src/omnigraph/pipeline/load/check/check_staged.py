@@ -70,6 +70,7 @@ def check_staged(staged: Staged, base: Base, options: LoadOptions, runner: TaskR
         staged.touched,
         shown=SHOWN if fails else EVERY if tells else 0,
         lists_all=not fails,
+        share=runner.share,
     )
 
     def leave_out(found: CheckRound) -> None:

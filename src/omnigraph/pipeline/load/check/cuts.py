@@ -20,6 +20,7 @@ from omnigraph.lang.structural import ID
 from omnigraph.pipeline.load.check.key_source import KeySource, addresses_in, among
 from omnigraph.pipeline.load.stage.area import StagingArea
 from omnigraph.rows.hashing import Hashes, hash_texts
+from omnigraph.rows.references import referring
 from omnigraph.storage.tables.row_address import Addresses
 from omnigraph.storage.tables.table import ROW_ADDRESS
 from omnigraph.write.change.change_set import EntityType, key_texts
@@ -79,6 +80,8 @@ class CutJob:
     only: tuple[KeySlices, ...] = ()
     weight: int = 1
     keeps_left_out: bool = False
+    as_references: bool = False
+    """Whether ids are wanted as edges call nodes that may be of several types."""
 
 
 def cut(job: CutJob) -> Cut:
@@ -113,6 +116,8 @@ def _pieces(job: CutJob) -> Iterator[pa.Table]:
 
 def _piece(job: CutJob, rows: pa.Table, gone: Addresses) -> pa.Table:
     keys = key_texts(job.type, job.members, rows)
+    if job.as_references:
+        keys = referring(keys, job.type.type_id)
     addresses = rows.column(ROW_ADDRESS)
     counts = np.full(rows.num_rows, job.weight, dtype=np.int8)
     if len(gone):

@@ -13,17 +13,18 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.schema.catalog import EdgeType
+from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.structural import ID, SRC
 from omnigraph.pipeline.load.check.cuts import KeySlices
 from omnigraph.pipeline.load.check.key_cutting import tuples_name
 from omnigraph.pipeline.load.stage.staged_types import StagedType
+from omnigraph.rows.references import referring
 from omnigraph.storage.tables.version_diff import FragmentDelta, fragment_delta
 from omnigraph.write.change.change_set import EntityType, key_texts
 from omnigraph.write.load.changes import LoadMode
 from omnigraph.write.publish.base import Base
 from omnigraph.write.publish.read_set import Dependency, RecordedRead, WholeTable, has_blobs
-from omnigraph.write.rules.edges import ends_of
+from omnigraph.write.rules.edges import ends_of, stands_at
 from omnigraph.write.rules.uniqueness import constraints_of
 
 
@@ -115,10 +116,14 @@ class KeysStillAbsent:
 
 @dataclass(frozen=True, slots=True)
 class EndpointsStillPresent:
-    """No stored node is deleted that staged edges lead to."""
+    """No stored node is deleted that staged edges lead to.
+
+    With a ``type_id`` they call it by a reference, since nodes there may be of several types.
+    """
 
     type_key: str
     ends: tuple[KeySlices, ...]
+    type_id: int | None = None
 
     def holds(self, before: Base, after: Base) -> bool:
         """Look for the nodes that went and have not come again."""
@@ -127,6 +132,8 @@ class EndpointsStillPresent:
             return True
         went = changed.went()
         went = went.filter(pc.invert(pc.is_in(went, value_set=changed.came())))
+        if self.type_id is not None:
+            went = referring(went, self.type_id)
         return not any(ends.has(went).any() for ends in self.ends)
 
 
@@ -156,12 +163,16 @@ def claims_of(
     else:
         for key, one in staged.items():
             yield from _rows(key, one, keys, wholly=mode == "patch")
-    for end in base.catalog.nodes:
+    for end, node in base.catalog.nodes.items():
         key = f"node:{end}"
-        ends = tuple(keys[name] for name in _ends(end, staged) if name in keys)
         is_replaced = mode == "overwrite" and key in touched
-        if ends and not is_replaced and base.table(key).table.pin.row_count:
-            yield EndpointsStillPresent(key, ends)
+        if is_replaced or not base.table(key).table.pin.row_count:
+            continue
+        for type_id in (None, node.type_id):
+            names = _ends(node, staged, shared=type_id is not None)
+            ends = tuple(keys[name] for name in names if name in keys)
+            if ends:
+                yield EndpointsStillPresent(key, ends, type_id)
 
 
 def _rows(
@@ -182,21 +193,22 @@ def _rows(
             yield EdgesStillPresent(key)
 
 
-def _ends(name: str, staged: Mapping[str, StagedType]) -> Iterator[str]:
-    """The keys of staged edges that name nodes of a type."""
+def _ends(node: NodeType, staged: Mapping[str, StagedType], *, shared: bool) -> Iterator[str]:
+    """The keys of staged edges that name nodes of a type, by their ids or by references."""
     for key, one in staged.items():
-        if isinstance(one.type, EdgeType):
-            for column, end in ends_of(one.type):
-                if end == name:
+        edge = one.type
+        if isinstance(edge, EdgeType):
+            for column, _ in ends_of(edge):
+                if stands_at(node, edge, column) and (column in edge.shared) is shared:
                     yield f"{column}:{key}"
 
 
 def _whole_tables(touched: Collection[str], base: Base) -> Iterator[Dependency]:
     """What is replaced as a whole, and the stored edges of its nodes."""
     keys = set(touched)
-    for name, edge in base.catalog.edges.items():
-        if not keys.isdisjoint({f"node:{edge.source}", f"node:{edge.target}"}):
-            keys.add(f"edge:{name}")
+    for name in base.catalog.nodes:
+        if f"node:{name}" in touched:
+            keys.update(f"edge:{edge.name}" for edge in base.catalog.incident_edges(name))
     for key in sorted(keys):
         yield RecordedRead(key, WholeTable())
 

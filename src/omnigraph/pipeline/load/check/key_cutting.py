@@ -7,7 +7,7 @@ are only looked at for those that the input asks about. Knows nothing of what is
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.structural import ID, SRC
@@ -102,8 +102,8 @@ class RoundKeys:
 
     def _end_cuts(self, key: str, edge: EdgeType) -> Jobs:
         jobs: Jobs = []
-        for column, end in ends_of(edge):
-            ranges = self.rows.ranges_of(f"node:{end}")
+        for column, _ in ends_of(edge):
+            ranges = self.rows.ranges_of_end(edge, column)
             name = f"{column}:{key}"
             jobs += self._staged_cuts(name, key, (column,), ASKED, ranges, with_superseded=False)
         return jobs
@@ -164,9 +164,10 @@ class RoundKeys:
             key = f"edge:{edge.name}"
             if not self.rows.replaces or key in self.rows.touched or not self.rows.stored_rows(key):
                 continue
-            for column, end in ends_of(edge):
-                if f"node:{end}" in self.rows.touched:
-                    ranges = self.rows.ranges_of(f"node:{end}")
+            for column, _ in ends_of(edge):
+                nodes = self.rows.base.catalog.nodes_at(edge, column)
+                if any(f"node:{node.name}" in self.rows.touched for node in nodes):
+                    ranges = self.rows.ranges_of_end(edge, column)
                     jobs += self._stored_cuts(
                         f"{column}:stored:{key}", key, (column,), ASKED, ranges=ranges
                     )
@@ -297,7 +298,36 @@ class RoundKeys:
             one = self._end_decision(end)
             if one is not None:
                 decisions.append((one, self.rows.ranges_of(f"node:{end}")))
+        for key, edge, column in self.rows.shared_ends():
+            one = self._shared_decision(key, edge, column)
+            decisions.append((one, self.rows.ranges_of_end(edge, column)))
         return decisions
+
+    def _shared_decision(self, key: str, edge: EdgeType, column: str) -> EndDecision:
+        """The same of an end where nodes may be of several types."""
+        names = (f"{column}:{key}", f"{column}:stored:{key}")
+        asked = tuple(AskedEnds(name, self.made[name]) for name in names if name in self.made)
+        nodes = self._cut_references(edge, column, tuple(one.keys for one in asked))
+        is_counted = column == SRC and edge.is_bounded and key in self.rows.staged
+        degrees = (self._degrees(key, edge),) if is_counted else ()
+        return EndDecision(nodes, asked, degrees)
+
+    def _cut_references(
+        self, edge: EdgeType, column: str, asked: tuple[KeySlices, ...]
+    ) -> tuple[KeySlices, ...]:
+        """The nodes that may be at an end, as edges call them."""
+        name, jobs = f"references:{edge.name}:{column}", Jobs()
+        ranges = self.rows.ranges_of_end(edge, column)
+        for node in self.rows.base.catalog.nodes_at(edge, column):
+            key = f"node:{node.name}"
+            if key in self.rows.staged:
+                jobs += self._staged_cuts(name, key, (ID,), ASKED, ranges)
+            if self.rows.has_stored(key):
+                count = sum(one.count for one in asked)
+                only = asked if is_few(count, self.rows.stored_rows(key)) else ()
+                jobs += self._stored_cuts(name, key, (ID,), ASKED, ranges=ranges, only=only)
+        self._spaces.cut([(name, replace(job, as_references=True)) for name, job in jobs])
+        return self._spaces.some(name)
 
     def _end_decision(self, end: str) -> EndDecision | None:
         key = f"node:{end}"
@@ -309,7 +339,7 @@ class RoundKeys:
         degrees = tuple(
             self._degrees(edge_key, edge)
             for edge_key, edge, _ in self.rows.edges()
-            if edge.source == end and edge.is_bounded
+            if edge.source == end and edge.is_bounded and SRC not in edge.shared
         )
         if not asked and not degrees:
             return None
@@ -321,11 +351,14 @@ class RoundKeys:
             f"{column}:stored:edge:{name}"
             for name, edge in sorted(self.rows.base.catalog.edges.items())
             for column, one in ends_of(edge)
-            if one == end
+            if one == end and column not in edge.shared
         ]
 
     def _degrees(self, key: str, edge: EdgeType) -> Degrees:
-        of_nodes = self.rows.replaces and f"node:{edge.source}" in self.rows.touched
+        nodes = self.rows.base.catalog.nodes_at(edge, SRC)
+        of_nodes = self.rows.replaces and any(
+            f"node:{node.name}" in self.rows.touched for node in nodes
+        )
         stored = self.made.get(f"degrees:{key}")
         return Degrees(edge, self.made[f"{SRC}:{key}"], stored, of_nodes)
 

@@ -97,13 +97,13 @@ def among(ordered: Addresses, wanted: pa.ChunkedArray) -> npt.NDArray[np.bool_]:
     return marks
 
 
-def grouped(table: Table, parts: Sequence[FragmentPart]) -> tuple[KeySource, ...]:
-    """Neighbouring fragments together, as many as one task takes."""
+def grouped(table: Table, parts: Sequence[FragmentPart], share: int = 1) -> tuple[KeySource, ...]:
+    """Neighbouring fragments together: what one task takes, or the share of several."""
     groups: list[list[FragmentPart]] = []
     rows = size = 0
     for part in parts:
         rows, size = rows + part.rows, size + part.size
-        if not groups or rows > GROUP_ROWS or size > GROUP_BYTES:
+        if not groups or rows > GROUP_ROWS // share or size > GROUP_BYTES // share:
             groups.append([])
             rows, size = part.rows, part.size
         groups[-1].append(part)

@@ -41,12 +41,16 @@ def is_few(asked: int, stored: int) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class RoundRows:
-    """Staged rows by type, and the base; ``touched`` are the types that an overwrite replaces."""
+    """Staged rows by type, and the base; ``touched`` are the types that an overwrite replaces.
+
+    Tasks are so much smaller than usual as ``share`` says.
+    """
 
     base: Base
     staged: Mapping[str, StagedType]
     mode: LoadMode
     touched: frozenset[str]
+    share: int = 1
     _known: dict[str, int] = field(default_factory=dict)
 
     # -- what there is ---------------------------------------------------------------
@@ -68,13 +72,25 @@ class RoundRows:
         ends: dict[str, list[tuple[str, str]]] = {}
         for key, edge, _ in self.edges():
             for column, end in ends_of(edge):
-                ends.setdefault(end, []).append((key, column))
+                if column not in edge.shared:
+                    ends.setdefault(end, []).append((key, column))
         return ends
+
+    def shared_ends(self) -> Iterator[tuple[str, EdgeType, str]]:
+        """The ends of staged edges, and of stored ones that may lose nodes, of several types."""
+        catalog = self.base.catalog
+        for _, edge in sorted(catalog.edges.items()):
+            key = f"edge:{edge.name}"
+            for column in edge.shared:
+                replaced = {f"node:{node.name}" for node in catalog.nodes_at(edge, column)}
+                loses = self.replaces and key not in self.touched and self.stored_rows(key)
+                if key in self.staged or (loses and not replaced.isdisjoint(self.touched)):
+                    yield key, edge, column
 
     def stored(self, key: str) -> tuple[KeySource, ...]:
         """The stored rows of a type, in the groups that tasks take."""
         table = self.base.table(key).table
-        return grouped(table, layout_of(table).parts)
+        return grouped(table, layout_of(table).parts, self.share)
 
     def has_stored(self, key: str) -> bool:
         """Whether stored rows of a type stay, or are looked at one by one."""
@@ -123,8 +139,21 @@ class RoundRows:
         if isinstance(type_, NodeType) and not rule:
             asked = [one for one, _ in self.ends().get(type_.name, ())]
             size += sum(self.staged[one].count for one in asked) * self._width(key, type_, members)
-        self._known[space] = made = ranges_for(size)
+        self._known[space] = made = ranges_for(size * self.share)
         return made
+
+    def ranges_of_end(self, edge: EdgeType, column: str) -> int:
+        """Of how many ranges the nodes at an end are, and what edges call them."""
+        if column not in edge.shared:
+            return self.ranges_of(f"node:{edge.end(column)}")
+        space = f"{edge.name}|{column}"
+        if space not in self._known:
+            key = f"edge:{edge.name}"
+            size = self._size(key, edge, (column,))
+            for node in self.base.catalog.nodes_at(edge, column):
+                size += self._size(f"node:{node.name}", node, (ID,))
+            self._known[space] = ranges_for(size)
+        return self._known[space]
 
     def _size(self, key: str, type_: EntityType, members: tuple[str, ...]) -> int:
         rows = self.staged[key].count if key in self.staged else 0

@@ -86,12 +86,13 @@ class SetRules:
     touched: frozenset[str]
     shown: int
     lists_all: bool
+    share: int = 1
 
     def look(self, left_out: RejectedRows) -> CheckRound:
         """Ask every rule about the rows that are left."""
         left_out.superseded.clear()
         touched = self.touched - self._emptied(left_out)
-        rows = RoundRows(self.base, self.staged, self.mode, touched)
+        rows = RoundRows(self.base, self.staged, self.mode, touched, self.share)
         keys = RoundKeys(self.run, self.area, rows, left_out)
         keys.cut_first()
         late = keys.has_late()

@@ -95,7 +95,9 @@ def _lines(
     split: Split, block: LineBlock, rows_of: EntityType | None, job: StageJob, embedder: Embedder
 ) -> SiftedBlock:
     source = NdjsonSource(split.file.name, block.data, may_be_marked=False, rows_of=rows_of)
-    sifted = _whole(sift_lines([source], job.catalog, patches=job.patches), job, embedder)
+    sifted = _whole(
+        sift_lines([source], job.catalog, patches=job.patches, needs_types=True), job, embedder
+    )
 
     def explain(violations: Sequence[Violation]) -> Iterator[Reject]:
         for reject in rejects_of_lines(violations, [source], block.offset):
@@ -116,7 +118,7 @@ def _rows(
         typed.table,
         numbers=typed.numbers,
         patches=job.patches,
-        nodes=end_nodes(type_, job.catalog),
+        nodes=end_nodes(type_, job.catalog, needs_types=True),
     )
     sifted = _whole(sifted, job, embedder)
     records = block.records

@@ -206,7 +206,7 @@ def _by_type(data: Mapping[Any, object], catalog: Catalog, csv: CsvOptions | Non
     return LoadInput(
         tuple(find_inputs(paths, names, csv)) if paths else (),
         tuple(
-            Frame(type_, name, frames[name], nodes=end_nodes(type_, catalog))
+            Frame(type_, name, frames[name], nodes=end_nodes(type_, catalog, needs_types=True))
             for name, type_ in frame_types(frames, catalog).items()
         ),
     )

@@ -122,7 +122,7 @@ def stage_input(
     job = StageJob(base.catalog, _tables(base), area, embedding, patches)
     groups = [SplitGroup(job, group, shown) for group in pack(splits, target)]
     tasks = tuple(runner.run("stage", stage, groups))
-    return Staged(files, job, splits, tasks, staged_types(tasks, base))
+    return Staged(files, job, splits, tasks, staged_types(tasks, base, runner.share))
 
 
 def write_down(found: LoadInput, area: StagingArea, runner: TaskRunner) -> tuple[InputFile, ...]:

@@ -96,6 +96,7 @@ class StagedType:
     table: Table
     parts: tuple[FragmentPart, ...]
     rows: tuple[StagedRows, ...]
+    share: int = 1
 
     @property
     def count(self) -> int:
@@ -115,19 +116,19 @@ class StagedType:
     @property
     def groups(self) -> tuple[KeySource, ...]:
         """The rows in groups of fragments, as tasks take them."""
-        return grouped(self.table, self.parts)
+        return grouped(self.table, self.parts, self.share)
 
 
-def staged_types(tasks: Iterable[StagedTask], base: Base) -> dict[str, StagedType]:
-    """The staged rows by type key."""
+def staged_types(tasks: Iterable[StagedTask], base: Base, share: int = 1) -> dict[str, StagedType]:
+    """The staged rows by type key, for tasks that share a memory."""
     by_key: dict[str, list[StagedRows]] = {}
     for task in tasks:
         for rows in task.rows:
             by_key.setdefault(rows.type_key, []).append(rows)
-    return {key: _staged(key, rows, base) for key, rows in sorted(by_key.items())}
+    return {key: _staged(key, rows, base, share) for key, rows in sorted(by_key.items())}
 
 
-def _staged(key: str, rows: Sequence[StagedRows], base: Base) -> StagedType:
+def _staged(key: str, rows: Sequence[StagedRows], base: Base, share: int) -> StagedType:
     table = base.table(key).table
     before = {part.number for part in layout_of(table).parts}
     fragments = [text for one in rows for text in one.written.fragments]
@@ -135,7 +136,7 @@ def _staged(key: str, rows: Sequence[StagedRows], base: Base) -> StagedType:
         raise AssertionError("every staged file is one fragment")
     staged = table.at(insert_fragments(table, fragments))
     parts = tuple(part for part in layout_of(staged).parts if part.number not in before)
-    return StagedType(find_type(base.catalog, key), key, staged, parts, tuple(rows))
+    return StagedType(find_type(base.catalog, key), key, staged, parts, tuple(rows), share)
 
 
 def forget(types: Iterable[StagedType]) -> None:

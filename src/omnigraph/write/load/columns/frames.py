@@ -15,12 +15,12 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import BadRequest, Rule
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.schema.catalog import Catalog, NodeType, PropertyDef
-from omnigraph.lang.structural import ENDPOINTS, ID, spelling
+from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType, PropertyDef
+from omnigraph.lang.structural import ENDPOINTS, ID, end_type_column, spelling
 from omnigraph.lang.types import Scalar
 from omnigraph.write.change.change_set import EntityType, row_columns, type_key
 from omnigraph.write.load.columns.frame_columns import convert_column, decoded, texts
-from omnigraph.write.load.columns.keyed_ends import EndNodes, ids_of_column
+from omnigraph.write.load.columns.keyed_ends import KEY, TYPE, EndNodes, ids_of_column
 from omnigraph.write.load.columns.texts import NOT_UTF8, is_text, require_readable_names
 from omnigraph.write.load.columns.typed_rows import default_of, derived_ids, marked
 from omnigraph.write.load.ndjson.exact import no_id_text, unknown_property, wrong_id_text
@@ -208,8 +208,9 @@ class _Frame:
     def _check_names(self) -> None:
         names = self._table.column_names
         known = {*self._spellings(ID), *self._type.properties}
-        if not isinstance(self._type, NodeType):
+        if isinstance(self._type, EdgeType):
             known |= {name for column in ENDPOINTS for name in self._spellings(column)}
+            known |= {name for column in self._type.shared for name in self._type_spellings(column)}
         for at, name in enumerate(names):
             if name in names[:at]:
                 self._say("format", f"the frame has two columns '{name}'", name)
@@ -238,6 +239,22 @@ class _Frame:
         names = (column, spelling(column, self._type.properties))
         return tuple(dict.fromkeys(names if word is None else (word, *names)))
 
+    def _type_spellings(self, column: str) -> list[str]:
+        """What a frame may call the types of the nodes at an end."""
+        labels = self._spellings(column)
+        return [end_type_column(label, self._type.properties) for label in labels]
+
+    def _typed(self, column: str, nodes: pa.Array) -> pa.Array:
+        """The nodes at an end, with their types where a column tells them."""
+        if not isinstance(self._type, EdgeType) or column not in self._type.shared:
+            return nodes
+        names = self._table.column_names
+        types = [name for name in self._type_spellings(column) if name in names]
+        if not types:
+            return nodes
+        told = self._column(types[0])
+        return pa.StructArray.from_arrays([told, nodes], [TYPE, KEY])
+
     def _given(self, column: str) -> list[str]:
         return [name for name in self._spellings(column) if name in self._table.column_names]
 
@@ -252,7 +269,7 @@ class _Frame:
             return pa.nulls(len(self._table), pa.string())
         node = self._nodes.get(column)
         try:
-            found = self._column(given[0])
+            found = self._typed(column, self._column(given[0]))
             ends = ids_of_column(given[0], node, found, pandas=self._pandas)
         except ValueTypeError as misfit:
             self._say(misfit.rule, misfit.text, given[0])

@@ -14,10 +14,14 @@ import msgspec
 import pyarrow as pa
 
 from omnigraph.lang.schema.catalog import NodeType
+from omnigraph.lang.schema.references import OPEN, reference
 from omnigraph.lang.structural import DST, SRC
 from omnigraph.lang.types import INTEGERS, Scalar
 from omnigraph.write.load.columns.keyed_ends import (
+    KEY,
+    TYPE,
     EndNodes,
+    SharedEnd,
     end_id,
     has_calendar_key,
     ids_of_members,
@@ -47,7 +51,7 @@ _EDGES = msgspec.json.Decoder(_Edge)
 
 def are_spelled_out(nodes: EndNodes) -> bool:
     """Whether texts alone do not tell: a date is a key, and no id."""
-    return any(map(has_calendar_key, nodes.values()))
+    return any(isinstance(node, SharedEnd) or has_calendar_key(node) for node in nodes.values())
 
 
 def with_text_ends(lines: Sequence[bytes], nodes: EndNodes) -> list[bytes] | None:
@@ -78,8 +82,45 @@ def _line(edge: bytes, start: bytes, end: bytes, data: bytes) -> bytes:
     return b"{" + b",".join(name + b":" + value for name, value in values if value) + b"}"
 
 
-def _ids(raws: list[bytes], node: NodeType | None) -> list[bytes] | None:
+class _Typed(msgspec.Struct, forbid_unknown_fields=True, gc=False):
+    type: str = msgspec.field(name=TYPE)
+    key: msgspec.Raw
+
+
+_TYPED = msgspec.json.Decoder(_Typed)
+
+
+def _shared(raws: list[bytes], end: SharedEnd) -> list[bytes] | None:
+    """The JSON texts of what edges call nodes that may be of several types."""
+    groups: dict[str, dict[bytes, bytes]] = {}
+    try:
+        for raw in set(raws):
+            if raw[:1] == b"{" and raw.count(b'"') >= 2 * len((TYPE, KEY)):
+                found = _TYPED.decode(raw)
+                if found.type not in end.nodes:
+                    return None
+                groups.setdefault(found.type, {})[raw] = bytes(found.key)
+            elif raw and end.has_key:
+                groups.setdefault("", {})[raw] = raw
+            elif raw:
+                return None
+    except msgspec.DecodeError:
+        return None
+    named = {b"": b""}
+    for name, keys in groups.items():
+        node = end.nodes[name] if name else next(iter(end.nodes.values()))
+        ids = _ids(list(keys.values()), node)
+        if ids is None:
+            return None
+        mark = reference(node.type_id if name else OPEN, "").encode()
+        named |= {raw: b'"' + mark + id_[1:] for raw, id_ in zip(keys, ids, strict=True)}
+    return [named[raw] for raw in raws]
+
+
+def _ids(raws: list[bytes], node: NodeType | SharedEnd | None) -> list[bytes] | None:
     """The JSON texts of the ids that raw values name."""
+    if isinstance(node, SharedEnd):
+        return _shared(raws, node)
     distinct = set(raws)
     known: dict[bytes, bytes] = {b"": b""}
     if node is None or not has_calendar_key(node):

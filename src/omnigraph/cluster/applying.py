@@ -13,6 +13,7 @@ from typing import Literal
 
 import msgspec
 
+from omnigraph.cluster.approving import require_still_approved
 from omnigraph.cluster.catalog import is_blob, write_blob
 from omnigraph.cluster.changes import APPROVAL_REQUIRED, Change
 from omnigraph.cluster.desired import Desired, read_desired
@@ -179,6 +180,8 @@ class _Apply:
         id_ = change.graph or ""
 
         def work(_: str) -> None:
+            approval = self.course.approvals[change.resource]
+            require_still_approved(self.root, approval, self.held, self.desired.digest, self.found)
             delete(self.root, id_)
 
         if self._announced(change, "graph_delete", None, work) and self.draft is not None:
