@@ -16,6 +16,7 @@ import numpy as np
 from omnigraph.lang.expressions import Property, leaves_of
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import spell
+from omnigraph.read.access.entity_sets import parts_of
 from omnigraph.read.access.expand import EdgeExpansion
 from omnigraph.read.access.steps import Explorer
 from omnigraph.read.access.way_tree import Costs
@@ -74,7 +75,8 @@ def _kept(
     wiring = hops.wiring
     if not wiring.edges.count:
         return make()
-    tables = (wiring.sources.table, wiring.targets.table)
+    parts = [*parts_of(wiring.sources), *parts_of(wiring.targets)]
+    tables = [part.table for part in parts if part.pinned is not None]
     nodes = [(table.location.uri, table.pin.version) for table in tables]
     name = f"@weights:{hops.way}:{nodes}:{spell(weight)}"
     return wiring.edges.cache.derived(wiring.edges.table, name, make)
