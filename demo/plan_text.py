@@ -5,7 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from omnigraph.lang.query import plan
-from omnigraph.lang.query.plan_text import spell, spell_predicate, spell_ranking, step_text
+from omnigraph.lang.query.plan_text import (
+    nulls_text,
+    spell,
+    spell_predicate,
+    spell_ranking,
+    step_text,
+)
 
 
 def render_plan(what: plan.Plan) -> str:
@@ -18,6 +24,9 @@ def render_plan(what: plan.Plan) -> str:
 
 
 def _read(read: plan.ReadPlan) -> Iterator[str]:
+    for number, branch in enumerate(read.branches):
+        yield "union" if number else "first"
+        yield from (f"  {line}" for line in _read(branch))
     yield from _steps(read.steps)
     if read.rank is not None:
         yield f"rank {spell_ranking(read.rank.ranking)}"
@@ -30,11 +39,15 @@ def _read(read: plan.ReadPlan) -> Iterator[str]:
         keys = ", ".join(read.group_by)
         yield f"aggregate by ({keys}): {columns}"
     else:
+        yield from _steps(read.late)
         yield f"project {columns}"
     if read.distinct:
         yield "distinct"
     if read.order or read.rank is not None:
         yield f"order {', '.join(_order(read))}"
+    if read.per is not None:
+        per = (key if isinstance(key, str) else spell(key) for key in read.per.keys)
+        yield f"limit {_count(read.per.count)} per ({', '.join(per)})"
     if read.limit is not None:
         offset = f" offset {_count(read.offset)}" if read.offset is not None else ""
         yield f"limit {_count(read.limit)}{offset}"
@@ -45,7 +58,7 @@ def _order(read: plan.ReadPlan) -> Iterator[str]:
         yield "score"
     for key in read.order:
         by = key.by if isinstance(key.by, str) else spell(key.by)
-        yield f"{by} desc" if key.descending else f"{by} asc"
+        yield f"{by} {'desc' if key.descending else 'asc'}{nulls_text(key.nulls)}"
     for variable in read.tie_breakers:
         yield f"${variable}.@id"
 
@@ -58,7 +71,7 @@ def _steps(steps: Iterable[plan.Step], indent: str = "") -> Iterator[str]:
     for step in steps:
         yield indent + " ".join(step_text(step)).rstrip()
         match step:
-            case plan.AntiJoin() | plan.SemiJoin() | plan.CountJoin() | plan.Optional():
+            case plan.AntiJoin() | plan.SemiJoin() | plan.Fold() | plan.Optional():
                 yield from _steps(step.steps, f"{indent}  ")
             case plan.Union(branches):
                 for branch in branches:

@@ -56,7 +56,9 @@ GIVEN |= {
     "property_": "name",
 }
 GIVEN |= {"policy": "policy.yaml", "tests": "cases.yaml", "who": "ann", "action": "read"}
-GIVEN |= {"arguments": "version"}
+GIVEN |= {"arguments": "version", "shell": "bash"}
+GIVEN |= {"old": "dev", "new": "other", "to": "main", "ref": "main"}
+GIVEN |= {"resource": "graph.film", "lock_id": "01A"}
 STARTS = {("serve", "--unauthenticated"), ("submit", "--run")}
 """What starts something that goes on, and is tested where that is."""
 POLICY = """\

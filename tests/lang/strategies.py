@@ -180,8 +180,37 @@ def _calls(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.builds(terms.TextCall, st.just("fuzzy"), inner, inner, maybe(inner)),
         st.builds(terms.Bm25, inner, inner),
         st.builds(terms.Rrf, inner, inner, maybe(inner)),
-        st.builds(terms.Aggregate, st.sampled_from(terms.AGGREGATES), inner),
+        _aggregates(inner),
     )
+
+
+def _aggregates(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    ordered = inner.filter(lambda expr: not isinstance(expr, terms.Nearest))
+    keys = several(st.builds(terms.Ordering, ordered, st.booleans(), _null_places), most=2)
+    collected = st.just("collect")
+    nothing = st.none()
+    return st.one_of(
+        st.builds(terms.Aggregate, st.sampled_from(terms.AGGREGATES), inner, st.booleans()),
+        st.builds(terms.Aggregate, st.just("count")),
+        st.builds(terms.Aggregate, st.just("percentile"), inner, st.just(value=False), inner),
+        st.builds(terms.Aggregate, collected, inner, st.booleans(), nothing, keys, maybe(_counts)),
+        st.builds(
+            terms.Aggregate,
+            collected,
+            nothing,
+            st.just(value=False),
+            nothing,
+            keys,
+            maybe(_counts),
+            several(st.builds(terms.Projection, inner, maybe(_gq_names)), least=1),
+        ),
+    )
+
+
+_null_places = st.sampled_from((None, "first", "last"))
+_counts = st.one_of(
+    st.builds(terms.Literal, st.just("integer"), naturals), st.one_of(_variables, _parameters)
+)
 
 
 def _is_bare_number(expr: terms.Expr) -> bool:
@@ -317,6 +346,22 @@ _simple_clauses = opaque(
 )
 
 
+# A name of a value is no name of a node, wherever it stands.
+_values_named = st.builds(terms.Variable, st.sampled_from(("p", "p_1", "param", "pIn")))
+_comparing = st.sampled_from(terms.COMPARISONS)
+
+
+def _blocks_as_values(block: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+    return st.one_of(
+        st.builds(terms.BlockValue, st.just(terms.Aggregate("count")), block),
+        st.builds(
+            terms.BlockValue,
+            _aggregates(_clause_values).filter(lambda made: made != terms.Aggregate("count")),
+            block,
+        ),
+    )
+
+
 def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     block = several(inner, least=1)
     return st.one_of(
@@ -326,21 +371,11 @@ def _nested(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         st.builds(gq.Optional, block),
         st.builds(gq.AnyOf, several(block, least=2)),
         st.builds(
-            gq.Counted,
-            st.just("count"),
-            st.none(),
-            block,
-            st.sampled_from(terms.COMPARISONS),
-            _values,
+            gq.Where,
+            st.builds(terms.Comparison, _blocks_as_values(block), _comparing, _clause_values),
         ),
-        st.builds(
-            gq.Counted,
-            st.sampled_from(("sum", "avg", "min", "max")),
-            _accesses,
-            block,
-            st.sampled_from(terms.COMPARISONS),
-            _values,
-        ),
+        st.builds(gq.Let, _values_named, st.one_of(_blocks_as_values(block), _clause_values)),
+        st.builds(gq.For, _values_named, _clause_values),
     )
 
 
@@ -349,31 +384,40 @@ _clauses = opaque(st.recursive(_simple_clauses, _nested, max_leaves=5))
 
 # -- queries -----------------------------------------------------------------------
 
-_counts = st.one_of(
-    st.builds(terms.Literal, st.just("integer"), naturals), st.one_of(_variables, _parameters)
-)
-_projections = st.builds(gq.Projection, _expressions, maybe(_gq_names))
+_projections = st.builds(terms.Projection, _expressions, maybe(_gq_names))
 _orderings = st.one_of(
     st.builds(
-        gq.Ordering,
+        terms.Ordering,
         _expressions.filter(lambda expr: not isinstance(expr, terms.Nearest)),
         st.booleans(),
+        _null_places,
     ),
-    st.builds(gq.Ordering, st.builds(terms.Nearest, _accesses, _expressions)),
+    st.builds(terms.Ordering, st.builds(terms.Nearest, _accesses, _expressions)),
 )
 _windows = st.one_of(
     st.just((None, None)), st.tuples(_counts, st.none()), st.tuples(_counts, _counts)
 )
 _reads = opaque(
     st.builds(
-        lambda clauses, projections, distinct, ordering, window: gq.Read(
-            clauses, projections, distinct, ordering, *window
+        lambda clauses, projections, distinct, ordering, window, per, branches: gq.Read(
+            clauses, projections, distinct, ordering, window[0], window[1], per, branches
         ),
         several(_clauses, least=1),
         several(_projections, least=1),
         st.booleans(),
         several(_orderings),
         _windows,
+        maybe(st.builds(gq.LimitPer, _counts, several(_expressions, least=1))),
+        several(
+            st.builds(
+                gq.Branch,
+                st.booleans(),
+                several(_clauses, least=1),
+                several(_projections, least=1),
+                st.booleans(),
+            ),
+            most=1,
+        ),
     )
 )
 _assignments = several(st.builds(gq.Assignment, _gq_names, either(_values, _nulls)))

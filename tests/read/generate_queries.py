@@ -260,7 +260,7 @@ class Generator:
             clauses += self.steps(inner, depth, self.rng.choice((0, 1, 1, 1, 2)))
             if not clauses or self.rng.random() < 0.3:
                 clauses.append(self.filter(inner))
-            if scope.keys() & set(mentioned(tuple(clauses))):
+            if inner.keys() > scope.keys() and scope.keys() & set(mentioned(tuple(clauses))):
                 break
         clauses = self.with_tests(clauses, inner, depth, self.rng.choice((0, 0, 1)))
         for name, known in inner.items():

@@ -104,7 +104,8 @@ def aggregated(function: str, values: Sequence[Any]) -> Any:
         return None
     match function:
         case "sum":
-            return float(sum(found))
+            total = sum(found)
+            return total if isinstance(total, int) else float(total)
         case "avg":
             return float(sum(found)) / len(found)
         case "min":

@@ -286,8 +286,8 @@ class _Conversion:
                 bounds = None if hops is None else (hops.minimum, hops.maximum or 0)
                 bound = None if edge_variable is None else edge_variable.name
                 return Walk(left.name, name, right.name, bound, undirected, bounds)
-            case ast.WayStep():
-                raise AssertionError("searches are compared without ways")
+            case ast.WayStep() | ast.Let() | ast.For():
+                raise AssertionError("searches are compared without ways and names of values")
             case ast.Where(condition):
                 return self.condition(condition)
             case ast.Not(inner):
@@ -298,13 +298,13 @@ class _Conversion:
                 return Block("optional", self.clauses(inner))
             case ast.AnyOf(groups):
                 return AnyOf(tuple(map(self.clauses, groups)))
-            case ast.Counted(function, argument, inner, compare, value):
-                prop = None if argument is None else self.prop(argument)
-                wanted = self.value(value)
-                return Counted(function, prop, self.clauses(inner), compare, wanted)
 
     def condition(self, condition: terms.Expr) -> Clause:
         match condition:
+            case terms.Comparison(terms.BlockValue(terms.Aggregate() as made, inner), op, wanted):
+                prop = None if made.argument is None else self.prop(made.argument)
+                value = self.value(wanted)
+                return Counted(made.name, prop, self.clauses(inner), op, value)
             case terms.Comparison(left_side, op, right_side):
                 return Compare(self.expr(left_side), op, self.expr(right_side))
             case terms.NullTest(operand, negated):
@@ -373,5 +373,5 @@ class _Conversion:
     def constant(value: Any) -> Any:
         return tuple(value) if isinstance(value, list) else value
 
-    def count(self, count: ast.Count | None) -> int | None:
+    def count(self, count: terms.Count | None) -> int | None:
         return None if count is None else int(self.constant_of(count))

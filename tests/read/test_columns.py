@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import omnigraph as og
-from omnigraph.lang.query.plan import AggregateName, CompareOp
+from omnigraph.lang.expressions import AggregateName, CompareOp
 from omnigraph.read.access import entities
 from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.grouping import group_rows
@@ -304,7 +304,7 @@ def test_column_types_survive_an_empty_result(tmp_path: Path) -> None:
         f"{match} return {{ count($m) as k, min($n.c) as c, sum($n.a) as s }} }}"
     ).table
     assert found.to_pylist() == [{"k": 0, "c": None, "s": None}]
-    assert found.schema.types == [pa.int64(), MOMENT, pa.float64()]
+    assert found.schema.types == [pa.int64(), MOMENT, pa.int64()]
 
 
 @pytest.mark.parametrize("type_", ["[U32]", "[U64]", "[DateTime]"])

@@ -117,7 +117,7 @@ def load_env_file(
     """
     found = dict(_assignments(path))
     warnings = []
-    has_keys = "AWS_ACCESS_KEY_ID" in found and "AWS_ACCESS_KEY_ID" not in environment
+    has_keys = "AWS_ACCESS_KEY_ID" in found and not environment.get("AWS_ACCESS_KEY_ID")
     for name, value in found.items():
         if not _may_set(name, named):
             warnings.append(f"{path} sets {name}, which a project may not: it is ignored")
@@ -126,7 +126,7 @@ def load_env_file(
                 f"{path} sets {name}, but not the keys that are used: it is ignored, so that your "
                 "own keys go nowhere else"
             )
-        elif name not in environment:
+        elif not environment.get(name):
             environment[name] = value
     return warnings
 

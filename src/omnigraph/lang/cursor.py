@@ -69,6 +69,8 @@ class Cursor:
         self._teach = teach
         self.index = 0
         """How many tokens have been consumed."""
+        self.value_names: frozenset[str] = frozenset()
+        """Variables that stand for values, for a grammar that has to tell them from others."""
         self._tokens = scan(source)
         self.token = next(self._tokens)
         self._ahead: deque[Token] = deque()

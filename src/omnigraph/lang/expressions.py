@@ -6,8 +6,8 @@ Every name is resolved, every literal converted, every type known. Never evaluat
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from typing import Literal
 
@@ -15,6 +15,23 @@ from omnigraph.lang.types import Scalar, ValueType
 
 CompareOp = Literal["=", "!=", "<", "<=", ">", ">="]
 ArithmeticOp = Literal["+", "-", "*", "/", "%"]
+NullPlace = Literal["first", "last"]
+AggregateName = Literal[
+    "count",
+    "sum",
+    "avg",
+    "min",
+    "max",
+    "collect",
+    "median",
+    "percentile",
+    "stddev",
+    "variance",
+    "any_value",
+    "bool_and",
+    "bool_or",
+    "count_if",
+]
 TextMode = Literal["search", "fuzzy", "match_text"]
 ConstantScalar = str | int | float | bool | date | datetime
 Constant = ConstantScalar | None | tuple[ConstantScalar | None, ...]
@@ -68,6 +85,14 @@ class Now:
     type: ValueType = TIMESTAMP
 
 
+@dataclass(frozen=True, slots=True)
+class Computed:
+    """A value that has a name: of `let` and `for`, of a block, or of a result column."""
+
+    name: str
+    type: ValueType
+
+
 Fixed = ParamRef | Const | Now
 """What is the same for every row."""
 
@@ -116,6 +141,32 @@ class ListOf:
 
     items: tuple[Expression, ...]
     type: ValueType
+
+
+@dataclass(frozen=True, slots=True)
+class SortKey:
+    """What rows are ordered by inside an aggregate; null is the smallest unless told otherwise."""
+
+    by: Expression
+    descending: bool = False
+    nulls: NullPlace | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Aggregate:
+    """One value of all rows of a group; without an argument, of the rows themselves.
+
+    ``fields`` are the parts of the objects that `collect({…})` makes.
+    """
+
+    function: AggregateName
+    argument: Expression | NodeRef | None
+    type: ValueType
+    distinct: bool = False
+    fraction: Expression | None = None
+    order: tuple[SortKey, ...] = ()
+    limit: Fixed | None = None
+    fields: tuple[tuple[str, Expression | NodeRef], ...] = ()
 
 
 # -- conditions: Bools, null where they are unknown --------------------------------
@@ -206,6 +257,8 @@ class Not:
 
 Expression = (
     Property
+    | Computed
+    | Aggregate
     | ParamRef
     | Const
     | Now
@@ -256,6 +309,13 @@ def parts_of(expression: Expression | NodeRef) -> Iterator[Expression | NodeRef]
             yield from (operand, choices)
         case Negative(operand) | IsNull(operand) | Not(operand):
             yield operand
+        case Aggregate():
+            if expression.argument is not None:
+                yield expression.argument
+            if expression.fraction is not None:
+                yield expression.fraction
+            yield from (key.by for key in expression.order)
+            yield from (value for _, value in expression.fields)
         case TextMatch():
             yield from (expression.subject, expression.query)
             if expression.edits is not None:
@@ -278,17 +338,58 @@ def leaves_of(expression: Expression | NodeRef) -> Iterator[Expression | NodeRef
 
 
 def variables_of(expression: Expression | NodeRef) -> frozenset[str]:
-    """The variables an expression looks at."""
-    return frozenset(
-        leaf.variable for leaf in leaves_of(expression) if isinstance(leaf, Property | NodeRef)
-    )
+    """The variables an expression looks at, and the names of computed values."""
+    found: set[str] = set()
+    for leaf in leaves_of(expression):
+        if isinstance(leaf, Property | NodeRef):
+            found.add(leaf.variable)
+        elif isinstance(leaf, Computed):
+            found.add(leaf.name)
+    return frozenset(found)
 
 
 def is_fixed(expression: Expression | NodeRef) -> bool:
     """Whether it is the same for every row."""
     if isinstance(expression, ParamRef | Const | Now):
         return True
-    return all(not isinstance(leaf, Property | NodeRef) for leaf in leaves_of(expression))
+    return all(isinstance(leaf, ParamRef | Const | Now | Call) for leaf in leaves_of(expression))
+
+
+def rewritten(
+    expression: Expression, instead: Callable[[Expression], Expression | None]
+) -> Expression:
+    """An expression with others in the place of some of its parts, the largest first."""
+    found = instead(expression)
+    if found is not None:
+        return found
+
+    def of(part: Expression) -> Expression:
+        return rewritten(part, instead)
+
+    match expression:
+        case Arithmetic(first, rest, type_):
+            return Arithmetic(of(first), tuple((op, of(one)) for op, one in rest), type_)
+        case Call(name, parts, type_):
+            return Call(name, tuple(map(of, parts)), type_)
+        case ListOf(items, type_):
+            return ListOf(tuple(map(of, items)), type_)
+        case Case(branches, otherwise, type_):
+            pairs = tuple((of(test), of(value)) for test, value in branches)
+            return Case(pairs, None if otherwise is None else of(otherwise), type_)
+        case Comparison(left, op, right):
+            return Comparison(of(left), op, of(right))
+        case Contains(left, right) | StartsWith(left, right) | EndsWith(left, right):
+            return replace(expression, left=of(left), right=of(right))
+        case InList(operand, choices):
+            return InList(of(operand), of(choices))
+        case Negative() | Not():
+            return replace(expression, operand=of(expression.operand))
+        case IsNull(operand) if not isinstance(operand, NodeRef):
+            return replace(expression, operand=of(operand))
+        case Either(groups):
+            return Either(tuple(tuple(map(of, group)) for group in groups))
+        case _:
+            return expression
 
 
 # -- conditions as scans like them -------------------------------------------------

@@ -52,6 +52,8 @@ class ValueType:
     is_list: bool = False
     dimension: int | None = None
     enum_values: tuple[str, ...] | None = None
+    is_object: bool = False
+    """Whether its values have fields, which nothing looks at but who gets the result."""
 
     def __str__(self) -> str:
         if self.enum_values is not None:
@@ -59,7 +61,7 @@ class ValueType:
         elif self.scalar is Scalar.VECTOR:
             core = f"Vector({self.dimension})"
         else:
-            core = self.scalar.value
+            core = "object" if self.is_object else self.scalar.value
         if self.is_list:
             core = f"[{core}]"
         return f"{core}?" if self.nullable else core

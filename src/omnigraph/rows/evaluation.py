@@ -17,10 +17,12 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from omnigraph.lang.expressions import (
+    Aggregate,
     Arithmetic,
     Call,
     Case,
     Comparison,
+    Computed,
     Const,
     Constant,
     Contains,
@@ -71,6 +73,12 @@ class Rows(Protocol):
     def column(self, found: Property) -> pa.Array:
         """A property of each."""
 
+    def computed(self, value: Computed) -> pa.Array:
+        """What was computed for each and has a name."""
+
+    def aggregated(self, value: Aggregate) -> pa.Array:
+        """What was made of the group that each stands for."""
+
     def nobody(self, node: NodeRef) -> pa.Array:
         """Where an optional node is missing."""
 
@@ -98,6 +106,10 @@ def evaluate(expression: Expression, rows: Rows) -> Operand:
             return found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found
         case Const() | ParamRef() | Now():
             return constant_scalar(rows.fixed(expression), compared_type(expression))
+        case Computed():
+            return rows.computed(expression)
+        case Aggregate():
+            return rows.aggregated(expression)
         case Arithmetic(first, rest):
             found = evaluate(first, rows)
             for op, operand in rest:
@@ -275,6 +287,12 @@ class _NoRows:
 
     def column(self, found: Property) -> pa.Array:
         raise AssertionError(f"{found} is a value of rows")
+
+    def computed(self, value: Computed) -> pa.Array:
+        raise AssertionError(f"{value} is a value of rows")
+
+    def aggregated(self, value: Aggregate) -> pa.Array:
+        raise AssertionError(f"{value} is a value of groups")
 
     def nobody(self, node: NodeRef) -> pa.Array:
         raise AssertionError(f"{node} is a node of rows")

@@ -193,7 +193,8 @@ def target_of(scope: CommandScope, uri: str | None, wanted: str = "its URI, or -
     if name == "--cluster":
         return _clustered(address, scope.graph)
     if name == "--server":
-        return _served(scope, address, scope.graph)
+        meant = layers_of(scope).graph_name
+        return _served(scope, address, None if meant is None else meant.value)
     if scope.graph is not None:
         raise _usage("a store is one graph: leave --graph out")
     named = graph_of_project(scope, address) if name == "URI" else None

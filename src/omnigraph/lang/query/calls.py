@@ -10,27 +10,18 @@ from typing import cast
 
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.query import terms
+from omnigraph.lang.query.aggregates import Parse, parse_aggregate, parse_block_value
 from omnigraph.lang.query.names import parse_access, parse_variable
-
-Parse = Callable[[Cursor], terms.Expr]
-"""Reads any expression."""
 
 
 def parse_call(cursor: Cursor, parse: Parse) -> terms.Expr:
     """`name(…)`: a call with a form of its own, else a function of the library."""
     special = _SPECIAL.get(cursor.token.text, _parse_function)
     with cursor.nested():
-        return special(cursor, parse)
-
-
-def parse_aggregate(cursor: Cursor, parse: Parse) -> terms.Aggregate:
-    """`count(x)` and its kin."""
-    word = cursor.advance()
-    cursor.expect("(")
-    argument = parse(cursor)
-    cursor.expect(")")
-    name = cast("terms.AggregateName", word.text)
-    return terms.Aggregate(name, argument, span=cursor.span_from(word.start))
+        found = special(cursor, parse)
+    if isinstance(found, terms.Aggregate) and cursor.at("{"):
+        return parse_block_value(cursor, found, found.span.start)
+    return found
 
 
 def parse_case(cursor: Cursor, parse: Parse) -> terms.Case:

@@ -8,14 +8,13 @@ left of `contains` or `in` makes a filter where a node makes a traversal.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import NoReturn, TypeVar, cast
+from typing import Literal, NoReturn, TypeVar
 
 from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
 from omnigraph.lang.diagnostics import Phase, did_you_mean
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.calls import parse_aggregate
-from omnigraph.lang.query.expressions import continue_expr, parse_expr, parse_value
+from omnigraph.lang.query.expressions import continue_expr, goes_on, parse_expr
 from omnigraph.lang.query.names import parse_property_name, parse_variable
 from omnigraph.lang.query.traversals import (
     is_undirected,
@@ -96,14 +95,13 @@ def parse_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
         if _traversal_follows(cursor, params):
             return _parse_traversal(cursor, params)
     elif token.kind is Kind.IDENT:
-        if following.text == "{":
+        if following.text == "{" and token.text not in (*terms.AGGREGATES, "case"):
             return _parse_block_clause(cursor, params)
-        if token.text in terms.AGGREGATES and following.text == "(":
-            aggregate = parse_aggregate(cursor, parse_expr)
-            if cursor.at("{"):
-                return _parse_counted(cursor, aggregate, params)
-            return _parse_condition(cursor, continue_expr(cursor, aggregate))
-        if following.text != "(":
+        if following.kind is Kind.VARIABLE and token.text == "let":
+            return _parse_let(cursor)
+        if following.kind is Kind.VARIABLE and token.text == "for":
+            return _parse_for(cursor)
+        if following.text not in ("(", "{"):
             # No clause begins with a word alone.
             cursor.teach()
     return _parse_condition(cursor, parse_expr(cursor))
@@ -114,8 +112,6 @@ def parse_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
 
 def _parse_block_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
     word = cursor.token
-    if word.text in terms.AGGREGATES:
-        return _parse_counted(cursor, None, params)
     if word.text not in BLOCK_WORDS:
         cursor.fail_expected("a clause", known=(*BLOCK_WORDS, "count"))
     cursor.advance()
@@ -123,11 +119,13 @@ def _parse_block_clause(cursor: Cursor, params: frozenset[str]) -> ast.Clause:
         return _parse_any(cursor, word.start, params)
     clauses = parse_block(cursor, params)
     span = cursor.span_from(word.start)
-    if word.text == "not":
-        return ast.Not(clauses, span=span)
-    if word.text == "exists":
-        return ast.Exists(clauses, span=span)
-    return ast.Optional(clauses, span=span)
+    if word.text == "optional":
+        return ast.Optional(clauses, span=span)
+    if goes_on(cursor):
+        kind: Literal["not", "exists"] = "not" if word.text == "not" else "exists"
+        value = terms.BlockValue(kind, clauses, span=span)
+        return _parse_condition(cursor, continue_expr(cursor, value))
+    return ast.Not(clauses, span=span) if word.text == "not" else ast.Exists(clauses, span=span)
 
 
 def _parse_any(cursor: Cursor, start: int, params: frozenset[str]) -> ast.AnyOf:
@@ -145,39 +143,23 @@ def _parse_any(cursor: Cursor, start: int, params: frozenset[str]) -> ast.AnyOf:
     return ast.AnyOf(tuple(groups), tuple(spans), span=cursor.span_from(start))
 
 
-def _parse_counted(
-    cursor: Cursor, aggregate: terms.Aggregate | None, params: frozenset[str]
-) -> ast.Counted:
-    if aggregate is None:
-        word = cursor.advance()
-        if word.text != "count":
-            cursor.fail(
-                word.span,
-                f"`{word.text}` of a block needs a property",
-                hint=f"write `{word.text}($x.property) {{ … }}`",
-            )
-        name, argument, start = "count", None, word.start
-    else:
-        name, start = aggregate.name, aggregate.span.start
-        if aggregate.name == "count":
-            cursor.fail(aggregate.span, "`count` of a block takes no argument: `count { … }`")
-        if not isinstance(aggregate.argument, terms.Access):
-            cursor.fail(aggregate.argument.span, "expected `$variable.property`")
-        argument = aggregate.argument
-    clauses = parse_block(cursor, params)
-    op = cursor.token.text
-    if op not in terms.COMPARISONS:
-        cursor.fail_expected("a comparison of the block's value, such as `> 2`")
-    cursor.advance()
-    value = parse_value(cursor)
-    return ast.Counted(
-        cast("terms.AggregateName", name),
-        argument,
-        clauses,
-        op,
-        value,
-        span=cursor.span_from(start),
-    )
+# -- values with names -----------------------------------------------------------
+
+
+def _parse_let(cursor: Cursor) -> ast.Let:
+    start = cursor.advance().start
+    variable = parse_variable(cursor)
+    cursor.expect("=")
+    value = parse_expr(cursor)
+    return ast.Let(variable, value, span=cursor.span_from(start))
+
+
+def _parse_for(cursor: Cursor) -> ast.For:
+    start = cursor.advance().start
+    variable = parse_variable(cursor)
+    cursor.expect("in")
+    items = parse_expr(cursor)
+    return ast.For(variable, items, span=cursor.span_from(start))
 
 
 # -- bindings and traversals -----------------------------------------------------
@@ -229,6 +211,8 @@ def _traversal_follows(cursor: Cursor, params: frozenset[str]) -> bool:
     if word.text in _JOINING and (is_param or after.kind is not Kind.VARIABLE):
         return after.text == "{" and cursor.peek(3).kind is Kind.INTEGER
     # What comes after a condition that is one variable begins a clause of its own.
+    if word.text in ("let", "for") and after.kind is Kind.VARIABLE:
+        return cursor.peek(3).text not in ("=", "in")
     begins_clause = after.text == "(" or (
         after.text == "{" and cursor.peek(3).kind is not Kind.INTEGER
     )

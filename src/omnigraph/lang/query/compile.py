@@ -186,7 +186,8 @@ def describe_operation(what: plans.Plan, catalog: Catalog) -> Operation:
     """Describe a plan."""
     if isinstance(what, plans.ReadPlan):
         reads: set[Touched] = set()
-        _collect_reads(what.steps, catalog, reads)
+        for read in (what, *what.branches):
+            _collect_reads((*read.steps, *read.late), catalog, reads)
         return Operation(tuple(map(_field, what.columns)), tuple(sorted(reads)), ())
     touches = _Touches(catalog)
     for statement in what.statements:
@@ -211,7 +212,7 @@ def _field(column: plans.Column) -> ResultField:
 
 
 def _scalar_field(name: str, type_: ValueType) -> ResultField:
-    kind = _KINDS[type_.scalar]
+    kind = "object" if type_.is_object else _KINDS[type_.scalar]
     if type_.is_list:
         return ResultField(name, "list", type_.nullable, item_kind=kind)
     return ResultField(name, kind, type_.nullable, vector_dim=type_.dimension)
@@ -230,9 +231,9 @@ def _collect_reads(steps: Iterable[plans.Step], catalog: Catalog, reads: set[Tou
             case plans.Union(branches):
                 for branch in branches:
                     _collect_reads(branch, catalog, reads)
-            case plans.Filter() | plans.WalkWay():
+            case plans.Filter() | plans.Let() | plans.ForEach() | plans.WalkWay():
                 pass
-            case plans.AntiJoin() | plans.SemiJoin() | plans.CountJoin() | plans.Optional():
+            case plans.AntiJoin() | plans.SemiJoin() | plans.Fold() | plans.Optional():
                 _collect_reads(step.steps, catalog, reads)
 
 

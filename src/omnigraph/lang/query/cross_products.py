@@ -34,8 +34,12 @@ def _found(steps: Sequence[plan.Step], catalog: Catalog, *, are_many: bool) -> I
             case plan.Union(branches):
                 for branch in branches:
                     yield from _found(branch, catalog, are_many=are_many)
-            case plan.Filter():
+            case plan.Filter() | plan.Let():
                 pass
+            case plan.ForEach():
+                are_many = True
+            case plan.Fold(is_correlated=False):
+                yield from _found(step.steps, catalog, are_many=False)
             case plan.Optional(inner):
                 yield from _found(inner, catalog, are_many=are_many)
                 are_many = True

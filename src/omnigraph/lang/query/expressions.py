@@ -10,6 +10,7 @@ from typing import cast
 
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.query import terms
+from omnigraph.lang.query.aggregates import parse_block_value
 from omnigraph.lang.query.calls import parse_call, parse_case
 from omnigraph.lang.query.literals import at_temporal, parse_literal, parse_number
 from omnigraph.lang.query.names import parse_access, parse_variable
@@ -37,6 +38,11 @@ def parse_expr(cursor: Cursor) -> terms.Expr:
 def continue_expr(cursor: Cursor, first: terms.Expr) -> terms.Expr:
     """The rest of an expression that begins with what was read already."""
     return _climb(cursor, first, _OR)
+
+
+def goes_on(cursor: Cursor) -> bool:
+    """Whether an operator follows, so that what was read is part of an expression."""
+    return _rank(cursor) > 0
 
 
 def parse_value(cursor: Cursor, *, null_allowed: bool = False) -> terms.Value:
@@ -139,6 +145,9 @@ def _prefixed(cursor: Cursor, rank: int) -> terms.Expr:
     """`not x`, `-x`, or what has no operator before it."""
     token = cursor.token
     if token.kind is Kind.IDENT and token.text == "not" and rank <= _COMPARED:
+        if cursor.peek().text == "{":
+            cursor.advance()
+            return parse_block_value(cursor, "not", token.start)
         if not _is_word_alone(cursor):
             cursor.advance()
             with cursor.nested():
@@ -185,6 +194,17 @@ def _primary(cursor: Cursor) -> terms.Expr:
                 return parse_case(cursor, parse_expr)
             if after.text == "when" or after.kind is Kind.VARIABLE:
                 cursor.teach()
+        if after.text == "{" and token.text in ("exists", "count"):
+            cursor.advance()
+            if token.text == "exists":
+                return parse_block_value(cursor, "exists", token.start)
+            return parse_block_value(cursor, terms.Aggregate("count"), token.start)
+        if after.text == "{" and token.text in terms.AGGREGATES:
+            cursor.fail(
+                token.span,
+                f"`{token.text}` of a block needs a property",
+                hint=f"write `{token.text}($x.property) {{ … }}`",
+            )
         cursor.advance()
         return terms.Alias(token.text, span=token.span)
     if cursor.at("("):

@@ -6,8 +6,8 @@ layout's. Never changes what a query means.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import TypeGuard, TypeVar
+from collections.abc import Iterable, Iterator, Sequence
+from typing import TypeGuard
 
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.layout import WIDTH, Group, Item, Page, render
@@ -15,12 +15,17 @@ from omnigraph.lang.literals import quote
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
 from omnigraph.lang.query.parser import parse_queries
-from omnigraph.lang.query.spelling import spell, spell_null_test
+from omnigraph.lang.query.spelling import (
+    blocks_in,
+    spell,
+    spell_inside,
+    spell_null_test,
+    spell_ordering,
+    spell_projection,
+)
 from omnigraph.lang.source import Source, Span
 
-_Part = TypeVar("_Part", ast.Projection, ast.Ordering)
-
-Simple = ast.Binding | ast.Traversal | ast.WayStep | ast.Where
+Simple = ast.Binding | ast.Traversal | ast.WayStep | ast.Where | ast.Let | ast.For
 """A clause without clauses inside."""
 
 
@@ -72,10 +77,6 @@ def _notes(query: ast.Query) -> str:
     return written
 
 
-def _leaves(parts: Sequence[_Part], spelling: Callable[[_Part], str]) -> tuple[Item, ...]:
-    return tuple(Item(part.span, spelling(part)) for part in parts)
-
-
 def _entries(entries: Sequence[ast.PropertyMatch | ast.Assignment]) -> tuple[Item, ...]:
     return tuple(
         Item(entry.property.span.to(entry.value.span), spell_entry(entry)) for entry in entries
@@ -86,31 +87,32 @@ def _entries(entries: Sequence[ast.PropertyMatch | ast.Assignment]) -> tuple[Ite
 
 
 def _read(read: ast.Read, body: Span, page: Page) -> tuple[Item, ...]:
-    regions = page.regions(body, "{", 3 if read.ordering else 2)
+    blocks = 2 + 2 * len(read.branches) + bool(read.ordering) + (read.per is not None)
+    regions = page.regions(body, "{", blocks)
     # A block begins right after the one before it and ends with its closing brace.
     starts = [body.start, *(region.end + 1 for region in regions)]
     spans = [
         page.trimmed(Span(start, region.end + 1))
         for start, region in zip(starts, regions, strict=False)
     ]
-    clauses = tuple(_clause(clause, page) for clause in read.clauses)
-    items = [
-        Item(spans[0], None, ("match {", Group(clauses, regions[0]), "}")),
-        _listing(
-            "return distinct" if read.distinct else "return",
-            [spell_projection(projection) for projection in read.projections],
-            Group(_leaves(read.projections, spell_projection), regions[1], ","),
-            spans[1],
-        ),
-    ]
+    places = iter(zip(regions, spans, strict=True))
+    items = list(_match("", read, places, page))
+    for branch in read.branches:
+        word = "union all " if branch.keeps_equal else "union "
+        items.extend(_match(word, branch, places, page))
     if read.ordering:
+        region, span = next(places)
+        written = [spell_ordering(ordering) for ordering in read.ordering]
+        leaves = tuple(
+            _spread(one.span, one.expr, spell_ordering(one), page) for one in read.ordering
+        )
+        items.append(_listing("order", written, Group(leaves, region, ","), span))
+    if read.per is not None:
+        region, span = next(places)
+        leaves = tuple(_spread(key.span, key, spell(key), page) for key in read.per.keys)
+        head = f"limit {spell(read.per.count)} per"
         items.append(
-            _listing(
-                "order",
-                [spell_ordering(ordering) for ordering in read.ordering],
-                Group(_leaves(read.ordering, spell_ordering), regions[2], ","),
-                spans[2],
-            )
+            _listing(head, list(map(spell, read.per.keys)), Group(leaves, region, ","), span)
         )
     if read.limit is not None:
         offset = f" offset {spell(read.offset)}" if read.offset is not None else ""
@@ -119,9 +121,25 @@ def _read(read: ast.Read, body: Span, page: Page) -> tuple[Item, ...]:
     return tuple(items)
 
 
+def _match(
+    word: str, read: ast.Read | ast.Branch, places: Iterator[tuple[Span, Span]], page: Page
+) -> Iterator[Item]:
+    """`match { … }` and `return { … }`."""
+    region, span = next(places)
+    clauses = tuple(_clause(clause, page) for clause in read.clauses)
+    yield Item(span, None, (f"{word}match {{", Group(clauses, region), "}"))
+    region, span = next(places)
+    columns = read.projections
+    leaves = tuple(_spread(one.span, one.expr, spell_projection(one), page) for one in columns)
+    head = "return distinct" if read.distinct else "return"
+    yield _listing(head, list(map(spell_projection, columns)), Group(leaves, region, ","), span)
+
+
 def _listing(head: str, written: Sequence[str], group: Group, span: Span) -> Item:
     """`head { a, b }` on one line, or one element per line."""
-    return Item(span, f"{head} {spell_braced(written)}", (f"{head} {{", group, "}"))
+    fits = all(item.flat is not None for item in group.items)
+    flat = f"{head} {spell_braced(written)}" if fits else None
+    return Item(span, flat, (f"{head} {{", group, "}"))
 
 
 # -- clauses ---------------------------------------------------------------------
@@ -145,9 +163,8 @@ def _clause(clause: ast.Clause, page: Page) -> Item:
             return _blocks(clause.span, "optional", [clauses], "", page)
         case ast.AnyOf(groups):
             return _blocks(clause.span, "any", groups, "", page)
-        case ast.Counted(aggregate, argument, clauses, op, value):
-            head = aggregate if argument is None else f"{aggregate}({spell(argument)})"
-            return _blocks(clause.span, head, [clauses], f" {op} {spell(value)}", page)
+        case ast.Where() | ast.Let() | ast.For():
+            return _spread(clause.span, _value_of(clause), spell_clause(clause), page)
         case _:
             return Item(clause.span, spell_clause(clause))
 
@@ -176,6 +193,38 @@ def _blocks(
         inside = " } or { ".join(spell_clause(clause) for clause in simple)
         flat = f"{head} {{ {inside} }}{foot}"
     return Item(span, flat, tuple(parts))
+
+
+def _value_of(clause: ast.Where | ast.Let | ast.For) -> terms.Expr:
+    match clause:
+        case ast.Where(condition):
+            return condition
+        case ast.Let(_, value):
+            return value
+        case ast.For(_, items):
+            return items
+
+
+def _spread(span: Span, expr: terms.Expr, flat: str, page: Page) -> Item:
+    """Something with an expression in it; its blocks are broken where it is too long for a line."""
+    parts: list[str | Group] = []
+    line, done = "", 0
+    for block in blocks_in(expr):
+        inside = spell_inside(block)
+        start = flat.index(inside, done)
+        (region,) = page.regions(block.span, "{", 1)
+        parts.append(f"{line}{flat[done:start]}{{")
+        parts.append(Group(tuple(_clause(clause, page) for clause in block.clauses), region))
+        line, done = "}", start + len(inside)
+    if parts:
+        parts.append(line + flat[done:])
+    # As with other blocks, more than one clause makes several lines.
+    is_simple = all(_is_one_line(block.clauses) for block in blocks_in(expr))
+    return Item(span, flat if is_simple else None, tuple(parts))
+
+
+def _is_one_line(clauses: Sequence[ast.Clause]) -> bool:
+    return len(clauses) == 1 and _is_simple(clauses[0])
 
 
 # -- statements ------------------------------------------------------------------
@@ -208,6 +257,8 @@ def _assigning(
 def _is_simple(clause: ast.Clause) -> TypeGuard[Simple]:
     if isinstance(clause, ast.Traversal):
         return clause.each is None or clause.each.clauses is None
+    if isinstance(clause, ast.Where | ast.Let | ast.For):
+        return all(_is_one_line(block.clauses) for block in blocks_in(_value_of(clause)))
     return isinstance(clause, Simple)
 
 
@@ -224,6 +275,29 @@ def spell_clause(clause: Simple) -> str:
             return f"{spell(left)} {spelt} {spell(right)}"
         case ast.Where(condition):
             return spell(condition)
+        case ast.Let(variable, value):
+            return f"let {spell(variable)} = {spell(value)}"
+        case ast.For(variable, items):
+            return f"for {spell(variable)} in {spell(items)}"
+
+
+def spell_clauses(clauses: Iterable[ast.Clause]) -> str:
+    """`{ clause  clause }` on one line."""
+    return f"{{ {'  '.join(map(_spell_any, clauses))} }}"
+
+
+def _spell_any(clause: ast.Clause) -> str:
+    match clause:
+        case ast.Not(inner):
+            return f"not {spell_clauses(inner)}"
+        case ast.Exists(inner):
+            return f"exists {spell_clauses(inner)}"
+        case ast.Optional(inner):
+            return f"optional {spell_clauses(inner)}"
+        case ast.AnyOf(groups):
+            return f"any {' or '.join(map(spell_clauses, groups))}"
+        case _:
+            return spell_clause(clause)
 
 
 def spell_entry(entry: ast.PropertyMatch | ast.Assignment) -> str:
@@ -236,18 +310,6 @@ def spell_assigned(value: terms.Expr | terms.NodeKey) -> str:
     if isinstance(value, terms.NodeKey):
         return f"{value.type_name.text}({', '.join(map(spell, value.members))})"
     return spell(value)
-
-
-def spell_projection(projection: ast.Projection) -> str:
-    """`expr as alias`."""
-    text = spell(projection.expr)
-    return text if projection.alias is None else f"{text} as {projection.alias.text}"
-
-
-def spell_ordering(ordering: ast.Ordering) -> str:
-    """`expr` or `expr desc`; ascending is what no direction means."""
-    text = spell(ordering.expr)
-    return f"{text} desc" if ordering.descending else text
 
 
 def spell_where(atoms: Iterable[ast.Atom]) -> str:

@@ -18,6 +18,7 @@ from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.compile import CompiledQuery, check_query
 from omnigraph.lang.query.cross_products import unconnected
 from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.remarks import remarks_on
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.source import Source
 
@@ -42,6 +43,7 @@ def lint_queries(source: Source, catalog: Catalog) -> LintReport:
         )
     findings = [
         *_repeated_names(file),
+        *(finding for query in file.queries for finding in remarks_on(source, query)),
         *_never_set(compiled, catalog),
         *(finding for query in compiled for finding in _left_out(query, catalog)),
         *(finding for query in compiled for finding in _cross_products(query, catalog)),

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 
 from omnigraph.lang.query import plan, resolved
+from omnigraph.lang.query.check.columns import is_of_group
 from omnigraph.lang.query.check.reads import CheckedRead
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.types import NUMERIC, ValueType
@@ -20,16 +21,33 @@ _FLIPPED: dict[plan.Direction, plan.Direction] = {"out": "in", "in": "out", "bot
 
 def lower_read(catalog: Catalog, read: CheckedRead) -> plan.ReadPlan:
     """The plan of a checked read."""
-    block = _fold_filters(read.block)
     columns = read.columns.columns
+    if read.branches:
+        parts = tuple(lower_read(catalog, part) for part in read.branches)
+        return plan.ReadPlan(
+            (),
+            columns,
+            distinct=read.distinct,
+            order=read.order,
+            limit=read.limit,
+            offset=read.offset,
+            per=read.per,
+            branches=parts,
+        )
+    block = _fold_filters(read.block)
     group_by = None
     if read.columns.aggregated:
-        group_by = tuple(
-            column.name for column in columns if not isinstance(column.value, plan.Aggregate)
-        )
+        group_by = tuple(column.name for column in columns if not is_of_group(column.value))
     has_rows_of_variables = group_by is None and not read.distinct
+    lowering = BlockLowering(catalog, block, frozenset())
+    steps = lowering.run()
+    # What only columns show is computed for the rows that are left, where these are rows.
+    last = lowering.remaining(read.needed)
+    late = lowering.remaining(None)
+    if not has_rows_of_variables or read.ranking is not None:
+        last, late = (*last, *late), ()
     return plan.ReadPlan(
-        _lower_block(catalog, block, frozenset()),
+        (*steps, *last),
         columns,
         group_by,
         read.distinct,
@@ -38,6 +56,8 @@ def lower_read(catalog: Catalog, read: CheckedRead) -> plan.ReadPlan:
         read.limit,
         read.offset,
         _tie_breakers(read.variables, read.ways) if has_rows_of_variables else (),
+        read.per,
+        late,
     )
 
 
@@ -77,9 +97,6 @@ def _fold_filters(block: resolved.ResolvedBlock) -> resolved.ResolvedBlock:
     predicates = list(block.predicates)
     tests: list[resolved.Test] = []
     for test in block.tests:
-        if isinstance(test, resolved.AggregateTest):
-            tests.append(replace(test, block=_fold_filters(test.block)))
-            continue
         folded = replace(test, groups=tuple(_fold_filters(group) for group in test.groups))
         if test.kind in ("any", "exists") and all(map(_only_filters, folded.groups)):
             groups = tuple(group.predicates for group in folded.groups)
@@ -92,11 +109,17 @@ def _fold_filters(block: resolved.ResolvedBlock) -> resolved.ResolvedBlock:
         else part
         for part in block.parts
     )
-    return resolved.ResolvedBlock(parts, tuple(predicates), tuple(tests))
+    values = tuple(
+        replace(value, block=_fold_filters(value.block))
+        if isinstance(value, resolved.Fold)
+        else value
+        for value in block.values
+    )
+    return resolved.ResolvedBlock(parts, tuple(predicates), tuple(tests), values)
 
 
 def _only_filters(block: resolved.ResolvedBlock) -> bool:
-    return not block.tests and all(
+    return not (block.tests or block.values) and all(
         isinstance(part, resolved.Segment)
         and not part.nodes
         and not part.traversals
@@ -108,10 +131,12 @@ def _only_filters(block: resolved.ResolvedBlock) -> bool:
 def _lower_block(
     catalog: Catalog, block: resolved.ResolvedBlock, bound: frozenset[str]
 ) -> tuple[plan.Step, ...]:
-    return _BlockLowering(catalog, block, bound).run()
+    lowering = BlockLowering(catalog, block, bound)
+    steps = lowering.run()
+    return (*steps, *lowering.remaining(None))
 
 
-class _BlockLowering:
+class BlockLowering:
     """Puts the steps of one block in order."""
 
     def __init__(
@@ -123,6 +148,7 @@ class _BlockLowering:
         self.steps: list[plan.Step] = []
         self.predicates = [_Pending(p, plan.variables_of(p)) for p in block.predicates]
         self.tests = list(block.tests)
+        self.values = {value.name: value for value in block.values}
         self.compared = _compared(self.predicates)
 
     def run(self) -> tuple[plan.Step, ...]:
@@ -132,11 +158,55 @@ class _BlockLowering:
             if isinstance(part, resolved.Segment):
                 self._segment(part)
             else:
-                steps = _lower_block(self.catalog, part.block, frozenset(self.bound))
-                self.steps.append(plan.Optional(steps, part.introduces))
-                self.bound.update(part.introduces)
+                self._place(part.uses)
+                self._optional(part)
                 self._flush()
+        # Rows are many as soon as lists are gone through, but no condition may be left behind.
+        self._place(name for p in self.predicates for name in p.variables)
+        self._place(name for test in self.tests for name in test.uses)
+        each = [name for name, one in self.values.items() if isinstance(one, resolved.ForEach)]
+        self._place(each)
+        self._flush()
         return tuple(self.steps)
+
+    def remaining(self, names: Iterable[str] | None) -> tuple[plan.Step, ...]:
+        """The steps of values that no condition asked for: of these names, or of all."""
+        before = len(self.steps)
+        self._place(tuple(self.values) if names is None else names)
+        return tuple(self.steps[before:])
+
+    def _optional(self, part: resolved.OptionalBlock) -> None:
+        steps = _lower_block(self.catalog, part.block, frozenset(self.bound))
+        types = _computed_types(part.block)
+        values = tuple((name, types[name]) for name in part.values if name in types)
+        self.steps.append(plan.Optional(steps, part.introduces, values))
+        self.bound.update(part.introduces, types)
+
+    # -- values ------------------------------------------------------------------------
+
+    def _place(self, names: Iterable[str]) -> None:
+        """Compute values, after those that they look at; only what is bound is looked at."""
+        for name in names:
+            value = self.values.get(name)
+            if value is None:
+                continue
+            self._place(value.uses)
+            if not value.uses <= self.bound or name not in self.values:
+                continue
+            del self.values[name]
+            self.steps.append(self._value(value))
+            self.bound.add(name)
+
+    def _value(self, value: resolved.Value) -> plan.Step:
+        match value:
+            case resolved.Let(name, expression):
+                return plan.Let(name, expression)
+            case resolved.ForEach(name, items):
+                return plan.ForEach(name, items)
+            case resolved.Fold(name, made, block, uses):
+                bound = frozenset(self.bound) if uses else frozenset()
+                steps = _lower_block(self.catalog, block, bound)
+                return plan.Fold(name, made, steps, bool(uses))
 
     # -- predicates ------------------------------------------------------------------
 
@@ -148,20 +218,37 @@ class _BlockLowering:
 
     def _flush(self) -> None:
         """Place every predicate and nested test whose variables are all bound by now."""
-        ready = [p for p in self.predicates if p.variables <= self.bound]
-        if ready:
-            self.predicates = [p for p in self.predicates if not p.variables <= self.bound]
-            self.steps.append(plan.Filter(tuple(p.predicate for p in ready)))
-        placed = [test for test in self.tests if test.uses <= self.bound]
-        if placed:
-            self.tests = [test for test in self.tests if not test.uses <= self.bound]
-            self.steps.extend(self._test(test) for test in placed)
+        while True:
+            ready = [p for p in self.predicates if p.variables <= self.bound]
+            if ready:
+                self.predicates = [p for p in self.predicates if not p.variables <= self.bound]
+                self.steps.append(plan.Filter(tuple(p.predicate for p in ready)))
+            placed = [test for test in self.tests if test.uses <= self.bound]
+            if placed:
+                self.tests = [test for test in self.tests if not test.uses <= self.bound]
+                self.steps.extend(self._test(test) for test in placed)
+            before = len(self.bound)
+            self._place_asked()
+            if len(self.bound) == before:
+                return
+
+    def _place_asked(self) -> None:
+        """Compute the values that conditions ask for, as soon as nothing else keeps these back."""
+        asked = [p.variables for p in self.predicates] + [test.uses for test in self.tests]
+        for names in asked:
+            missing = names - self.bound
+            if missing and all(self._is_computable(name) for name in missing):
+                self._place(missing)
+                return
+
+    def _is_computable(self, name: str) -> bool:
+        value = self.values.get(name)
+        return value is not None and all(
+            used in self.bound or self._is_computable(used) for used in value.uses
+        )
 
     def _test(self, test: resolved.Test) -> plan.Step:
         bound = frozenset(self.bound)
-        if isinstance(test, resolved.AggregateTest):
-            steps = _lower_block(self.catalog, test.block, bound)
-            return plan.CountJoin(test.function, test.argument, steps, test.op, test.value)
         groups = tuple(_lower_block(self.catalog, group, bound) for group in test.groups)
         if test.kind == "not":
             return plan.AntiJoin(groups[0])
@@ -181,6 +268,7 @@ class _BlockLowering:
                 self._walk(step)
             if not traversals and all(node.name in self.bound for node in nodes):
                 break
+            self._place(name for t in traversals if t.each is not None for name in t.each.uses)
             traversal = self._reachable(traversals)
             pinned = None if traversal is None else self._pinned_end(traversal, nodes)
             if pinned is not None:
@@ -317,6 +405,25 @@ class _BlockLowering:
         bound = frozenset({*self.bound, each.edge, each.node})
         steps = _lower_block(self.catalog, each.block, bound)
         return plan.Each(each.edge, each.node, each.node_type, steps, tuple(sorted(each.uses)))
+
+
+def _computed_types(block: resolved.ResolvedBlock) -> dict[str, ValueType]:
+    """The types of the values that a block computes."""
+    found: dict[str, ValueType] = {}
+    for value in block.values:
+        match value:
+            case resolved.Let(name, expression):
+                found[name] = expression.type
+            case resolved.ForEach(name, items):
+                found[name] = items.type.element()
+            case resolved.Fold(name, plan.Aggregate() as aggregate):
+                found[name] = aggregate.type
+            case resolved.Fold(name):
+                found[name] = plan.CONDITION
+    for part in block.parts:
+        if isinstance(part, resolved.OptionalBlock):
+            found |= _computed_types(part.block)
+    return found
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,13 +6,16 @@ A query that does not parse is reported and left out, the others are returned.
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from typing import cast
 
 from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure, collection_paused
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
+from omnigraph.lang.query.aggregates import parse_count, parse_order_key, parse_projection
 from omnigraph.lang.query.clauses import at_query, parse_block, parse_items
+from omnigraph.lang.query.declared import declared_values
 from omnigraph.lang.query.expressions import parse_expr, parse_value
 from omnigraph.lang.query.foreign import teach
 from omnigraph.lang.query.literals import parse_integer, parse_list
@@ -35,11 +38,12 @@ def parse_queries(source: Source, reporter: Reporter) -> ast.QueryFile:
 
 def _parse_file(source: Source, reporter: Reporter) -> ast.QueryFile:
     cursor = Cursor(source, reporter, teach)
+    declared = declared_values(source)
     queries: list[ast.Query] = []
     while not cursor.at_end() and not reporter.full:
         start = cursor.index
         try:
-            queries.append(_parse_query(cursor))
+            queries.append(_parse_query(cursor, declared))
         except NestingFailure:
             break
         except SyntaxFailure:
@@ -55,14 +59,16 @@ def _skip_to_query(cursor: Cursor, start: int) -> None:
         cursor.advance()
 
 
-def _parse_query(cursor: Cursor) -> ast.Query:
+def _parse_query(cursor: Cursor, declared: Mapping[int, frozenset[str]]) -> ast.Query:
     start = cursor.keyword("query").start
     token = cursor.expect_kind(Kind.IDENT, "the query's name")
     name = terms.Name(token.text, span=token.span)
     params = _parse_params(cursor)
     description, instruction = _parse_notes(cursor)
     cursor.expect("{")
-    body = _parse_body(cursor, frozenset(param.name for param in params))
+    named = declared.get(start, frozenset())
+    cursor.value_names = named | {param.name for param in params}
+    body = _parse_body(cursor, cursor.value_names)
     span = cursor.span_from(start)
     return ast.Query(name, params, body, description, instruction, span=span)
 
@@ -150,8 +156,8 @@ def _parse_read(cursor: Cursor, params: frozenset[str]) -> ast.Read:
     # `match`, in `return` and in `order` are all reported in one go.
     broken = False
     clauses: tuple[ast.Clause, ...] = ()
-    projections: tuple[ast.Projection, ...] = ()
-    ordering: tuple[ast.Ordering, ...] = ()
+    projections: tuple[terms.Projection, ...] = ()
+    ordering: tuple[terms.Ordering, ...] = ()
     try:
         clauses = parse_block(cursor, params)
     except NestingFailure:
@@ -163,58 +169,66 @@ def _parse_read(cursor: Cursor, params: frozenset[str]) -> ast.Read:
     cursor.keyword("return")
     distinct = cursor.token.kind is Kind.IDENT and bool(cursor.keyword("distinct"))
     try:
-        projections = parse_items(cursor, lambda: _parse_projection(cursor), noun="a projection")
+        projections = _parse_columns(cursor)
     except SyntaxFailure:
         broken = True
-        if not (cursor.at("order") or cursor.at("limit") or cursor.at("}")):
+        if cursor.token.text not in ("order", "limit", "union", "}"):
             raise
+    branches = tuple(_parse_branches(cursor, params))
     if cursor.at("order") or (cursor.token.kind is Kind.IDENT and cursor.peek().text == "{"):
         cursor.keyword("order")
         ordering = _parse_ordering(cursor)
+    per = _parse_per(cursor)
     limit, offset = _parse_window(cursor)
     if not cursor.at("}"):
-        words = ("limit", "offset") if ordering else ("order", "limit", "offset")
+        words = ("limit", "offset") if ordering else ("order", "limit", "offset", "union")
         cursor.fail_expected("`order`, `limit` or `}`", known=words)
     if broken:
         raise SyntaxFailure
-    return ast.Read(clauses, projections, distinct, ordering, limit, offset)
+    return ast.Read(clauses, projections, distinct, ordering, limit, offset, per, branches)
 
 
-def _parse_projection(cursor: Cursor) -> ast.Projection:
-    expr = parse_expr(cursor)
-    alias = None
-    if cursor.at("as"):
-        cursor.advance()
-        token = cursor.expect_kind(Kind.IDENT, "an alias")
-        alias = terms.Name(token.text, span=token.span)
-    span = cursor.span_from(expr.span.start)
-    cursor.accept(",")
-    return ast.Projection(expr, alias, span=span)
+def _parse_columns(cursor: Cursor) -> tuple[terms.Projection, ...]:
+    return parse_items(cursor, lambda: parse_projection(cursor, parse_expr), noun="a projection")
 
 
-def _parse_ordering(cursor: Cursor) -> tuple[ast.Ordering, ...]:
+def _parse_branches(cursor: Cursor, params: frozenset[str]) -> Iterator[ast.Branch]:
+    while cursor.at("union"):
+        start = cursor.advance().start
+        keeps_equal = cursor.accept("all")
+        cursor.keyword("match")
+        clauses = parse_block(cursor, params)
+        cursor.keyword("return")
+        distinct = cursor.accept("distinct")
+        projections = _parse_columns(cursor)
+        span = cursor.span_from(start)
+        yield ast.Branch(keeps_equal, clauses, projections, distinct, span=span)
+
+
+def _parse_per(cursor: Cursor) -> ast.LimitPer | None:
+    if not (cursor.at("limit") and cursor.peek(2).text == "per"):
+        return None
+    start = cursor.advance().start
+    count = parse_count(cursor)
+    cursor.expect("per")
     cursor.expect("{")
-    keys = [_parse_order_key(cursor)]
+    keys = [parse_expr(cursor)]
     while cursor.accept(","):
-        keys.append(_parse_order_key(cursor))
+        keys.append(parse_expr(cursor))
+    cursor.expect("}", instead="`,` or `}`")
+    return ast.LimitPer(count, tuple(keys), span=cursor.span_from(start))
+
+
+def _parse_ordering(cursor: Cursor) -> tuple[terms.Ordering, ...]:
+    cursor.expect("{")
+    keys = [parse_order_key(cursor, parse_expr)]
+    while cursor.accept(","):
+        keys.append(parse_order_key(cursor, parse_expr))
     cursor.expect("}", instead="`,` or `}`")
     return tuple(keys)
 
 
-def _parse_order_key(cursor: Cursor) -> ast.Ordering:
-    expr = parse_expr(cursor)
-    descending = False
-    if cursor.at("asc") or cursor.at("desc"):
-        if isinstance(expr, terms.Nearest):
-            cursor.report(
-                cursor.token.span,
-                "`nearest` takes no direction: the nearest always come first",
-            )
-        descending = cursor.advance().text == "desc"
-    return ast.Ordering(expr, descending, span=cursor.span_from(expr.span.start))
-
-
-def _parse_window(cursor: Cursor) -> tuple[ast.Count | None, ast.Count | None]:
+def _parse_window(cursor: Cursor) -> tuple[terms.Count | None, terms.Count | None]:
     if not cursor.at("limit") and not (
         cursor.token.kind is Kind.IDENT and cursor.peek().kind in (Kind.INTEGER, Kind.VARIABLE)
     ):
@@ -222,20 +236,14 @@ def _parse_window(cursor: Cursor) -> tuple[ast.Count | None, ast.Count | None]:
     if cursor.at("offset"):
         cursor.fail(cursor.token.span, "`offset` follows a limit", hint="write `limit N offset M`")
     cursor.keyword("limit")
-    limit = _parse_count(cursor)
+    limit = parse_count(cursor)
     offset = None
     if cursor.at("order"):
         cursor.fail(cursor.token.span, "`order` stands before `limit`")
     if cursor.token.kind is Kind.IDENT:
         cursor.keyword("offset")
-        offset = _parse_count(cursor)
+        offset = parse_count(cursor)
     return limit, offset
-
-
-def _parse_count(cursor: Cursor) -> ast.Count:
-    if cursor.token.kind is Kind.VARIABLE:
-        return parse_variable(cursor)
-    return parse_integer(cursor, "a number of rows or a parameter")
 
 
 # -- mutations -------------------------------------------------------------------

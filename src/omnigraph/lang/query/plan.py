@@ -11,12 +11,15 @@ from dataclasses import dataclass
 from typing import Literal
 
 from omnigraph.lang.expressions import (
+    CONDITION,
+    Aggregate,
     Arithmetic,
     ArithmeticOp,
     Call,
     Case,
     CompareOp,
     Comparison,
+    Computed,
     Const,
     Constant,
     ConstantScalar,
@@ -32,12 +35,15 @@ from omnigraph.lang.expressions import (
     NodeRef,
     Not,
     Now,
+    NullPlace,
     ParamRef,
     Predicate,
     Property,
+    SortKey,
     StartsWith,
     TextMatch,
     TextMode,
+    parts_of,
     variables_of,
 )
 from omnigraph.lang.query.terms import InsertVerb
@@ -45,12 +51,15 @@ from omnigraph.lang.types import Scalar, ValueType
 
 # The words of expressions are words of plans.
 __all__ = [
+    "CONDITION",
+    "Aggregate",
     "Arithmetic",
     "ArithmeticOp",
     "Call",
     "Case",
     "CompareOp",
     "Comparison",
+    "Computed",
     "Const",
     "Constant",
     "ConstantScalar",
@@ -66,17 +75,21 @@ __all__ = [
     "NodeRef",
     "Not",
     "Now",
+    "NullPlace",
     "ParamRef",
     "Predicate",
     "Property",
+    "SortKey",
     "StartsWith",
     "TextMatch",
     "TextMode",
+    "parts_of",
     "variables_of",
 ]
 
 Direction = Literal["out", "in", "both"]
-AggregateName = Literal["count", "sum", "avg", "min", "max"]
+BlockValue = Literal["exists", "not"] | Aggregate
+"""What a block inside an expression is worth."""
 
 TEXT = ValueType(Scalar.STRING)
 TEXTS = ValueType(Scalar.STRING, is_list=True)
@@ -88,15 +101,6 @@ FLOAT_TYPE = ValueType(Scalar.F64, nullable=True)
 
 
 @dataclass(frozen=True, slots=True)
-class Aggregate:
-    """One aggregate over the rows of a group."""
-
-    function: AggregateName
-    argument: Expression | NodeRef
-    type: ValueType
-
-
-@dataclass(frozen=True, slots=True)
 class Score:
     """What a ranking call says about a row."""
 
@@ -104,7 +108,7 @@ class Score:
     type: ValueType = FLOAT_TYPE
 
 
-Output = Expression | NodeRef | Aggregate | Score
+Output = Expression | NodeRef | Score
 
 
 # -- rankings --------------------------------------------------------------------
@@ -275,14 +279,30 @@ class Union:
 
 
 @dataclass(frozen=True, slots=True)
-class CountJoin:
-    """Keep the rows whose aggregate over the solutions of the steps compares true."""
+class Let:
+    """Compute a value once for each row."""
 
-    function: AggregateName
-    argument: Property | None
-    steps: tuple[Step, ...]
-    op: CompareOp
+    name: str
     value: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """A row for each element of a list; none for a list that is empty or null."""
+
+    name: str
+    items: Expression
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """Compute what the solutions of the steps are worth, for each row."""
+
+    name: str
+    value: BlockValue
+    steps: tuple[Step, ...]
+    is_correlated: bool = True
+    """Whether the steps look at the row; else they are run once for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,9 +311,13 @@ class Optional:
 
     steps: tuple[Step, ...]
     introduces: tuple[str, ...]
+    values: tuple[tuple[str, ValueType], ...] = ()
+    """The values that the steps compute and name."""
 
 
-Step = Scan | Expand | WalkWay | Filter | AntiJoin | SemiJoin | Union | CountJoin | Optional
+Step = (
+    Scan | Expand | WalkWay | Filter | AntiJoin | SemiJoin | Union | Let | ForEach | Fold | Optional
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -327,9 +351,18 @@ class OrderKey:
 
     by: str | Expression
     descending: bool = False
+    nulls: NullPlace | None = None
 
 
 RowCount = int | ParamRef
+
+
+@dataclass(frozen=True, slots=True)
+class LimitPer:
+    """At most so many rows for each value of the keys, result columns or expressions."""
+
+    count: RowCount
+    keys: tuple[str | Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,6 +380,11 @@ class ReadPlan:
     offset: RowCount | None = None
     tie_breakers: tuple[str, ...] = ()
     """Variables whose ids break ties, in the order of their id columns' names."""
+    per: LimitPer | None = None
+    late: tuple[Step, ...] = ()
+    """Steps that only columns need, which are run for the rows that are left in the end."""
+    branches: tuple[ReadPlan, ...] = ()
+    """The parts of a union, whose columns are those of this read."""
 
 
 # -- statements of a mutation ----------------------------------------------------

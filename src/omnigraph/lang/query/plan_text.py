@@ -42,9 +42,14 @@ def _line(step: plan.Step) -> str:
             return "semi-join"
         case plan.Union():
             return "union"
-        case plan.CountJoin():
-            argument = f"({spell(step.argument)})" if step.argument is not None else ""
-            return f"count-join {step.function}{argument} {step.op} {spell(step.value)}"
+        case plan.Let(name, value):
+            return f"let {_computed(name)} := {spell(value)}"
+        case plan.ForEach(name, items):
+            return f"for {_computed(name)} in {spell(items)}"
+        case plan.Fold(name, value):
+            once = "" if step.is_correlated else " once"
+            found = spell(value) if isinstance(value, plan.Aggregate) else value
+            return f"fold{once} {_computed(name)} := {found}"
         case plan.Optional(_, introduces):
             return f"optional {', '.join(map(_variable, introduces))}".rstrip()
 
@@ -79,6 +84,10 @@ def _each(step: plan.Expand) -> str:
 
 def _where(predicates: tuple[plan.Predicate, ...]) -> str:
     return f" where {' and '.join(map(spell_predicate, predicates))}" if predicates else ""
+
+
+def _computed(name: str) -> str:
+    return name if name.startswith("#") else f"${name}"
 
 
 def _variable(name: str) -> str:
@@ -128,8 +137,10 @@ def _spell(value: plan.Output) -> str:
             return _constant(constant)
         case plan.Now():
             return "now()"
-        case plan.Aggregate(function, argument):
-            return f"{function}({spell(argument)})"
+        case plan.Computed(name):
+            return _computed(name)
+        case plan.Aggregate():
+            return _aggregate(value)
         case plan.Score(ranking):
             return f"score {spell_ranking(ranking)}"
         case plan.Negative(operand):
@@ -148,6 +159,30 @@ def _spell(value: plan.Output) -> str:
             return f"[{', '.join(map(spell, items))}]"
         case _:
             return _spell_condition(value)
+
+
+def _aggregate(value: plan.Aggregate) -> str:
+    inside = "" if value.argument is None else spell(value.argument)
+    if value.fields:
+        inside = f"{{ {', '.join(f'{name}: {spell(found)}' for name, found in value.fields)} }}"
+    if value.distinct:
+        inside = f"distinct {inside}"
+    if value.fraction is not None:
+        inside += f", {spell(value.fraction)}"
+    if value.order:
+        keys = (
+            f"{spell(key.by)} {'desc' if key.descending else 'asc'}{nulls_text(key.nulls)}"
+            for key in value.order
+        )
+        inside += f" order {', '.join(keys)}"
+    if value.limit is not None:
+        inside += f" limit {spell(value.limit)}"
+    return f"{value.function}({inside})"
+
+
+def nulls_text(nulls: plan.NullPlace | None) -> str:
+    """Where nulls stand, if that was said."""
+    return "" if nulls is None else f" nulls {nulls}"
 
 
 def _constant(value: plan.Constant) -> str:

@@ -74,6 +74,10 @@ class OptionalBlock:
 
     block: ResolvedBlock
     introduces: tuple[str, ...]
+    values: tuple[str, ...] = ()
+    """The values it names."""
+    uses: frozenset[str] = frozenset()
+    """Outer variables the block looks at."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,19 +90,47 @@ class NestedTest:
     """Outer variables the block looks at."""
 
 
-@dataclass(frozen=True, slots=True)
-class AggregateTest:
-    """A nested block whose aggregate is compared with a value."""
+Test = NestedTest
 
-    block: ResolvedBlock
-    uses: frozenset[str]
-    function: plan.AggregateName
-    argument: plan.Property | None
-    op: plan.CompareOp
+
+@dataclass(frozen=True, slots=True)
+class Let:
+    """A value with a name, computed once for each row."""
+
+    name: str
     value: plan.Expression
 
+    @property
+    def uses(self) -> frozenset[str]:
+        """What it looks at."""
+        return plan.variables_of(self.value)
 
-Test = NestedTest | AggregateTest
+
+@dataclass(frozen=True, slots=True)
+class ForEach:
+    """A row for each element of a list."""
+
+    name: str
+    items: plan.Expression
+
+    @property
+    def uses(self) -> frozenset[str]:
+        """What it looks at."""
+        return plan.variables_of(self.items)
+
+
+@dataclass(frozen=True, slots=True)
+class Fold:
+    """A block inside an expression, and what is made of its solutions."""
+
+    name: str
+    value: plan.BlockValue
+    block: ResolvedBlock
+    uses: frozenset[str]
+    """Outer variables the block looks at; without any, it is computed once."""
+
+
+Value = Let | ForEach | Fold
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +140,4 @@ class ResolvedBlock:
     parts: tuple[Segment | OptionalBlock, ...]
     predicates: tuple[plan.Predicate, ...]
     tests: tuple[Test, ...]
+    values: tuple[Value, ...] = ()

@@ -5,6 +5,8 @@ Owns how they read on one line, and which of them need parentheses. Never change
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from omnigraph.lang.literals import decimal, quote
 from omnigraph.lang.query import terms
 
@@ -16,6 +18,60 @@ def spell(expr: terms.Expr, tightness: int = _OR) -> str:
     """The canonical text of an expression, in parentheses where it holds together too loosely."""
     text = _spell(expr)
     return f"({text})" if _tightness(expr) < tightness else text
+
+
+def spell_aggregate(aggregate: terms.Aggregate) -> str:
+    """`count(distinct x)` and its kin."""
+    inside = ""
+    if aggregate.fields:
+        inside = f"{{ {', '.join(map(spell_projection, aggregate.fields))} }}"
+    elif aggregate.argument is not None:
+        inside = f"{'distinct ' if aggregate.distinct else ''}{spell(aggregate.argument)}"
+    if aggregate.fraction is not None:
+        inside += f", {spell(aggregate.fraction)}"
+    if aggregate.order:
+        inside += f" order {', '.join(map(spell_ordering, aggregate.order))}"
+    if aggregate.limit is not None:
+        inside += f" limit {spell(aggregate.limit)}"
+    return f"{aggregate.name}({inside})"
+
+
+def spell_block_head(block: terms.BlockValue) -> str:
+    """What stands before the brace of a block that has a value."""
+    if not isinstance(block.value, terms.Aggregate):
+        return block.value
+    is_count = block.value == terms.Aggregate("count")
+    return "count" if is_count else spell_aggregate(block.value)
+
+
+def blocks_in(expr: terms.Expr) -> Iterator[terms.BlockValue]:
+    """The blocks of an expression in the order they are written; those inside blocks are theirs."""
+    for part in terms.parts_of(expr):
+        yield from blocks_in(part)
+    if isinstance(expr, terms.BlockValue):
+        yield expr
+
+
+def spell_inside(block: terms.BlockValue) -> str:
+    """The block itself, on one line."""
+    # Clauses are made of expressions, and blocks of clauses.
+    from omnigraph.lang.query.format import spell_clauses
+
+    return spell_clauses(block.clauses)
+
+
+def spell_projection(projection: terms.Projection) -> str:
+    """`expr as alias`."""
+    text = spell(projection.expr)
+    return text if projection.alias is None else f"{text} as {projection.alias.text}"
+
+
+def spell_ordering(ordering: terms.Ordering) -> str:
+    """`expr` or `expr desc`; ascending is what no direction means."""
+    text = spell(ordering.expr)
+    if ordering.descending:
+        text += " desc"
+    return text if ordering.nulls is None else f"{text} nulls {ordering.nulls}"
 
 
 def spell_null_test(*, negated: bool) -> str:
@@ -61,8 +117,10 @@ def _spell(expr: terms.Expr) -> str:
             return _spell_call("bm25", subject, query)
         case terms.Rrf(primary, secondary, k):
             return _spell_call("rrf", primary, secondary, k)
-        case terms.Aggregate(name, argument):
-            return _spell_call(name, argument)
+        case terms.Aggregate():
+            return spell_aggregate(expr)
+        case terms.BlockValue():
+            return f"{spell_block_head(expr)} {spell_inside(expr)}"
         case terms.Call(name, arguments):
             return _spell_call(name.text, *arguments)
         case terms.Case(branches, otherwise):

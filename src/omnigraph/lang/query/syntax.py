@@ -10,16 +10,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omnigraph.lang.query.terms import (
-    Access,
-    AggregateName,
     Assigned,
-    ComparisonOp,
+    Count,
     Expr,
     FilterOp,
     InsertVerb,
     ListLiteral,
-    Literal,
-    Value,
+    Ordering,
+    Projection,
     Variable,
 )
 from omnigraph.lang.source import Name, Span, Spanned
@@ -113,14 +111,19 @@ class Exists(Spanned):
 
 
 @dataclass(frozen=True, slots=True)
-class Counted(Spanned):
-    """`count { … } > 2` or `sum($d.size) { … } >= 100`."""
+class Let(Spanned):
+    """`let $name = expr`."""
 
-    aggregate: AggregateName
-    argument: Access | None
-    clauses: tuple[Clause, ...]
-    op: ComparisonOp
-    value: Value
+    variable: Variable
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class For(Spanned):
+    """`for $name in expr`: a row for each element."""
+
+    variable: Variable
+    items: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,34 +141,33 @@ class Optional(Spanned):
     clauses: tuple[Clause, ...]
 
 
-Clause = Binding | Traversal | WayStep | Where | Not | Exists | Counted | AnyOf | Optional
+Clause = Binding | Traversal | WayStep | Where | Let | For | Not | Exists | AnyOf | Optional
 
 
 # -- reads -----------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
-class Projection(Spanned):
-    """`expr as alias`."""
+class LimitPer(Spanned):
+    """`limit 3 per { $c.name }`."""
 
-    expr: Expr
-    alias: Name | None = None
+    count: Count
+    keys: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Ordering(Spanned):
-    """`expr asc|desc`; no direction written means ascending."""
+class Branch(Spanned):
+    """`union match … return …`, or the same with `union all`."""
 
-    expr: Expr
-    descending: bool = False
-
-
-Count = Literal | Variable
+    keeps_equal: bool
+    clauses: tuple[Clause, ...]
+    projections: tuple[Projection, ...]
+    distinct: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """`match … return … order … limit … offset …`."""
+    """`match … return … union … order … limit … per … limit … offset …`."""
 
     clauses: tuple[Clause, ...]
     projections: tuple[Projection, ...]
@@ -173,6 +175,8 @@ class Read:
     ordering: tuple[Ordering, ...] = ()
     limit: Count | None = None
     offset: Count | None = None
+    per: LimitPer | None = None
+    branches: tuple[Branch, ...] = ()
 
 
 # -- mutations -------------------------------------------------------------------

@@ -6,17 +6,24 @@ resolves a name.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, get_args
 from typing import Literal as OneOf
 
-from omnigraph.lang import source
+from omnigraph.lang import expressions, source
 from omnigraph.lang.source import Spanned
 from omnigraph.lang.structural import EDGE_COLUMNS
 
+if TYPE_CHECKING:
+    from omnigraph.lang.query.syntax import Clause
+
+Name = source.Name
+AggregateName = expressions.AggregateName
+ArithmeticOp = expressions.ArithmeticOp
+NullPlace = expressions.NullPlace
 ComparisonOp = OneOf["=", "!=", "<", "<=", ">", ">="]
 FilterOp = OneOf["=", "!=", "<", "<=", ">", ">=", "contains", "starts_with", "ends_with"]
-ArithmeticOp = OneOf["+", "-", "*", "/", "%"]
-AggregateName = OneOf["count", "sum", "avg", "min", "max"]
 TextCallName = OneOf["search", "fuzzy", "match_text"]
 InsertVerb = OneOf["insert", "create", "upsert"]
 LiteralKind = OneOf["string", "integer", "float", "bool", "date", "datetime", "null"]
@@ -25,7 +32,7 @@ COMPARISONS: tuple[ComparisonOp, ...] = (">=", "<=", "!=", ">", "<", "=")
 WORD_OPERATORS: tuple[FilterOp, ...] = ("contains", "starts_with", "ends_with")
 SUMS: tuple[ArithmeticOp, ...] = ("+", "-")
 PRODUCTS: tuple[ArithmeticOp, ...] = ("*", "/", "%")
-AGGREGATES: tuple[AggregateName, ...] = ("count", "sum", "avg", "min", "max")
+AGGREGATES: tuple[AggregateName, ...] = get_args(AggregateName)
 TEXT_CALLS: tuple[TextCallName, ...] = ("search", "fuzzy", "match_text")
 INSERTS: tuple[InsertVerb, ...] = ("insert", "create", "upsert")
 ANONYMOUS = "_"
@@ -33,8 +40,6 @@ ANONYMOUS = "_"
 
 SYSTEM_PROPERTIES = EDGE_COLUMNS
 """Structural columns, spelt with `@` so that no property can be called the same."""
-
-Name = source.Name
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,10 +121,40 @@ class Rrf(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Aggregate(Spanned):
-    """`count(x)` and its kin."""
+    """`count(distinct x)`, `collect(x order y limit 3)`, `collect({ a, b as c })` and their kin."""
 
     name: AggregateName
-    argument: Expr
+    argument: Expr | None = None
+    distinct: bool = False
+    fraction: Expr | None = None
+    order: tuple[Ordering, ...] = ()
+    limit: Count | None = None
+    fields: tuple[Projection, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BlockValue(Spanned):
+    """`exists { … }`, `not { … }`, or an aggregate of a block: `count { … }`, `sum(x) { … }`."""
+
+    value: OneOf["exists", "not"] | Aggregate
+    clauses: tuple[Clause, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Projection(Spanned):
+    """`expr as alias`."""
+
+    expr: Expr
+    alias: Name | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering(Spanned):
+    """`expr asc|desc nulls first|last`; no direction written means ascending."""
+
+    expr: Expr
+    descending: bool = False
+    nulls: NullPlace | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -213,6 +248,7 @@ class Case(Spanned):
 
 
 Value = Literal | ListLiteral | Variable | Now
+Count = Literal | Variable
 Assigned = Value | NodeKey
 """What may stand after `name:` in a statement."""
 Ranking = Nearest | Bm25 | Rrf
@@ -226,9 +262,62 @@ Expr = (
     | Bm25
     | Rrf
     | Aggregate
+    | BlockValue
     | Negative
     | Arithmetic
     | Call
     | Case
     | Condition
 )
+
+
+def parts_of(expr: Expr) -> Iterator[Expr]:
+    """What an expression is made of, one level down; what a block is made of is its own."""
+    match expr:
+        case ListLiteral(items) | Logical(_, items):
+            yield from items
+        case Negative(operand) | Negation(operand) | NullTest(operand):
+            yield operand
+        case Arithmetic(first, rest):
+            yield first
+            yield from (operand for _, operand in rest)
+        case Comparison(left, _, right) | Membership(left, right):
+            yield from (left, right)
+        case Call(_, arguments):
+            yield from arguments
+        case Case(branches, otherwise):
+            for branch in branches:
+                yield from (branch.condition, branch.value)
+            if otherwise is not None:
+                yield otherwise
+        case BlockValue(Aggregate() as aggregate, _):
+            yield from parts_of(aggregate)
+        case Aggregate():
+            yield from (found.expr for found in expr.fields)
+            yield from (one for one in (expr.argument, expr.fraction) if one is not None)
+            yield from (key.expr for key in expr.order)
+        case TextCall(_, subject, query, extra) | Rrf(subject, query, extra):
+            yield from (one for one in (subject, query, extra) if one is not None)
+        case Nearest(subject, query) | Bm25(subject, query):
+            yield from (subject, query)
+
+
+def within(expr: Expr) -> Iterator[Expr]:
+    """An expression and everything in it, but for what is inside blocks."""
+    waiting = [expr]
+    while waiting:
+        found = waiting.pop()
+        yield found
+        waiting.extend(parts_of(found))
+
+
+def has_aggregate(expr: Expr) -> bool:
+    """Whether it is a value of a group; the aggregate of a block is one of a row."""
+    waiting = [expr]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, Aggregate):
+            return True
+        if not isinstance(found, BlockValue):
+            waiting.extend(parts_of(found))
+    return False

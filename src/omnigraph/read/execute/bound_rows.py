@@ -6,8 +6,8 @@ rows that are asked about, and no others.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import partial
 
 import numpy as np
@@ -36,6 +36,8 @@ class BoundRows:
 
     bindings: Bindings
     ctx: ReadContext
+    groups: Mapping[plan.Aggregate, pa.Array] = field(default_factory=dict)
+    """The aggregates of the groups that the rows stand for."""
 
     @property
     def count(self) -> int:
@@ -48,6 +50,14 @@ class BoundRows:
         positions = self.bindings.columns[found.variable]
         values = property_of(bound, found.name, found.type, positions)
         return took(values.combine_chunks()) if isinstance(values, pa.ChunkedArray) else values
+
+    def computed(self, value: plan.Computed) -> pa.Array:
+        """A value that was computed for each and given a name."""
+        return self.bindings.values[value.name]
+
+    def aggregated(self, value: plan.Aggregate) -> pa.Array:
+        """The value of each group, where these rows stand for groups."""
+        return self.groups[value]
 
     def nobody(self, node: plan.NodeRef) -> pa.Array:
         """Where an optional node is missing."""
@@ -66,7 +76,8 @@ class BoundRows:
 
     def take(self, chosen: Positions) -> BoundRows:
         """Some of them."""
-        return BoundRows(self.bindings.take(chosen), self.ctx)
+        groups = {found: values.take(pa.array(chosen)) for found, values in self.groups.items()}
+        return BoundRows(self.bindings.take(chosen), self.ctx, groups)
 
     def need(self, size: int) -> None:
         """Say that so many bytes are needed for a while."""

@@ -16,19 +16,20 @@ import pyarrow as pa
 
 from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
-from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Positions
 from omnigraph.read.execute.bound_rows import BoundRows
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import bring, output, ties_of
+from omnigraph.read.execute.folding import aggregates_in, fold
 from omnigraph.read.execute.grouping import group_rows
 from omnigraph.read.execute.operators import run_steps, solutions
-from omnigraph.read.execute.ordering import ordered_rows, ranks
+from omnigraph.read.execute.ordering import key_ranks, leading_rows, ordered_rows
 from omnigraph.read.execute.products import FirstRows
 from omnigraph.read.execute.trace import Operator
 from omnigraph.read.plan.physical import PhysicalPlan, TailStep, bound_variables, comes_as_found
 from omnigraph.read.plan.text import tail_text
-from omnigraph.rows.evaluation import evaluate
+from omnigraph.rows.arithmetic import alike
+from omnigraph.rows.evaluation import values_of
 from omnigraph.storage.budget import LITTLE, beside, need, took
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ RANKED = 3
 def execute(planned: PhysicalPlan, ctx: ReadContext) -> pa.Table:
     """The result of a read, as it was planned."""
     read = planned.read
-    cut = _Cut(_row_count(read.limit, "limit", ctx), _row_count(read.offset, "offset", ctx))
+    most = None if read.per is None else _row_count(read.per.count, "limit", ctx)
+    limit, offset = _row_count(read.limit, "limit", ctx), _row_count(read.offset, "offset", ctx)
+    cut = _Cut(limit, offset, most)
     ranked = _ranked(planned, ctx)
     rows, shown = Bindings.start(), pa.table({})
     if read.rank is None:
@@ -52,6 +55,10 @@ def execute(planned: PhysicalPlan, ctx: ReadContext) -> pa.Table:
         ctx.budget.operator = partial(_described, read, step)
         ctx.budget.look()
         match step:
+            case "union":
+                shown = _united(planned, ctx)
+            case "compute":
+                rows = run_steps(planned.late, rows, ctx)
             case "rank" | "rank all":
                 rows = _by_rank(ranked, None if step == "rank all" else cut)
             case "order rows":
@@ -102,11 +109,15 @@ class _Cut:
 
     limit: int | None
     offset: int | None
+    per: int | None = None
+    """How many rows are wanted for each value of the keys of `limit … per`."""
 
     @property
     def end(self) -> int | None:
         """Beyond which row nothing matters."""
-        return None if self.limit is None else self.limit + (self.offset or 0)
+        if self.limit is None or self.per is not None:
+            return None
+        return self.limit + (self.offset or 0)
 
     def of(self, shown: pa.Table) -> pa.Table:
         """The rows of a result that are wanted."""
@@ -137,15 +148,21 @@ def _by_rank(ranked: RankedRead | None, cut: _Cut | None) -> Bindings:
 
 def _ordered(planned: PhysicalPlan, rows: Bindings, ctx: ReadContext, cut: _Cut) -> Bindings:
     """One result row for every bound row: ordered and cut before anything is shown."""
-    with _operator(planned.read, "order rows", ctx) as done:
-        rows = rows.take(_chosen(planned, rows, ctx, cut.end)[cut.offset or 0 :])
+    read = planned.read
+    with _operator(read, "order rows", ctx) as done:
+        chosen = _chosen(planned, rows, ctx, cut.end)
+        if cut.per is not None:
+            keys = [output(value, rows, ctx) for value in _per_values(read)]
+            chosen = leading_rows(chosen, keys, cut.per)
+            chosen = chosen[: None if cut.limit is None else cut.limit + (cut.offset or 0)]
+        rows = rows.take(chosen[cut.offset or 0 :])
         done.rows = rows.count
     return rows
 
 
 def _ordered_result(read: plan.ReadPlan, shown: pa.Table, ctx: ReadContext, cut: _Cut) -> pa.Table:
     with _operator(read, "order result", ctx) as done:
-        shown = cut.of(_sorted(read, shown))
+        shown = cut.of(_sorted(read, shown, ctx, cut.per))
         done.rows = shown.num_rows
     return shown
 
@@ -173,7 +190,8 @@ def _chosen(
     keys = []
     for key in read.order:
         value = named[key.by] if isinstance(key.by, str) else key.by
-        keys.append(ranks(output(value, rows, ctx), descending=key.descending))
+        found = output(value, rows, ctx)
+        keys.extend(key_ranks(found, descending=key.descending, nulls=key.nulls))
     ties = ties_of(read.tie_breakers, rows, ctx)
     return ordered_rows(keys, ties, rows.count, wanted)
 
@@ -189,22 +207,46 @@ def _projected(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Tabl
 def _grouped(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
     """One row for each group; without keys there is one group, whatever the rows."""
     with _operator(read, "aggregate", ctx) as done:
+        group_by = read.group_by or ()
         keys = [
             _group_key(column.value, rows, ctx)
             for column in read.columns
-            if not isinstance(column.value, plan.Aggregate)
+            if column.name in group_by
         ]
         groups = group_rows(keys, rows.count)
         count = groups.count if keys else 1
         firsts = rows.take(groups.first_rows)
+        values = [column.value for column in read.columns]
+        made = {
+            aggregate: fold(aggregate, rows, groups.of_row, count, ctx)
+            for aggregate in aggregates_in(values)
+        }
+        if not keys and not rows.count:
+            firsts = Bindings({}, 1)
+        groups_as_rows = BoundRows(firsts, ctx, made)
         arrays = [
-            _aggregated(column.value, rows, groups.of_row, count, ctx)
-            if isinstance(column.value, plan.Aggregate)
+            values_of(column.value, groups_as_rows)
+            if column.name not in group_by
+            and not isinstance(column.value, plan.NodeRef | plan.Score)
             else output(column.value, firsts, ctx)
             for column in read.columns
         ]
         done.rows = count
     return _table(read, arrays)
+
+
+def _united(planned: PhysicalPlan, ctx: ReadContext) -> pa.Table:
+    """The rows of all parts of a union, one part after the other."""
+    tables: list[pa.Table] = []
+    for number, branch in enumerate(planned.branches):
+        with ctx.trace.operator("branch", f"{number + 1}") as done:
+            tables.append(execute(branch, ctx))
+            done.rows = tables[-1].num_rows
+    columns = []
+    for column in planned.read.columns:
+        parts = [table.column(column.name).combine_chunks() for table in tables]
+        columns.append(pa.concat_arrays(alike(parts)))
+    return _table(planned.read, columns)
 
 
 def _table(read: plan.ReadPlan, arrays: list[pa.Array]) -> pa.Table:
@@ -225,18 +267,6 @@ def _group_key(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array
     return output(value, rows, ctx)
 
 
-def _aggregated(
-    aggregate: plan.Aggregate, rows: Bindings, groups: Positions, count: int, ctx: ReadContext
-) -> pa.Array:
-    argument = aggregate.argument
-    if isinstance(argument, plan.NodeRef):
-        positions = rows.columns[argument.variable]
-        present = pa.array(positions, mask=positions < 0)
-        return aggregate_by("count", groups, present, count)
-    values = evaluate(argument, BoundRows(rows, ctx))
-    return aggregate_by(aggregate.function, groups, values, count)
-
-
 def _distinct(shown: pa.Table, ctx: ReadContext) -> pa.Table:
     with ctx.trace.operator("distinct") as done:
         columns = [column.combine_chunks() for column in shown.columns]
@@ -247,23 +277,42 @@ def _distinct(shown: pa.Table, ctx: ReadContext) -> pa.Table:
     return kept
 
 
-def _sorted(read: plan.ReadPlan, shown: pa.Table) -> pa.Table:
+def _sorted(read: plan.ReadPlan, shown: pa.Table, ctx: ReadContext, per: int | None) -> pa.Table:
     """Result rows by result columns; ties stay as they are."""
-    if not read.order:
+    if not read.order and per is None:
         return shown
-    keys = [
-        ranks(shown.column(_column_of(key, read)).combine_chunks(), descending=key.descending)
-        for key in read.order
-    ]
+    columns = _ResultRows(shown, ctx)
+    keys: list[Positions] = []
+    for key in read.order:
+        found = columns.of(key.by)
+        keys.extend(key_ranks(found, descending=key.descending, nulls=key.nulls))
     rows = ordered_rows(keys, (), shown.num_rows, None)
+    if per is not None and read.per is not None:
+        rows = leading_rows(rows, [columns.of(key) for key in read.per.keys], per)
     need(int(shown.get_total_buffer_size()))
     return took(shown.take(pa.array(rows)))
 
 
-def _column_of(key: plan.OrderKey, read: plan.ReadPlan) -> str:
-    if isinstance(key.by, str):
-        return key.by
-    return next(column.name for column in read.columns if column.value == key.by)
+def _per_values(read: plan.ReadPlan) -> list[plan.Output]:
+    named = {column.name: column.value for column in read.columns}
+    keys = () if read.per is None else read.per.keys
+    return [named[key] if isinstance(key, str) else key for key in keys]
+
+
+@dataclass(frozen=True, slots=True)
+class _ResultRows:
+    """The rows of a result, whose columns expressions name."""
+
+    shown: pa.Table
+    ctx: ReadContext
+
+    def of(self, key: str | plan.Expression) -> pa.Array:
+        """A column, or an expression over some."""
+        if isinstance(key, str):
+            return self.shown.column(key).combine_chunks()
+        names = self.shown.column_names
+        values = {name: self.shown.column(name).combine_chunks() for name in names}
+        return values_of(key, BoundRows(Bindings({}, self.shown.num_rows, values), self.ctx))
 
 
 def _row_count(count: plan.RowCount | None, what: str, ctx: ReadContext) -> int | None:

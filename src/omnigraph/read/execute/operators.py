@@ -11,6 +11,7 @@ from functools import partial
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
@@ -18,10 +19,10 @@ from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.access.entity_sets import EntitySet, translated
 from omnigraph.read.access.expand import ExpandedRows, walk
 from omnigraph.read.access.joined_hops import PlannedHops
-from omnigraph.read.execute.aggregates import aggregate_by
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
 from omnigraph.read.execute.bound_rows import BoundRows, passing
 from omnigraph.read.execute.context import ReadContext
+from omnigraph.read.execute.folding import fold
 from omnigraph.read.execute.products import PIECE, FirstRows, Product
 from omnigraph.read.execute.searched_rows import (
     forget_others,
@@ -36,6 +37,7 @@ from omnigraph.read.execute.way_steps import walk_ways
 from omnigraph.read.plan.physical import (
     AccessPath,
     Block,
+    ComputeRows,
     ExpandEdges,
     FilterRows,
     JoinBlocks,
@@ -44,11 +46,13 @@ from omnigraph.read.plan.physical import (
     WalkWays,
     is_open_ended,
 )
-from omnigraph.rows.comparisons import compare
-from omnigraph.rows.conditions import mask_of
-from omnigraph.rows.evaluation import evaluate
+from omnigraph.rows.arrow_types import arrow_type
+from omnigraph.rows.conditions import repeated
+from omnigraph.rows.evaluation import values_of
 from omnigraph.rows.filters import row_filter
 from omnigraph.storage.budget import beside, need, took
+
+_PLAIN_COUNT = plan.Aggregate("count", None, plan.COUNT_TYPE)
 
 
 def run_steps(steps: Sequence[PhysicalStep], rows: Bindings, ctx: ReadContext) -> Bindings:
@@ -169,6 +173,10 @@ def _run(step: PhysicalStep, rows: Bindings, ctx: ReadContext) -> Bindings | Pro
             return walk_ways(step.step, rows, ctx)
         case FilterRows(plan.Filter(where)):
             return rows.keep(passing(where, rows, ctx))
+        case ComputeRows(plan.Let(name, value)):
+            return rows.compute(name, values_of(value, BoundRows(rows, ctx)))
+        case ComputeRows(plan.ForEach() as each):
+            return _each(each, rows, ctx)
         case JoinBlocks(plan.Union(), blocks):
             return rows.keep(_any_solution(blocks, rows, ctx))
         case JoinBlocks(joined, (block,)):
@@ -182,10 +190,10 @@ def _join(joined: plan.Step, block: Block, rows: Bindings, ctx: ReadContext) -> 
             return rows.keep(~_has_solution(block, rows, ctx))
         case plan.SemiJoin():
             return rows.keep(_has_solution(block, rows, ctx))
-        case plan.CountJoin():
-            return rows.keep(_counted(joined, block, rows, ctx))
-        case plan.Optional(_, introduces):
-            return _optional(block.steps, introduces, rows, ctx)
+        case plan.Fold():
+            return rows.compute(joined.name, _folded(joined, block, rows, ctx))
+        case plan.Optional():
+            return _optional(block.steps, joined, rows, ctx)
     raise AssertionError(f"unknown join {joined}")
 
 
@@ -194,7 +202,7 @@ def _join(joined: plan.Step, block: Block, rows: Bindings, ctx: ReadContext) -> 
 
 def _scan(scan: ScanNodes, rows: Bindings, ctx: ReadContext) -> Bindings | Product:
     positions = select(scan, ctx)
-    if not rows.columns:
+    if not rows.columns and not rows.values:
         return rows.cross(scan.step.variable, positions)
     if scan.step.joins:
         return joined(rows, scan.step.variable, positions, scan.step.joins, ctx)
@@ -344,33 +352,52 @@ def _any_solution(blocks: Sequence[Block], rows: Bindings, ctx: ReadContext) -> 
     return solved
 
 
-def _counted(step: plan.CountJoin, block: Block, rows: Bindings, ctx: ReadContext) -> Mask:
-    degrees = _degrees(block, rows, ctx) if step.function == "count" else None
-    if degrees is not None and step.argument is None:
-        result = pa.array(degrees)
-    else:
-        name, numbered = _numbered(rows)
-        found = run_steps(block.steps, numbered, ctx)
-        owners = found.columns[name]
-        values = None if step.argument is None else evaluate(step.argument, BoundRows(found, ctx))
-        result = aggregate_by(step.function, owners, values, rows.count)
-    wanted = evaluate(step.value, BoundRows(rows, ctx))
-    return mask_of(compare(result, step.op, wanted), rows.count)
+def _folded(step: plan.Fold, block: Block, rows: Bindings, ctx: ReadContext) -> pa.Array:
+    """What the solutions of a block are worth, for each row."""
+    if not step.is_correlated:
+        # The same for every row.
+        (only,) = _worth(step.value, block, Bindings.start(), ctx)
+        return repeated(only, rows.count)
+    return _worth(step.value, block, rows, ctx)
+
+
+def _worth(value: plan.BlockValue, block: Block, rows: Bindings, ctx: ReadContext) -> pa.Array:
+    if not isinstance(value, plan.Aggregate):
+        solved = _has_solution(block, rows, ctx)
+        return pa.array(solved if value == "exists" else ~solved)
+    if value == _PLAIN_COUNT:
+        degrees = _degrees(block, rows, ctx)
+        if degrees is not None:
+            return pa.array(degrees)
+    name, numbered = _numbered(rows)
+    found = run_steps(block.steps, numbered, ctx)
+    return fold(value, found, found.columns[name], rows.count, ctx)
+
+
+def _each(step: plan.ForEach, rows: Bindings, ctx: ReadContext) -> Bindings:
+    """A row for each element of the lists."""
+    lists = values_of(step.items, BoundRows(rows, ctx))
+    parents = pc.list_parent_indices(lists).to_numpy(zero_copy_only=False).astype(np.int64)
+    return rows.take(parents).compute(step.name, took(pc.list_flatten(lists)))
 
 
 def _optional(
-    steps: Sequence[PhysicalStep], introduces: Sequence[str], rows: Bindings, ctx: ReadContext
+    steps: Sequence[PhysicalStep], step: plan.Optional, rows: Bindings, ctx: ReadContext
 ) -> Bindings:
     name, numbered = _numbered(rows)
     found = run_steps(steps, numbered, ctx)
     solved = np.zeros(rows.count, dtype=bool)
     solved[found.columns[name]] = True
-    kept = {variable: found.columns[variable] for variable in (*numbered.columns, *introduces)}
-    found = Bindings(kept, found.count)
+    kept = {one: found.columns[one] for one in (*numbered.columns, *step.introduces)}
+    named = (*numbered.values, *(one for one, _ in step.values))
+    found = Bindings(kept, found.count, {one: found.values[one] for one in named})
     alone = numbered.take(np.flatnonzero(~solved))
-    for variable in introduces:
+    for variable in step.introduces:
         need(POSITION * alone.count)
         alone = alone.bind(variable, took(np.full(alone.count, NO_NODE, dtype=np.int64)))
+    for one, type_ in step.values:
+        known = found.values[one].type if found.count else arrow_type(type_)
+        alone = alone.compute(one, pa.nulls(alone.count, known))
     every = found.stacked(alone)
     del found, alone
     need(2 * POSITION * every.count)

@@ -14,8 +14,9 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from omnigraph.lang.query.plan import NullPlace
 from omnigraph.read.execute.bindings import POSITION, Positions
-from omnigraph.read.execute.grouping import encode
+from omnigraph.read.execute.grouping import encode, group_rows
 from omnigraph.read.output.json_text import json_text
 from omnigraph.storage.budget import need, took
 
@@ -30,6 +31,32 @@ def ranks(values: pa.Array, *, descending: bool = False) -> Positions:
         found = _encoded_ranks(json_text(values) if pa.types.is_nested(values.type) else values)
     # Turned round in place: unlike the negative of the least number, that is always one.
     return took(np.invert(found, out=found) if descending else found)
+
+
+def key_ranks(
+    values: pa.Array, *, descending: bool = False, nulls: NullPlace | None = None
+) -> list[Positions]:
+    """The numbers of a sort key; where nulls stand is a key before it, if that was said."""
+    if pa.types.is_struct(values.type):
+        # Whole nodes are told apart, and ordered, by their ids.
+        values = values.field("@id")
+    found = ranks(values, descending=descending)
+    if nulls is None:
+        return [found]
+    unknown = values.is_null().to_numpy(zero_copy_only=False).astype(np.int64)
+    return [1 - unknown if nulls == "first" else unknown, found]
+
+
+def leading_rows(rows: Positions, keys: Sequence[pa.Array], most: int) -> Positions:
+    """Of rows in order, at most so many for each value of some keys."""
+    groups = group_rows([key.take(pa.array(rows)) for key in keys], len(rows)).of_row
+    need(4 * rows.nbytes)
+    order = np.argsort(groups, kind="stable")
+    sizes = np.bincount(groups)
+    begins = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
+    place = np.empty(len(rows), dtype=np.int64)
+    place[order] = np.arange(len(rows)) - begins[groups[order]]
+    return rows[place < most]
 
 
 def _numbers(values: pa.Array) -> Positions | None:

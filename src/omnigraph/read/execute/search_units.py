@@ -12,6 +12,7 @@ import numpy as np
 
 from omnigraph.lang.query import plan
 from omnigraph.read.execute.bindings import Bindings, Positions
+from omnigraph.read.execute.grouping import value_codes
 from omnigraph.storage.budget import need, took
 
 
@@ -54,9 +55,9 @@ class Units:
         ends = rows.columns[step.target] if step.closes else np.zeros_like(sources)
         alive = np.flatnonzero((sources >= 0) & (ends >= 0))
         uses = () if step.each is None else step.each.uses
-        uses = tuple(name for name in uses if name in rows.columns)
+        uses = tuple(name for name in uses if name in rows.columns or name in rows.values)
         group_rows, group_of = first_of_each(
-            [rows.columns[name][alive] for name in uses], len(alive)
+            [_codes(rows, name)[alive] for name in uses], len(alive)
         )
         keys = [group_of, sources[alive], ends[alive]]
         first, of_alive = first_of_each(keys, len(alive))
@@ -69,6 +70,11 @@ class Units:
         groups = Groups(group_of[first], alive[group_rows], uses)
         chosen = alive[first]
         return cls(sources[chosen], ends[chosen], groups, of, took(ordered), starts)
+
+
+def _codes(rows: Bindings, name: str) -> Positions:
+    """Numbers that tell the rows apart by a variable or a computed value."""
+    return rows.columns[name] if name in rows.columns else value_codes(rows.values[name])
 
 
 def first_of_each(keys: Sequence[Positions], count: int) -> tuple[Positions, Positions]:

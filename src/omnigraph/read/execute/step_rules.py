@@ -98,10 +98,13 @@ class JudgedSteps:
         return self._true(groups[first], edges[first], entered[first])[of]
 
     def _true(self, groups: Positions, edges: Positions, entered: Positions) -> Mask:
-        columns = {name: self.outer.columns[name][groups] for name in self.groups.uses}
+        uses, outer = self.groups.uses, self.outer
+        columns = {name: outer.columns[name][groups] for name in uses if name in outer.columns}
+        indices = pa.array(groups)
+        values = {name: outer.values[name].take(indices) for name in uses if name in outer.values}
         nodes = translated(entered, self.every, self.nodes)
         columns |= {self.each.edge: edges, self.each.node: nodes}
-        return self.has_solution(self.block, Bindings(columns, len(edges)), self.ctx)
+        return self.has_solution(self.block, Bindings(columns, len(edges), values), self.ctx)
 
 
 class StepWeights:

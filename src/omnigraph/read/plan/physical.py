@@ -154,6 +154,13 @@ class FilterRows:
 
 
 @dataclass(frozen=True, slots=True)
+class ComputeRows:
+    """Give rows values with names."""
+
+    step: plan.Let | plan.ForEach
+
+
+@dataclass(frozen=True, slots=True)
 class Block:
     """Steps that are run for every row."""
 
@@ -166,11 +173,11 @@ class Block:
 class JoinBlocks:
     """Keep or widen rows by what blocks find for them."""
 
-    step: plan.AntiJoin | plan.SemiJoin | plan.Union | plan.CountJoin | plan.Optional
+    step: plan.AntiJoin | plan.SemiJoin | plan.Union | plan.Fold | plan.Optional
     blocks: tuple[Block, ...]
 
 
-PhysicalStep = ScanNodes | ExpandEdges | WalkWays | FilterRows | JoinBlocks
+PhysicalStep = ScanNodes | ExpandEdges | WalkWays | FilterRows | ComputeRows | JoinBlocks
 
 
 def bound_variables(steps: Sequence[PhysicalStep]) -> Iterator[str]:
@@ -206,6 +213,8 @@ def is_open_ended(step: plan.Expand) -> bool:
 
 
 TailStep = Literal[
+    "union",
+    "compute",
     "rank",
     "rank all",
     "order rows",
@@ -228,6 +237,10 @@ class PhysicalPlan:
     tail: tuple[TailStep, ...]
     scores: tuple[plan.Ranking, ...] = ()
     """The rankings whose scores are returned."""
+    late: tuple[PhysicalStep, ...] = ()
+    """What is computed for the rows that are left in the end."""
+    branches: tuple[PhysicalPlan, ...] = ()
+    """The parts of a union."""
 
     @property
     def is_ranked(self) -> bool:

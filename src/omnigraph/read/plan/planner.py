@@ -22,6 +22,7 @@ from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.plan.physical import (
     AccessPath,
     Block,
+    ComputeRows,
     EdgeAccess,
     ExpandEdges,
     FilterRows,
@@ -44,11 +45,14 @@ _END_COLUMNS = {"out": (SRC,), "in": (DST,), "both": (SRC, DST)}
 def plan_read(read: plan.ReadPlan, ctx: ReadContext) -> PhysicalPlan:
     """How a read is run on a snapshot."""
     values = (column.value for column in read.columns)
+    planner = _Planner(ctx, property_use(read))
     return PhysicalPlan(
         read,
-        _Planner(ctx, property_use(read)).steps(_in_order(read)),
+        planner.steps(_in_order(read)),
         tuple(_tail(read)),
         tuple(value.ranking for value in values if isinstance(value, plan.Score)),
+        planner.steps(read.late),
+        tuple(plan_read(branch, ctx) for branch in read.branches),
     )
 
 
@@ -83,6 +87,8 @@ class _Planner:
                 return WalkWays(step)
             case plan.Filter():
                 return FilterRows(step)
+            case plan.Let() | plan.ForEach():
+                return ComputeRows(step)
             case _:
                 return JoinBlocks(step, tuple(map(self._block, blocks_of(step))))
 
@@ -169,7 +175,14 @@ def _is_plain(step: plan.Expand) -> bool:
 
 
 def _tail(read: plan.ReadPlan) -> Iterator[TailStep]:
-    is_cut = read.limit is not None or read.offset is not None
+    is_cut = read.limit is not None or read.offset is not None or read.per is not None
+    if read.branches:
+        yield "union"
+        if read.distinct:
+            yield "distinct"
+        if read.order or is_cut:
+            yield "order result"
+        return
     if read.rank is not None:
         yield "rank all" if read.distinct else "rank"
         yield "project"
@@ -180,6 +193,8 @@ def _tail(read: plan.ReadPlan) -> Iterator[TailStep]:
     if read.group_by is None and not read.distinct:
         if is_ordered:
             yield "order rows"
+        if read.late:
+            yield "compute"
         yield "project"
         return
     yield "project" if read.group_by is None else "aggregate"
@@ -221,10 +236,6 @@ class PropertyUse:
         match value:
             case plan.NodeRef(variable):
                 self.shown.add(variable)
-            case plan.Aggregate(_, plan.NodeRef()):
-                pass  # nodes are counted by their positions
-            case plan.Aggregate(_, argument):
-                self.value(argument)
             case plan.Score(ranking):
                 self.ranking(ranking)
             case _:
@@ -239,6 +250,11 @@ class PropertyUse:
                     self.names.setdefault(variable, {})[name] = None
                 case plan.TextMatch(subject=subject):
                     self.joined.add(subject.variable)
+                case plan.Aggregate(function="collect"):
+                    # What is collected stands in the order of ids.
+                    for _, value in found.fields:
+                        self.value(value)
+                    waiting.extend(parts_of(found))
                 case _:
                     waiting.extend(parts_of(found))
 
@@ -270,10 +286,10 @@ class PropertyUse:
                         self.value(step.way.weight)
                 case plan.WalkWay():
                     self.joined.update((step.way, step.left, step.right))
-                case plan.CountJoin(argument=argument):
-                    self.value(step.value)
-                    if argument is not None:
-                        self.value(argument)
+                case plan.Let(_, value) | plan.ForEach(_, value):
+                    self.expression(value)
+                case plan.Fold(_, plan.Aggregate() as aggregate):
+                    self.expression(aggregate)
             for block in blocks_of(step):
                 self.steps(block)
 
@@ -298,19 +314,20 @@ def blocks_of(step: plan.Step) -> Iterator[tuple[plan.Step, ...]]:
             yield from branches
         case plan.Expand(each=plan.Each() as each):
             yield each.steps
-        case plan.AntiJoin() | plan.SemiJoin() | plan.CountJoin() | plan.Optional():
+        case plan.AntiJoin() | plan.SemiJoin() | plan.Fold() | plan.Optional():
             yield step.steps
 
 
 def property_use(read: plan.ReadPlan) -> PropertyUse:
     """What a read looks at."""
     use = PropertyUse()
-    use.steps(read.steps)
+    use.steps((*read.steps, *read.late))
     for column in read.columns:
         use.value(column.value)
-    for key in read.order:
-        if not isinstance(key.by, str):
-            use.value(key.by)
+    keys = [key.by for key in read.order] + list(read.per.keys if read.per is not None else ())
+    for by in keys:
+        if not isinstance(by, str):
+            use.value(by)
     if read.rank is not None:
         use.ranking(read.rank.ranking)
     return use

@@ -11,10 +11,11 @@ import math
 from collections.abc import Sequence
 
 from omnigraph.lang.query import plan
-from omnigraph.lang.query.plan_text import spell, spell_ranking, step_text
+from omnigraph.lang.query.plan_text import nulls_text, spell, spell_ranking, step_text
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.trace import Operator
 from omnigraph.read.plan.physical import (
+    ComputeRows,
     ExpandEdges,
     FilterRows,
     JoinBlocks,
@@ -31,15 +32,26 @@ FAR = 100
 def foreseen(planned: PhysicalPlan, ctx: ReadContext) -> list[Operator]:
     """Every operator of a plan, in the order they will run."""
     outlook = _Outlook(ctx)
-    outlook.steps(planned.steps, 1.0, 0)
-    tail = [Operator(*tail_text(planned.read, step)) for step in planned.tail]
-    return [*outlook.operators, *tail]
+    outlook.whole(planned, 0)
+    return outlook.operators
 
 
 class _Outlook:
     def __init__(self, ctx: ReadContext) -> None:
         self.ctx = ctx
         self.operators: list[Operator] = []
+
+    def whole(self, planned: PhysicalPlan, depth: int) -> None:
+        """Foresee a read: its parts, its steps, and what becomes of the rows."""
+        for branch in planned.branches:
+            self.operators.append(Operator("branch", depth=depth))
+            self.whole(branch, depth + 1)
+        self.steps(planned.steps, 1.0, depth)
+        for step in planned.tail:
+            if step == "compute":
+                self.steps(planned.late, 1.0, depth)
+            else:
+                self.operators.append(Operator(*tail_text(planned.read, step), depth))
 
     def steps(self, steps: Sequence[PhysicalStep], rows: float, depth: int) -> float:
         """Foresee steps one after the other; returns about how many rows they leave."""
@@ -55,7 +67,7 @@ class _Outlook:
                     rows = self._expanded(step, rows)
                 case JoinBlocks():
                     rows = self._blocks(step, rows, depth + 1)
-                case FilterRows():
+                case FilterRows() | ComputeRows():
                     continue
             if isinstance(step, ScanNodes | ExpandEdges):
                 operator.notes["estimated_rows"] = math.ceil(rows)
@@ -144,12 +156,22 @@ def tail_text(read: plan.ReadPlan, step: TailStep) -> tuple[str, str]:
             return "project", _columns(read)
         case "aggregate":
             return "aggregate", f"by ({', '.join(read.group_by or ())}): {_columns(read)}"
+        case "union":
+            return ("union" if read.distinct else "union all"), _columns(read)
+        case "compute":
+            return "compute", ""
         case "distinct" | "distinct and cut":
             return "distinct", ""
 
 
 def _cut(read: plan.ReadPlan) -> list[str]:
-    return [
+    per = []
+    if read.per is not None:
+        count = read.per.count
+        keys = (key if isinstance(key, str) else spell(key) for key in read.per.keys)
+        shown = spell(count) if isinstance(count, plan.ParamRef) else count
+        per = [f"limit {shown} per ({', '.join(keys)})"]
+    return per + [
         f"{word} {spell(count) if isinstance(count, plan.ParamRef) else count}"
         for word, count in (("limit", read.limit), ("offset", read.offset))
         if count is not None
@@ -162,4 +184,4 @@ def _columns(read: plan.ReadPlan) -> str:
 
 def _key(key: plan.OrderKey) -> str:
     by = key.by if isinstance(key.by, str) else spell(key.by)
-    return f"{by} desc" if key.descending else f"{by} asc"
+    return f"{by} {'desc' if key.descending else 'asc'}{nulls_text(key.nulls)}"

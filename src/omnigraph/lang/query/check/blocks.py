@@ -8,6 +8,7 @@ and nested tests are checked last, when every variable of the block is known.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import partial
 
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.expressions import conjuncts
@@ -15,8 +16,7 @@ from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.bindings import check_matches
 from omnigraph.lang.query.check.expressions import resolve_condition
-from omnigraph.lang.query.check.operands import resolve_access, resolve_operand
-from omnigraph.lang.query.check.predicates import comparison
+from omnigraph.lang.query.check.lets import check_values, declare_values
 from omnigraph.lang.query.check.scope import Bound, EdgeBinding, NodeBinding, Scope
 from omnigraph.lang.query.check.traversals import TraversalChecker
 from omnigraph.lang.query.check.ways import check_steps, check_way_step
@@ -24,9 +24,8 @@ from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.schema.type_sets import TypeSet, members_of
 from omnigraph.lang.source import Span
 from omnigraph.lang.structural import TYPE
-from omnigraph.lang.types import NUMERIC, ValueType
 
-TestClause = ast.Not | ast.Exists | ast.AnyOf | ast.Counted
+TestClause = ast.Not | ast.Exists | ast.AnyOf
 
 
 def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.ResolvedBlock:
@@ -34,6 +33,7 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
     parts: list[_Segment | resolved.OptionalBlock] = []
     predicates: list[plan.Predicate] = []
     pending: list[ast.Clause] = []
+    declare_values(scope, clauses)
     for clause in clauses:
         if isinstance(clause, ast.Optional):
             parts.append(_check_segment(scope, pending, predicates))
@@ -42,6 +42,7 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
         else:
             pending.append(clause)
     parts.append(_check_segment(scope, pending, predicates))
+    check_values(scope, clauses)
     tests: list[resolved.Test] = []
     for clause in clauses:
         if isinstance(clause, ast.Where):
@@ -52,13 +53,16 @@ def check_block(scope: Scope, clauses: tuple[ast.Clause, ...]) -> resolved.Resol
             test = _check_test(scope, clause)
             if test is not None:
                 tests.append(test)
-    whole = (
+    whole = tuple(
         # What holds of each step of a walk may look at all that the block binds.
         part.completed(scope) if isinstance(part, _Segment) else part
         for part in parts
     )
     return resolved.ResolvedBlock(
-        tuple(_as_narrowed(scope, part) for part in whole), tuple(predicates), tuple(tests)
+        tuple(_as_narrowed(scope, part) for part in whole),
+        tuple(predicates),
+        tuple(tests),
+        tuple(scope.made),
     )
 
 
@@ -205,9 +209,27 @@ def _report_unknown_type(scope: Scope, name: terms.Name) -> None:
 def _check_optional(scope: Scope, clause: ast.Optional) -> resolved.OptionalBlock:
     inner = Scope(scope.checker, scope)
     block = check_block(inner, clause.clauses)
+    if not (inner.own or inner.waiting):
+        scope.checker.error(
+            clause.span,
+            "`optional { … }` binds nothing new, so it neither adds nor drops anything",
+            hint="to know whether it holds, write `let $found = exists { … }`",
+        )
     for bound in inner.own.values():
         scope.declare(replace(bound, nullable=True))
-    return resolved.OptionalBlock(block, tuple(inner.own))
+    for name in inner.waiting:
+        scope.waiting[name] = partial(_nullable, inner, name)
+    return resolved.OptionalBlock(
+        block, tuple(inner.own), tuple(inner.waiting), frozenset(inner.used_outer)
+    )
+
+
+def _nullable(inner: Scope, name: str) -> plan.Expression | None:
+    """A value of an optional block, as the block around it sees it."""
+    found = inner.find_value(name)
+    if found is None or isinstance(found, plan.Const):
+        return found
+    return plan.Computed(name, found.type.or_null())
 
 
 # -- what tests rows ---------------------------------------------------------------
@@ -221,8 +243,6 @@ def _check_test(scope: Scope, clause: TestClause) -> resolved.Test | None:
             return _plain_test(scope, "exists", clauses, clause.span)
         case ast.AnyOf():
             return _any_test(scope, clause)
-        case ast.Counted():
-            return _counted_test(scope, clause)
 
 
 def _inner_block(
@@ -258,42 +278,3 @@ def _any_test(scope: Scope, clause: ast.AnyOf) -> resolved.NestedTest:
         blocks.append(block)
         uses |= inner.used_outer
     return resolved.NestedTest("any", tuple(blocks), frozenset(uses))
-
-
-def _counted_test(scope: Scope, clause: ast.Counted) -> resolved.AggregateTest | None:
-    checker = scope.checker
-    inner, block = _inner_block(scope, clause.clauses, clause.span, f"`{clause.aggregate} {{ … }}`")
-    argument = None
-    result = plan.COUNT_TYPE
-    if clause.argument is not None:
-        argument = resolve_access(inner, clause.argument)
-        if argument is None:
-            return None
-        type_ = aggregate_type(clause.aggregate, argument.type)
-        if type_ is None:
-            checker.error(
-                clause.argument.span, f"cannot take the {clause.aggregate} of {argument.type}", "T8"
-            )
-            return None
-        result = type_
-    value = resolve_operand(scope, clause.value)
-    if value is None:
-        return None
-    if isinstance(value, plan.NodeRef) or value.type.is_blob:
-        checker.error(clause.value.span, "the value compared with is one scalar", "T7")
-        return None
-    # Only the types matter here; the left side is what the block yields.
-    probe = plan.ParamRef(clause.aggregate, result)
-    if comparison(checker, clause.value.span, probe, clause.op, value) is None:
-        return None
-    uses = frozenset(inner.used_outer)
-    return resolved.AggregateTest(block, uses, clause.aggregate, argument, clause.op, value)
-
-
-def aggregate_type(function: terms.AggregateName, argument: ValueType) -> ValueType | None:
-    """The type of an aggregate of a scalar, or None when there is no such aggregate (T8)."""
-    if function == "count":
-        return plan.COUNT_TYPE
-    if function in ("sum", "avg"):
-        return plan.FLOAT_TYPE if argument.scalar in NUMERIC and not argument.is_list else None
-    return argument.or_null() if argument.is_plain else None

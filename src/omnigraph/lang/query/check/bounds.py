@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 
 from omnigraph.lang.diagnostics import Phase, Reporter
 from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query import terms
 from omnigraph.lang.source import Span
 
 MAX_CONDITIONS = 20_000
@@ -55,10 +56,19 @@ def _conditions(clauses: Sequence[ast.Clause], reporter: Reporter) -> Iterator[S
                     yield from _conditions(group, reporter)
             case ast.Not(inner) | ast.Exists(inner) | ast.Optional(inner):
                 yield from _conditions(inner, reporter)
-            case ast.Counted():
-                yield from _conditions(clause.clauses, reporter)
             case ast.Traversal(each=ast.Each() as each):
                 yield from _conditions(each.clauses or (), reporter)
+            case ast.Where(value) | ast.Let(_, value) | ast.For(_, value):
+                yield from _of_expression(value, reporter)
+
+
+def _of_expression(expr: terms.Expr, reporter: Reporter) -> Iterator[Span]:
+    """Where the clauses of blocks inside an expression stand, and the terms it joins."""
+    for part in terms.within(expr):
+        if isinstance(part, terms.BlockValue):
+            yield from _conditions(part.clauses, reporter)
+        elif isinstance(part, terms.Logical):
+            yield from (operand.span for operand in part.operands[1:])
 
 
 def _report(spans: Sequence[Span], most: int, message: str, reporter: Reporter) -> None:

@@ -5,12 +5,12 @@ Owns column names and types, aggregates and their grouping keys, and scores.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import get_args
 
+from omnigraph.lang.expressions import parts_of
 from omnigraph.lang.query import plan, terms
-from omnigraph.lang.query import syntax as ast
-from omnigraph.lang.query.check.blocks import aggregate_type
 from omnigraph.lang.query.check.expressions import resolve
 from omnigraph.lang.query.check.scope import Scope
 from omnigraph.lang.query.check.search import resolve_ranking
@@ -31,18 +31,20 @@ class CheckedColumns:
         return next((column for column in self.columns if column.name == name), None)
 
 
-def check_columns(scope: Scope, projections: tuple[ast.Projection, ...]) -> CheckedColumns:
+def check_columns(scope: Scope, projections: tuple[terms.Projection, ...]) -> CheckedColumns:
     """Resolve every projection."""
-    aggregated = any(isinstance(item.expr, terms.Aggregate) for item in projections)
+    aggregated = any(terms.has_aggregate(item.expr) for item in projections)
     columns: list[plan.Column] = []
+    faulty: list[terms.Projection] = []
     names: set[str] = set()
+    scope.aggregates = True
     for item in projections:
         name = item.alias.text if item.alias is not None else default_name(item.expr)
         if item.alias is None and _is_computed(item.expr):
             scope.checker.error(
                 item.span, "a computed column needs a name", "T25", hint="write `… as name`"
             )
-        if name in names:
+        elif name in names:
             where = item.alias.span if item.alias is not None else item.span
             scope.checker.error(
                 where,
@@ -53,13 +55,66 @@ def check_columns(scope: Scope, projections: tuple[ast.Projection, ...]) -> Chec
         names.add(name)
         value = _output(scope, item.expr)
         if value is None:
+            faulty.append(item)
             continue
         columns.append(plan.Column(name, value))
         if aggregated and isinstance(value, plan.Score):
             scope.checker.error(
                 item.expr.span, "a score is of one row, and cannot stand beside an aggregate", "T9"
             )
-    return CheckedColumns(tuple(columns), aggregated, len(columns) == len(projections))
+    scope.aggregates = False
+    if aggregated and not faulty:
+        _check_group_keys(scope, projections, columns)
+    return CheckedColumns(tuple(columns), aggregated, not faulty)
+
+
+def _check_group_keys(
+    scope: Scope, projections: tuple[terms.Projection, ...], columns: list[plan.Column]
+) -> None:
+    """What stands beside an aggregate in one column is the same for all rows of a group."""
+    keys = {column.value for column in columns if not is_of_group(column.value)}
+    nodes = {key.variable for key in keys if isinstance(key, plan.NodeRef)}
+    for item, column in zip(projections, columns, strict=True):
+        value = column.value
+        if isinstance(value, plan.Aggregate | plan.NodeRef | plan.Score) or value in keys:
+            continue
+        for leaf in loose_parts(value, keys):
+            if isinstance(leaf, plan.Property) and leaf.variable in nodes:
+                continue
+            if isinstance(leaf, plan.Property | plan.NodeRef | plan.Computed):
+                scope.checker.error(
+                    item.expr.span,
+                    "beside an aggregate, only what rows are grouped by has one value",
+                    "T9",
+                    hint="return it as a column of its own too, or aggregate it",
+                )
+                break
+
+
+def loose_parts(
+    value: plan.Expression | plan.NodeRef, keys: Collection[plan.Output]
+) -> Iterator[plan.Expression | plan.NodeRef]:
+    """The parts of an expression that are neither aggregates nor among some others."""
+    waiting: list[plan.Expression | plan.NodeRef] = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, plan.Aggregate) or found in keys:
+            continue
+        yield found
+        waiting.extend(parts_of(found))
+
+
+def is_of_group(value: plan.Output) -> bool:
+    """Whether a column is a value of a group rather than one that rows are grouped by."""
+    if isinstance(value, plan.Score):
+        return False
+    waiting: list[plan.Expression | plan.NodeRef] = [value]
+    while waiting:
+        found = waiting.pop()
+        if isinstance(found, plan.Aggregate):
+            return True
+        waiting.extend(parts_of(found))
+    return False
 
 
 def default_name(expr: terms.Expr) -> str:
@@ -69,7 +124,7 @@ def default_name(expr: terms.Expr) -> str:
             return f"{variable.name}.{name.text}"
         case terms.Variable(name) | terms.Alias(name):
             return name
-        case terms.Aggregate(_, argument):
+        case terms.Aggregate(_, argument) if argument is not None:
             return default_name(argument)
         case terms.Now():
             return "now"
@@ -84,15 +139,13 @@ def default_name(expr: terms.Expr) -> str:
 def _is_computed(expr: terms.Expr) -> bool:
     """Whether nothing in an expression could name its column."""
     if isinstance(expr, terms.Aggregate):
-        return _is_computed(expr.argument)
-    computed = (terms.Negative, terms.Arithmetic, terms.Call, terms.Case)
+        return expr.argument is None or _is_computed(expr.argument)
+    computed = (terms.Negative, terms.Arithmetic, terms.Call, terms.Case, terms.BlockValue)
     return isinstance(expr, (*computed, *get_args(terms.Condition)))
 
 
 def _output(scope: Scope, expr: terms.Expr) -> plan.Output | None:
     match expr:
-        case terms.Aggregate():
-            return _aggregate(scope, expr)
         case terms.Nearest() | terms.Bm25() | terms.Rrf():
             ranking = resolve_ranking(scope, expr)
             return plan.Score(ranking) if ranking is not None else None
@@ -120,33 +173,3 @@ def _readable(scope: Scope, expr: terms.Expr) -> plan.Expression | plan.NodeRef 
         )
         return None
     return value
-
-
-def _aggregate(scope: Scope, expr: terms.Aggregate) -> plan.Aggregate | None:
-    argument_expr = expr.argument
-    if isinstance(
-        argument_expr, terms.Aggregate | terms.Nearest | terms.Bm25 | terms.Rrf | terms.TextCall
-    ):
-        scope.checker.error(
-            argument_expr.span, f"`{expr.name}` aggregates a property, variable or literal", "T8"
-        )
-        return None
-    if isinstance(argument_expr, terms.Alias):
-        known = argument_expr.name in scope.names()
-        hint = f"did you mean `${argument_expr.name}`?" if known else None
-        scope.checker.error(argument_expr.span, "an aggregate cannot refer to a column", hint=hint)
-        return None
-    argument = _readable(scope, argument_expr)
-    if argument is None:
-        return None
-    if isinstance(argument, plan.NodeRef):
-        if expr.name == "count":
-            return plan.Aggregate("count", argument, plan.COUNT_TYPE)
-        described = f"the node ${argument.variable}"
-    else:
-        type_ = aggregate_type(expr.name, argument.type)
-        if type_ is not None:
-            return plan.Aggregate(expr.name, argument, type_)
-        described = str(argument.type)
-    scope.checker.error(expr.span, f"cannot take the {expr.name} of {described}", "T8")
-    return None

@@ -12,6 +12,7 @@ from omnigraph.lang.functions.kinds import common_type
 from omnigraph.lang.functions.registry import FUNCTIONS
 from omnigraph.lang.functions.signature import Misuse, judge
 from omnigraph.lang.query import plan, terms
+from omnigraph.lang.query.check.aggregates import resolve_aggregate, resolve_block_value
 from omnigraph.lang.query.check.arithmetic import arithmetic_type
 from omnigraph.lang.query.check.operands import Operand, report_unbound, resolve_operand
 from omnigraph.lang.query.check.predicates import comparison, membership
@@ -40,6 +41,10 @@ def resolve(scope: Scope, expr: terms.Expr) -> Operand | None:
             return _arithmetic(scope, expr)
         case terms.Call():
             return _call(scope, expr)
+        case terms.Aggregate() if scope.aggregates:
+            return resolve_aggregate(scope, expr)
+        case terms.BlockValue():
+            return resolve_block_value(scope, expr)
         case terms.Case():
             branches = [(branch.condition, branch.value) for branch in expr.branches]
             return _case(scope, branches, expr.otherwise, expr.span)
@@ -68,6 +73,9 @@ def resolve_value(scope: Scope, expr: terms.Expr, code: str = "T26") -> plan.Exp
         return None
     if found is not None and found.type.is_blob:
         scope.checker.error(expr.span, "a Blob cannot be filtered on", code)
+        return None
+    if found is not None and found.type.is_object:
+        scope.checker.error(expr.span, "collected objects can only be returned", "T26")
         return None
     return found
 

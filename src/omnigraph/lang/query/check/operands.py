@@ -40,6 +40,12 @@ def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
             return resolve_access(scope, expr)
         case terms.Variable():
             return resolve_variable(scope, expr)
+        case terms.Alias(name) if name in scope.columns:
+            column = scope.columns[name]
+            if isinstance(column, plan.Score):
+                checker.error(expr.span, f"`{name}` is a score; it is ordered by alone", "T26")
+                return None
+            return column
         case terms.Alias(name):
             if name == "null":
                 checker.error(expr.span, "nothing equals null", "T7", hint="write `is null`")
@@ -49,7 +55,12 @@ def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
                 checker.error(expr.span, f"`{name}` is no value here", "T7", hint=hint)
             return None
         case terms.Aggregate():
-            checker.error(expr.span, "an aggregate cannot stand in a filter", "T7")
+            checker.error(
+                expr.span,
+                "an aggregate cannot stand in a filter",
+                "T7",
+                hint=f"aggregate a block: `{_with_argument(expr.name)} {{ … }}`",
+            )
             return None
         case terms.TextCall():
             checker.error(
@@ -61,6 +72,10 @@ def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
             return None
         case _:
             raise AssertionError(f"{expr} is made of parts")
+
+
+def _with_argument(name: terms.AggregateName) -> str:
+    return name if name == "count" else f"{name}(…)"
 
 
 def resolve_variable(scope: Scope, variable: terms.Variable) -> Operand | None:
@@ -79,6 +94,8 @@ def resolve_variable(scope: Scope, variable: terms.Variable) -> Operand | None:
         if bound.type is None:
             return None
         return plan.NodeRef(bound.name, bound.type.name, bound.nullable)
+    if scope.is_value(variable.name):
+        return scope.find_value(variable.name)
     return resolve_param(scope, variable)
 
 
@@ -96,7 +113,11 @@ def resolve_param(scope: Scope, variable: terms.Variable) -> plan.ParamRef | Non
 
 def report_unbound(scope: Scope, variable: terms.Variable, code: str) -> None:
     """Report a variable that has no properties, because nothing binds it to a node or edge."""
-    if variable.name in scope.checker.params:
+    if scope.is_value(variable.name):
+        scope.checker.error(
+            variable.span, f"${variable.name} is a value and has no properties", code
+        )
+    elif variable.name in scope.checker.params:
         scope.checker.error(variable.span, f"${variable.name} is a parameter, not a node", code)
     elif variable.name == terms.ANONYMOUS:
         scope.checker.error(variable.span, "`$_` is anonymous and cannot be looked at", code)

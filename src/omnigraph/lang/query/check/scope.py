@@ -6,11 +6,11 @@ used. A variable of unknown type is kept, so that its uses are not reported too.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 
 from omnigraph.lang.diagnostics import Phase, Reporter, name_hint
-from omnigraph.lang.query import terms
+from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.source import Span
@@ -81,6 +81,16 @@ class Scope:
         self.narrowed: dict[str, NodeBinding] = {}
         """Variables of the blocks around, where this block knows more of their types."""
         self.used_outer: set[str] = set()
+        self.values: dict[str, plan.Expression | None] = {}
+        """What `let` and `for` of this block name; None for what cannot be typed."""
+        self.waiting: dict[str, Callable[[], plan.Expression | None]] = {}
+        """How to type those that nothing asked for yet."""
+        self.made: list[resolved.Value] = []
+        """What has to be computed for each row of this block."""
+        self.aggregates = False
+        """Whether expressions are about groups of rows."""
+        self.columns: Mapping[str, plan.Output] = {}
+        """The result columns that expressions may name."""
 
     def find(self, name: str) -> Bound | None:
         """A bound variable by name; using an outer one is remembered."""
@@ -91,6 +101,33 @@ class Scope:
                 self.used_outer.add(name)
                 bound = self.narrowed.get(name, bound)
         return bound
+
+    def knows(self, name: str) -> bool:
+        """Whether a name stands for something here; that is no use of it."""
+        if name in self.own or name in self.values or name in self.waiting:
+            return True
+        return self.outer is not None and self.outer.knows(name)
+
+    def is_value(self, name: str) -> bool:
+        """Whether a name is one of `let` or `for`."""
+        if name in self.values or name in self.waiting:
+            return True
+        return self.outer is not None and self.outer.is_value(name)
+
+    def find_value(self, name: str) -> plan.Expression | None:
+        """What a name of `let` or `for` stands for; using an outer one is remembered."""
+        if name in self.waiting and name not in self.values:
+            found = self.waiting[name]()
+            self.values[name] = found
+            return found
+        if name in self.values:
+            return self.values[name]
+        if self.outer is None:
+            return None
+        found = self.outer.find_value(name)
+        if isinstance(found, plan.Computed):
+            self.used_outer.add(name)
+        return found
 
     def narrow(self, bound: NodeBinding, type_: NodeType | TypeSet) -> None:
         """Have a variable stand for nodes of fewer types, in this block and those inside it."""
@@ -113,7 +150,13 @@ class Scope:
     def names(self) -> set[str]:
         """Every name that `$` may stand before here, parameters included."""
         bound = {bound.name for bound in self.visible() if not bound.name.startswith("#")}
-        return bound | set(self.checker.params)
+        return bound | set(self.value_names()) | set(self.checker.params)
+
+    def value_names(self) -> Iterator[str]:
+        """Every name of a value that can be seen here."""
+        yield from self.waiting
+        if self.outer is not None:
+            yield from self.outer.value_names()
 
     def unbound(self, variable: terms.Variable, code: str | None = None) -> None:
         """Report a variable that nothing binds."""

@@ -1,0 +1,93 @@
+"""Typing `let` and `for`: values that the clauses of a block name.
+
+Owns that a name is given once (T32), that no value depends on itself (T32), and that a value is
+typed when it is first asked for, wherever in the block it stands.
+"""
+
+from __future__ import annotations
+
+from omnigraph.lang.expressions import is_fixed
+from omnigraph.lang.query import plan, resolved, terms
+from omnigraph.lang.query import syntax as ast
+from omnigraph.lang.query.check.aggregates import resolve_block_value
+from omnigraph.lang.query.check.expressions import resolve_value
+from omnigraph.lang.query.check.scope import Scope
+from omnigraph.lang.query.check.values import describe
+
+Named = ast.Let | ast.For
+
+
+def declare_values(scope: Scope, clauses: tuple[ast.Clause, ...]) -> None:
+    """Make the names of a block known; what they stand for is found out when they are used."""
+    for clause in clauses:
+        if not isinstance(clause, Named):
+            continue
+        name = clause.variable.name
+        if name == terms.ANONYMOUS:
+            scope.checker.error(clause.variable.span, "a value needs a name to be used by", "T32")
+        elif name in scope.waiting or name in scope.checker.params or scope.knows(name):
+            _report_reuse(scope, clause.variable)
+        else:
+            scope.waiting[name] = _Named(scope, clause).resolve
+
+
+def check_values(scope: Scope, clauses: tuple[ast.Clause, ...]) -> None:
+    """Type what nothing asked for yet, and report names that variables of the block have too."""
+    for clause in clauses:
+        if isinstance(clause, Named) and clause.variable.name != terms.ANONYMOUS:
+            if clause.variable.name in scope.own:
+                _report_reuse(scope, clause.variable)
+            elif clause.variable.name in scope.waiting:
+                scope.find_value(clause.variable.name)
+
+
+def _report_reuse(scope: Scope, variable: terms.Variable) -> None:
+    scope.checker.error(
+        variable.span, f"${variable.name} is in use already; name the value otherwise", "T32"
+    )
+
+
+class _Named:
+    """One clause that names a value."""
+
+    def __init__(self, scope: Scope, clause: Named) -> None:
+        self.scope = scope
+        self.clause = clause
+        self.is_open = False
+
+    def resolve(self) -> plan.Expression | None:
+        """What the name stands for; None after reporting."""
+        variable = self.clause.variable
+        if self.is_open:
+            self.scope.checker.error(
+                variable.span, f"${variable.name} depends on its own value", "T32"
+            )
+            return None
+        self.is_open = True
+        if isinstance(self.clause, ast.For):
+            return self._element(self.clause)
+        return self._value(self.clause)
+
+    def _value(self, clause: ast.Let) -> plan.Expression | None:
+        scope, name = self.scope, clause.variable.name
+        if isinstance(clause.value, terms.BlockValue):
+            return resolve_block_value(scope, clause.value, name)
+        found = resolve_value(scope, clause.value)
+        if found is None or is_fixed(found):
+            return found
+        scope.made.append(resolved.Let(name, found))
+        return plan.Computed(name, found.type)
+
+    def _element(self, clause: ast.For) -> plan.Expression | None:
+        scope, name = self.scope, clause.variable.name
+        found = resolve_value(scope, clause.items)
+        if found is None:
+            return None
+        if not found.type.is_list:
+            scope.checker.error(
+                clause.items.span, f"`for` goes through a list, found {describe(found)}", "T26"
+            )
+            return None
+        scope.made.append(resolved.ForEach(name, found))
+        is_stored = isinstance(found, plan.Property | plan.ParamRef | plan.Const)
+        return plan.Computed(name, found.type.element().or_null(when=not is_stored))
