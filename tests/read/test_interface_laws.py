@@ -10,6 +10,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import TypeCheckError
+from omnigraph.read.plan.physical import Expansion
 from tests import profile
 
 SCHEMA = """\
@@ -142,7 +143,8 @@ def test_a_traversal_finds_what_it_says(tmp_path: Path, seed: int) -> None:
     graph = og.init(tmp_path / "graph", SCHEMA)
     graph.load(rows_of(edges), mode="append")
     refused = 0
-    for _, expansion in product(range(TRAVERSALS), ("csr", "indexed")):
+    ways: tuple[Expansion, ...] = ("csr", "indexed")
+    for _, expansion in product(range(TRAVERSALS), ways):
         traversal = Traversal(random)
         expected = traversal.expected(edges)
         try:
