@@ -255,7 +255,9 @@ def _clause(clause: Clause, depth: int) -> str:
         case Walk():
             return _walk(clause)
         case Compare(left, op, right):
-            return f"{_expr(left)} {op} {_expr(right)}"
+            first = _expr(left)
+            # Behind another value a sign would be a subtraction, also on the next line.
+            return f"{f'({first})' if first.startswith('-') else first} {op} {_expr(right)}"
         case IsNull(operand, negated):
             return f"{_expr(operand)} is {'not ' if negated else ''}null"
         case In(operand, choices):
