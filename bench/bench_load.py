@@ -1,4 +1,4 @@
-"""How fast a validated load on Spark is beside peers that load the same files.
+"""How fast a validated load is, on Spark and in one process, beside peers that load the same files.
 
 Owns the sizes, the order of measuring and the goals. `OMNIGRAPH_BENCH_BIG=1` asks for ten
 times the graph. A peer that is not installed is left out.
@@ -14,7 +14,7 @@ from tempfile import TemporaryDirectory
 
 from bench.bench_traversal import BIG
 from bench.load.data import LoadFiles
-from bench.load.systems import LANCE, OURS, PEERS, Loaded
+from bench.load.systems import HERE, LANCE, OURS, PEERS, Loaded
 from bench.load.tables import Goal, Line, goal_table, load_table
 from bench.load.workers import LoadWorker
 from bench.ratio import Ratio
@@ -22,6 +22,8 @@ from bench.traversal.systems import is_installed
 
 BEHIND_SLOWER_PEER = 3.0
 AHEAD_OF_PEERS = 1.0
+HERE_OVER_SLOWER_PEER = 1.0
+HERE_OVER_FASTER_PEER = 0.8
 JSONL_OVER_PARQUET = 2.0
 MERGE_OVER_LOAD = 0.4
 MEMORY_OF_TENFOLD = 1.5
@@ -88,9 +90,9 @@ def _lines(files: LoadFiles, peers: list[str], rounds: int, directory: Path) -> 
     """Every system in turns, several rounds, so that noise hits all alike."""
     found: dict[str, list[Loaded]] = {}
     with ExitStack() as stack:
-        ours, *others = (
+        ours, here, *others = (
             stack.enter_context(LoadWorker(name, directory / name))
-            for name in (OURS, LANCE, *peers)
+            for name in (OURS, HERE, LANCE, *peers)
         )
         started = ", ".join(f"{step} {took:.1f} s" for step, took in ours.start().items())
         print(f"started before the loads: {started}")
@@ -98,6 +100,7 @@ def _lines(files: LoadFiles, peers: list[str], rounds: int, directory: Path) -> 
             for worker in others:
                 found.setdefault(worker.name, []).append(worker.load("parquet", files))
             for shape in ("parquet", "jsonl"):
+                found.setdefault(f"here {shape}", []).append(here.load(shape, files))
                 found.setdefault(shape, []).append(ours.load(shape, files))
             full, merged = ours.load_and_merge(files)
             found.setdefault("named", []).append(full)
@@ -105,6 +108,8 @@ def _lines(files: LoadFiles, peers: list[str], rounds: int, directory: Path) -> 
     names = {
         LANCE: "raw Lance, nothing checked",
         **{peer: f"{peer}, COPY from Parquet" for peer in peers},
+        "here parquet": "ours in its process, Parquet",
+        "here jsonl": "ours in its process, JSONL",
         "parquet": "ours, Parquet",
         "jsonl": "ours, JSONL",
         "named": "ours, Parquet, edges with ids",
@@ -125,10 +130,19 @@ def _fresh(files: LoadFiles, directory: Path) -> Fresh:
 
 
 def _goals(lines: dict[str, Line], peers: list[str], size: Size) -> list[Goal]:
-    parquet = lines["parquet"].seconds
-    goals = []
+    parquet, here = lines["parquet"].seconds, lines["here parquet"].seconds
+    goals = [
+        Goal("in process, JSONL / Parquet", lines["here jsonl"].seconds, here, JSONL_OVER_PARQUET)
+    ]
     if peers:
         theirs = [lines[peer].seconds for peer in peers]
+        goals.append(
+            Goal("in process, Parquet / fastest peer", here, min(theirs), HERE_OVER_FASTER_PEER)
+            if size.is_large
+            else Goal(
+                "in process, Parquet / slowest peer", here, max(theirs), HERE_OVER_SLOWER_PEER
+            )
+        )
         goals.append(
             Goal("Parquet load / fastest peer", parquet, min(theirs), AHEAD_OF_PEERS)
             if size.is_large

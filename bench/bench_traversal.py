@@ -85,6 +85,7 @@ def _line(question: Question, graph: People, workers: Sequence[Worker], size: Si
     What others do on this machine only ever adds to a time.
     """
     params = list(question.params(graph, size.runs))
+    workers = [worker for worker in workers if question.may_ask(worker.name)]
     rounds: dict[str, list[list[float]]] = {worker.name: [] for worker in workers}
     answers: dict[str, list[Rows]] = {}
     # The first round fills the caches.

@@ -16,7 +16,7 @@ from omnigraph.lang.query.plan_text import (
 
 def render_plan(what: plan.Plan) -> str:
     """The whole plan as text."""
-    lines = _read(what) if isinstance(what, plan.ReadPlan) else map(_statement, what.statements)
+    lines = _read(what) if isinstance(what, plan.ReadPlan) else _steps_of(what.steps, "")
     return "\n".join(lines)
 
 
@@ -86,6 +86,15 @@ def _where(predicates: tuple[plan.Predicate, ...], ends: tuple[plan.AtEnd, ...] 
 
 
 # -- mutations ---------------------------------------------------------------------
+
+
+def _steps_of(steps: tuple[plan.Statement | plan.Loop, ...], indent: str) -> Iterator[str]:
+    for step in steps:
+        if isinstance(step, plan.Loop):
+            yield f"{indent}for ${step.element} in ${step.over}"
+            yield from _steps_of(step.statements, f"{indent}  ")
+        else:
+            yield f"{indent}{_statement(step)}"
 
 
 def _statement(statement: plan.Statement) -> str:

@@ -57,8 +57,13 @@ class People:
     def edge_table(self) -> pa.Table:
         """Edges by the keys of their ends."""
         names = self.names
+        random = np.random.default_rng(SEED + 3)
         return pa.table(
-            {"from": names.take(pa.array(self.sources)), "to": names.take(pa.array(self.targets))}
+            {
+                "from": names.take(pa.array(self.sources)),
+                "to": names.take(pa.array(self.targets)),
+                "weight": pa.array(random.integers(1, 101, len(self.sources)).astype(np.float64)),
+            }
         )
 
     def write(self, directory: Path) -> None:
@@ -71,10 +76,17 @@ class People:
 
     def starts(self, count: int) -> list[str]:
         """People to ask about, all of whom know somebody."""
-        knowing = np.unique(self.sources)
-        random = np.random.default_rng(SEED + 2)
-        chosen = random.choice(knowing, min(count, len(knowing)), replace=False)
-        return [f"person-{number}" for number in chosen.tolist()]
+        return _named(np.unique(self.sources), count, SEED + 2)
+
+    def ends(self, count: int) -> list[str]:
+        """People to be led to, all of whom somebody knows."""
+        return _named(np.unique(self.targets), count, SEED + 4)
+
+
+def _named(numbers: npt.NDArray[np.int64], count: int, seed: int) -> list[str]:
+    random = np.random.default_rng(seed)
+    chosen = random.choice(numbers, min(count, len(numbers)), replace=False)
+    return [f"person-{number}" for number in chosen.tolist()]
 
 
 def people(count: int, edges: int) -> People:

@@ -30,14 +30,25 @@ class Question:
     limit: float = float("inf")
     """What our time over that of the fastest peer may be at most."""
 
+    def may_ask(self, system: str) -> bool:
+        """Whether a system has a form of it that ends in time."""
+        return bool(self.text(system))
+
     def text(self, system: str) -> str:
         """What to ask a system."""
         known = {"omnigraph": self.ours, "duckdb": self.sql}
-        return self.others.get(system) or known.get(system) or self.cypher
+        return self.others.get(system) or known.get(system, self.cypher)
 
 
 def _person(people: People, runs: int) -> Sequence[Params]:
     return [{"n": name} for name in people.starts(runs)]
+
+
+def _pairs(people: People, runs: int) -> Sequence[Params]:
+    starts, ends = people.starts(runs), people.ends(runs)
+    return [{"n": start, "m": end} for start, end in zip(starts, ends, strict=True)][
+        : max(1, runs // 5)
+    ]
 
 
 def _filtered(people: People, runs: int) -> Sequence[Params]:
@@ -53,6 +64,7 @@ def _nothing(_: People, runs: int) -> Sequence[Params]:
     return [{}] * max(1, runs // 5)
 
 
+_TWO = "query q($n: String, $m: String) { match { $p: Person { name: $n } $t: Person { name: $m }"
 _START = "WITH h0 AS (SELECT number AS dst FROM person WHERE name = $n), "
 _HOP = "h{} AS (SELECT DISTINCT k.dst FROM h{} h JOIN knows k ON k.src = h.dst)"
 _REACHED = "SELECT dst FROM h{}"
@@ -154,6 +166,34 @@ QUESTIONS = (
         " SELECT count(*) FROM h1 JOIN knows k ON k.src = h1.dst"
         " WHERE k.dst NOT IN (SELECT dst FROM h1)",
         _person,
+    ),
+    Question(
+        # Its nodes are looked at, so that it has to be found, and not its length alone.
+        "a shortest way between two",
+        _TWO + " $p $w:knows{1,} $t } return { $w.@hops as h, size($w.@ids) as s } }",
+        "MATCH p = (a:Person {name: $n})-[e:Knows* SHORTEST 1..30]->(b:Person {name: $m})"
+        " RETURN length(e), size(nodes(p))",
+        "",
+        _pairs,
+        limit=1.0,
+    ),
+    Question(
+        "all shortest ways between two",
+        _TWO + " $p every $w:knows{1,} $t } return { count($w) as c } }",
+        "MATCH (a:Person {name: $n})-[:Knows* ALL SHORTEST 1..30]->(b:Person {name: $m})"
+        " RETURN count(*)",
+        "",
+        _pairs,
+        limit=1.5,
+    ),
+    Question(
+        "the way of least weight between two",
+        _TWO + " $p $w:knows{1,} $t each $k, $_ by $k.weight } return { $w.@cost as c } }",
+        "MATCH (a:Person {name: $n})-[e:Knows* WSHORTEST(weight)]->(b:Person {name: $m})"
+        " RETURN cost(e)",
+        "",
+        _pairs,
+        limit=2.0,
     ),
     Question(
         "who knows nobody",

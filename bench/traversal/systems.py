@@ -20,7 +20,7 @@ PEERS = ("ladybug", "kuzu", "duckdb")
 
 SCHEMA = """
 node Person { name: String @key  age: I32  city: String }
-edge Knows: Person -> Person
+edge Knows: Person -> Person { weight: F64 }
 """
 
 
@@ -66,7 +66,7 @@ class Omnigraph:
 
         self.graph = og.init(self.path, SCHEMA)
         people = pq.read_table(files / PEOPLE_FILE, columns=["name", "age", "city"])
-        edges = pq.read_table(files / EDGES_FILE, columns=["from", "to"])
+        edges = pq.read_table(files / EDGES_FILE, columns=["from", "to", "weight"])
         self.graph.load({"Person": people, "Knows": edges}, mode="append")
 
     def open(self) -> None:
@@ -94,10 +94,10 @@ class Cypher:
         self.open()
         run = self.connection.execute
         run("CREATE NODE TABLE Person(name STRING PRIMARY KEY, age INT32, city STRING)")
-        run("CREATE REL TABLE Knows(FROM Person TO Person)")
+        run("CREATE REL TABLE Knows(FROM Person TO Person, weight DOUBLE)")
         people, edges = files / PEOPLE_FILE, files / EDGES_FILE
         run(f"COPY Person FROM (LOAD FROM '{people}' RETURN name, age, city)")
-        run(f"COPY Knows FROM (LOAD FROM '{edges}' RETURN `from`, `to`)")
+        run(f"COPY Knows FROM (LOAD FROM '{edges}' RETURN `from`, `to`, weight)")
 
     def open(self) -> None:
         """One connection with the threads it chooses."""

@@ -75,8 +75,13 @@ def table(lines: Sequence[Line], peers: Sequence[str]) -> str:
     text = [f"{'ms, median':<{width}}" + "".join(f"{head:>10}" for head in heads)]
     for line in lines:
         ours = line.times[OURS]
-        cells = [ours.median, ours.p95, *(line.times[peer].median for peer in peers)]
-        shown = "".join(f"{1e3 * cell:>10.2f}" for cell in cells)
+        theirs = [line.times.get(peer) for peer in peers]
+        cells = [
+            ours.median,
+            ours.p95,
+            *(None if found is None else found.median for found in theirs),
+        ]
+        shown = "".join(f"{'':>10}" if cell is None else f"{1e3 * cell:>10.2f}" for cell in cells)
         best = line.best_peer
         ratio = "" if best is None else f"{ours.median / best:>10.2f}"
         text.append(f"{line.question.name:<{width}}{shown}{ratio}")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         repair,
         verify,
     )
+    from omnigraph.inference.proposal import infer
 else:
     # Hidden from type checkers, to which it would mean that every name exists.
     def __getattr__(name: str) -> Any:
@@ -40,6 +41,10 @@ else:
             from omnigraph.client import projects
 
             return projects.project
+        if name == "infer":
+            from omnigraph.inference import proposal
+
+            return proposal.infer
         from omnigraph import graph
 
         return getattr(graph, name)
@@ -56,6 +61,7 @@ __all__ = [
     "Session",
     "__version__",
     "errors",
+    "infer",
     "init",
     "open",
     "project",

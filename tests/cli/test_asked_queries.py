@@ -150,6 +150,7 @@ def test_the_layout_of_tables_is_configured(run: Run, project: Path) -> None:
     [
         ([], 2, "which query? give --query FILE or -e GQ, or the NAME"),
         (["people"], 2, "which query?"),
+        (["peeple", "everybody"], 1, "did you mean `people`?"),
         (["persn", "Ann"], 1, "there is no stored query and no alias `persn`: did you mean"),
         (["--alias", "nmed"], 1, "there is no alias 'nmed': did you mean `named`?"),
         (["person", "a", "1", "c"], 2, "the query `person` takes name, least: 3 were given"),
@@ -161,6 +162,12 @@ def test_the_layout_of_tables_is_configured(run: Run, project: Path) -> None:
         (["s3://b/g", "person", "--graph", "people"], 2, "more than one address is given"),
         (["person", "Ann", "--graph", "peple"], 1, "did you mean `people`?"),
         (["--alias", "ann", "-e", "query q() {}"], 2, "leave --query and -e out"),
+        (["gone.omni", "--query", "more.gq", "named"], 1, "there is no graph at"),
+        (
+            ["./gone", "-e", "query q() { match { $p: Person } return { $p.age } }"],
+            1,
+            "no graph at",
+        ),
         (["others", "person", "Ann"], 1, "there is no stored query and no alias `person`"),
     ],
     ids=lambda value: str(value)[:40],

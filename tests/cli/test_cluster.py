@@ -221,3 +221,19 @@ def test_a_cluster_is_served_as_it_was_applied(
     ran = run("serve", "--cluster", where, "--bind", "127.0.0.1:0")
     assert ran.code == 1
     assert "no bearer tokens" in ran.err
+
+
+def test_every_graph_may_be_asked_for(
+    team: Deployment, run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    team.declare(TWO.replace("crew:", "crew_2:"))
+    team.deployed()
+    monkeypatch.setenv("OMNIGRAPH_SERVER_BEARER_TOKEN", "a-token")
+    serve = ("serve", "--cluster", str(team.directory), "--bind", "nowhere")
+    ran = run(*serve, "--require-all-graphs")
+    assert ran.code == 1
+    assert "graph crew_2: its id" in ran.err
+    # Without that, it goes on to where it is to listen.
+    assert "cannot listen on 'nowhere'" in run(*serve).err
+    monkeypatch.setenv("OMNIGRAPH_REQUIRE_ALL_GRAPHS", "1")
+    assert "graph crew_2: its id" in run(*serve).err

@@ -154,6 +154,10 @@ def test_a_name_that_is_not_there(run: Run) -> None:
     ran = run("branch", "list", "--graph", "flim")
     assert (ran.code, ran.out) == (1, "")
     assert "did you mean `film`?" in ran.err
+    ran = run("snapshot", "flim")
+    assert (ran.code, ran.out) == (1, "")
+    assert "there is no graph at flim, and no graph 'flim' in " in ran.err
+    assert "did you mean `film`?" in ran.err
 
 
 @pytest.mark.usefixtures("graph")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -131,3 +132,16 @@ def test_old_spellings_count_only_as_the_first_words(line: str) -> None:
 def test_the_warning_of_an_old_spelling_goes_to_stderr(run: Run) -> None:
     ran = run("check", "--help")
     assert ran.err.startswith("warning: `omnigraph check` is deprecated")
+
+
+def test_words_of_other_programs_are_answered(run: Run) -> None:
+    from omnigraph.cli.foreign_words import ANSWERS
+
+    assert not ANSWERS.keys() & VERBS.keys()
+    for word, answer in ANSWERS.items():
+        ran = run(word, "x")
+        assert ran.code == 2
+        assert f"there is no command '{word}': {answer}" in ran.err
+    for answer in ANSWERS.values():
+        for named in re.findall(r"`omnigraph ([a-z]+)", answer):
+            assert named in VERBS, answer

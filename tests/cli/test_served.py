@@ -156,13 +156,17 @@ def test_stored_queries_by_name(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("known")
-def test_which_graph_of_a_server(run: Run, url: str, graph: og.Graph) -> None:
+def test_which_graph_of_a_server(
+    run: Run, url: str, graph: og.Graph, monkeypatch: pytest.MonkeyPatch
+) -> None:
     assert run("graphs", "list", "--server", "prod").out == f"film\t{graph.location}\n"
     body = {"graphs": [{"graph_id": "film", "uri": str(graph.location)}]}
     assert json.loads(run("graphs", "list", "--server", url, "--json").out) == body
     ran = run("branch", "list", "--server", "prod")
     assert (ran.code, ran.out) == (1, "")
     assert f"{url} has the graphs film: choose one with --graph" in ran.err
+    monkeypatch.setenv("OMNIGRAPH_GRAPH", "film")
+    assert run("branch", "list", "--server", "prod").out == "main\n"
     assert "there is no server 'prode': did you mean `prod`" in (
         run("branch", "list", "--server", "prode").err
     )

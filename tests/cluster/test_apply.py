@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from omnigraph import init
 from omnigraph.cluster.applying import apply
 from omnigraph.cluster.approving import approve
 from omnigraph.cluster.observing import force_unlock, import_, refresh, status
@@ -36,6 +37,18 @@ def test_an_apply_needs_a_ledger_and_an_import_makes_it_once(tmp_path: Path) -> 
     assert import_(tmp_path).ok
     assert codes(import_(tmp_path)) == ["state_already_exists"]
     assert team.ledger.state_revision == 1
+
+
+def test_an_import_takes_up_what_is_there(tmp_path: Path) -> None:
+    team = Deployment.make(tmp_path)
+    place = team.root.graph("ferries")
+    with init(str(place), tmp_path / "ferries.pg") as graph:
+        graph.load([{"type": "Port", "data": {"code": "ARD"}}], mode="append")
+    found = import_(tmp_path)
+    assert found.statuses["schema.ferries"].status == "applied"
+    assert team.apply().converged
+    rows = team.graph().query("query q() { match { $p: Port } return { $p.code as code } }").rows
+    assert rows == [{"code": "ARD"}]
 
 
 def test_what_is_declared_is_applied_once(deployed: Deployment) -> None:
@@ -110,8 +123,6 @@ def test_a_change_that_the_rows_do_not_take_blocks_what_depends_on_it(
 
 
 def test_a_graph_that_cannot_be_made_stops_work_on_graphs(deployed: Deployment) -> None:
-    from omnigraph import init
-
     deployed.declare(TWO.replace("ferries: {", "z-more: { schema: crew.pg }\n  ferries: {"))
     init(str(deployed.root.graph("crew")), deployed.directory / "ferries.pg").close()
     found = deployed.apply()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import shutil
 from collections.abc import Iterator
 from dataclasses import replace
@@ -107,6 +108,9 @@ def test_a_graph_that_cannot_be_served_is_kept_away_from_the_others(
     team = Deployment.make(tmp_path, TWO.replace("crew:", "crew_2:")).deployed()
     found = ClusterGraphs(str(tmp_path)).open()
     assert found.graphs.keys() == {"ferries"}
+    # It goes to other processes as what it is made from.
+    source = pickle.loads(pickle.dumps(ClusterGraphs(str(tmp_path))))  # noqa: S301 - just made here
+    assert source.open().graphs.keys() == {"ferries"}
     assert "letters, digits and hyphens" in found.quarantined["crew_2"]
     with pytest.raises(BadRequest, match="graph crew_2: its id"):
         ClusterGraphs(str(tmp_path), require_all=True).open()

@@ -14,7 +14,7 @@ from omnigraph.lang.query import syntax as gq
 from omnigraph.lang.query import terms
 from omnigraph.lang.query.spelling import spell
 from omnigraph.lang.schema.syntax import tree as pg
-from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
+from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, RecordList, Scalar, ValueType
 from tests.lang.drawing import (
     but,
     either,
@@ -420,32 +420,47 @@ _reads = opaque(
         ),
     )
 )
-_assignments = several(st.builds(gq.Assignment, _gq_names, either(_values, _nulls)))
+_fields = st.builds(terms.Access, _variables, _gq_names)
+_given = either(_values, _fields)
+_targets = st.builds(terms.Name, type_names)
+_node_keys = st.builds(terms.NodeKey, _targets, several(_given, least=1, most=2))
+_assigned = either(_given, _node_keys)
+_assignments = several(st.builds(gq.Assignment, _gq_names, either(_assigned, _nulls)))
 _where = several(
     either(
         st.builds(
             gq.Compare,
             _columns,
             st.sampled_from((*terms.COMPARISONS, *terms.WORD_OPERATORS)),
-            _values,
+            _assigned,
         ),
         st.builds(gq.IsNull, _columns, st.booleans()),
-        st.builds(gq.IsIn, _columns, either(_literal_lists, _variables)),
+        st.builds(gq.IsIn, _columns, either(_literal_lists, _variables, _fields)),
     ),
     least=1,
 )
-_targets = st.builds(terms.Name, type_names)
-_statements = either(
+_single_statements = either(
     st.builds(gq.Insert, st.sampled_from(terms.INSERTS), _targets, _assignments),
     st.builds(gq.Update, _targets, _assignments, _where),
     st.builds(gq.Delete, _targets, _where),
+)
+_statements = either(
+    _single_statements,
+    st.builds(gq.ForEach, _variables, _variables, several(_single_statements, least=1, most=2)),
+)
+_records = st.builds(
+    RecordList,
+    st.dictionaries(idents, _param_types, min_size=1, max_size=2).map(
+        lambda fields: tuple(fields.items())
+    ),
+    st.booleans(),
 )
 _bodies = either(_reads, st.builds(gq.Mutation, several(_statements, least=1)))
 _unknown_types = st.builds(terms.Name, but(type_names, *BASE_NAMES, "Vector"))
 # All parameter names are declared, for a filter on a parameter reads differently without.
 _params = st.tuples(
     *(
-        st.builds(gq.Param, st.just(name), either(_param_types, _unknown_types))
+        st.builds(gq.Param, st.just(name), either(_param_types, _unknown_types, _records))
         for name in ("p", "p_1", "param", "pIn")
     )
 )

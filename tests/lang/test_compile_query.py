@@ -197,7 +197,7 @@ def test_plans_are_hashable_frozen_data(catalog: Catalog, text: str) -> None:
     assert again is not query
     assert again.plan == query.plan
     assert hash(again.plan) == hash(query.plan)
-    name = "columns" if isinstance(query.plan, plan.ReadPlan) else "statements"
+    name = "columns" if isinstance(query.plan, plan.ReadPlan) else "steps"
     with pytest.raises(FrozenInstanceError):
         setattr(query.plan, name, ())
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import weakref
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from random import Random
 
 import pytest
@@ -288,3 +292,18 @@ def test_caches_of_one_name_are_told_together() -> None:
     for number, cache in enumerate(kept):
         cache.keep(str(number), Thing(10))
     assert (budget.uses()["same"].entries, budget.uses()["same"].bytes) == (2, 20)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="asks Linux what is held")
+def test_what_caches_say_adds_up_to_what_a_process_holds(tmp_path: Path) -> None:
+    run = subprocess.run(
+        [sys.executable, "-m", "tests.storage.held_by_caches", str(tmp_path / "graph")],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
+    )
+    for held, told in json.loads(run.stdout.splitlines()[0]):
+        assert told > 20 * 10**6
+        assert held / 1.4 <= told <= held * 1.4

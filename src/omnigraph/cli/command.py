@@ -115,6 +115,10 @@ class LazyGroup(VerbGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, but suggest from the registry, which click cannot see."""
         if args[0] not in self.verbs and not args[0].startswith("-"):
+            from omnigraph.cli.foreign_words import ANSWERS
+
+            if answer := ANSWERS.get(args[0].lower()):
+                raise click.UsageError(f"there is no command '{args[0]}': {answer}", ctx)
             raise click.NoSuchCommand(args[0], possibilities=self.verbs, ctx=ctx)
         return super().resolve_command(ctx, args)
 

@@ -105,6 +105,22 @@ class ValueType:
         return replace(self, is_list=False, nullable=False)
 
 
+@dataclass(frozen=True, slots=True)
+class RecordList:
+    """A parameter that is a list of records: the fields of each, by name."""
+
+    fields: tuple[tuple[str, ValueType], ...]
+    nullable: bool = False
+
+    def __str__(self) -> str:
+        listed = ", ".join(f"{name}: {type_}" for name, type_ in self.fields)
+        return f"[{{ {listed} }}]{'?' if self.nullable else ''}"
+
+    def field(self, name: str) -> ValueType | None:
+        """The type of a field; None for one that there is not."""
+        return dict(self.fields).get(name)
+
+
 def compatible(left: ValueType, right: ValueType) -> bool:
     """Whether values of the two types can be compared or assigned.
 

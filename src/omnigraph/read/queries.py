@@ -68,7 +68,7 @@ class Query:
         ctx = ReadContext(
             snapshot,
             catalog,
-            coerce_params(compiled.params, self.params),
+            coerce_params(compiled.params, self.params, records=compiled.records),
             statement_time(),
             self.budget,
             self.expansion,

@@ -155,6 +155,10 @@ def _split(
     is_named = project is not None and first in project.graphs
     is_path = (Path(first) / _MANIFEST).exists()
     if not is_named and not is_path:
+        # No query is called so: a graph is meant that is not there.
+        looks_so = "/" in first or first.endswith(".omni")
+        if looks_so and first not in layers_of(scope).aliases:
+            return first, words[1:]
         return None, words
     meant = list(_queries_called(scope, first, text))
     if meant:
@@ -224,7 +228,8 @@ def _stored(
             f"which query? give --query FILE or -e GQ: '{name}' alone is a stored query, and those "
             "are on servers (--server NAME|URL --graph ID) and in projects (omnigraph.yaml)"
         )
-    known = {*aliases, *(() if stored is None else stored.by_name)}
+    graphs = () if project is None or location is not None else project.graphs
+    known = {*aliases, *graphs, *(() if stored is None else stored.by_name)}
     hint = name_hint(name, known) or "none is stored, and there is no alias"
     raise NotFound(f"there is no stored query and no alias `{name}`: {hint}")
 

@@ -193,10 +193,13 @@ def target_of(scope: CommandScope, uri: str | None, wanted: str = "its URI, or -
     if name == "--cluster":
         return _clustered(address, scope.graph)
     if name == "--server":
-        return _served(scope, address, scope.graph)
+        meant = layers_of(scope).graph_name
+        return _served(scope, address, None if meant is None else meant.value)
     if scope.graph is not None:
         raise _usage("a store is one graph: leave --graph out")
     named = graph_of_project(scope, address) if name == "URI" else None
+    if named is None and name == "URI":
+        _require_no_misspelling(scope, address)
     return storage_target(address) if named is None else named
 
 
@@ -216,6 +219,22 @@ def graph_of_project(scope: CommandScope, name: str) -> Target | None:
         )
         return None
     return project_target(scope, project, project.graphs[name])
+
+
+def _require_no_misspelling(scope: CommandScope, name: str) -> None:
+    """Refuse a word that is no path, and nearly the name of a graph of the project."""
+    if "/" in name or Path(name).exists():
+        return
+    project = project_file(scope)
+    if project is None:
+        return
+    from omnigraph.lang.diagnostics import did_you_mean
+
+    hint = did_you_mean(name, project.graphs)
+    if hint is not None:
+        raise BadRequest(
+            f"there is no graph at {name}, and no graph {name!r} in {project.path}: {hint}"
+        )
 
 
 def project_target(scope: CommandScope, project: ProjectFile, graph: ProjectGraph) -> Target:

@@ -78,6 +78,11 @@ def _node(id_: str, type_name: str | None) -> str:
     return printable(id_) if type_name is None else f"{type_name} {printable(id_)}"
 
 
+def _quoted_node(id_: str, type_name: str | None) -> str:
+    """The same where it is the value of an end."""
+    return value_text(id_) if type_name is None else f"{type_name} {value_text(id_)}"
+
+
 def _facts(change: Change) -> Iterator[tuple[str, str]]:
     """What an added entity says, or what of a changed one is different."""
     before, after = change.before, change.after
@@ -95,7 +100,7 @@ def _facts(change: Change) -> Iterator[tuple[str, str]]:
             ("to", (was.target, was.target_type), (now.target, now.target_type)),
         ):
             if left != right:
-                yield word, f"{_node(*left)} → {_node(*right)}"
+                yield word, f"{_quoted_node(*left)} → {_quoted_node(*right)}"
     for name in change.changed:
         yield name, _step(change.was(name), change.now(name))
 

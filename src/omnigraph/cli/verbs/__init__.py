@@ -20,6 +20,7 @@ class Verb(NamedTuple):
 
 VERBS: Mapping[str, Verb] = {
     "init": Verb("schema", "Make a new, empty graph, or write a project."),
+    "infer": Verb("schema", "Propose a schema for CSV and Parquet files, and how to load them."),
     "load": Verb("data", "Load entities from files, as one commit."),
     "pipeline": Verb("data", "Load foreign tables as a document maps them onto types."),
     "embed": Verb("data", "Make the vectors of stored nodes, or of the records of a file."),

@@ -33,7 +33,7 @@ from omnigraph.lang.query.parser import parse_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.type_sets import members_of
 from omnigraph.lang.source import Source
-from omnigraph.lang.types import BASE_NAMES, Scalar, ValueType
+from omnigraph.lang.types import BASE_NAMES, RecordList, Scalar, ValueType
 
 RESERVED_PARAM = "__nanograph_now"
 
@@ -63,6 +63,8 @@ class CompiledQuery:
     operation: Operation
     description: str | None = None
     instruction: str | None = None
+    records: dict[str, RecordList] = field(default_factory=dict)
+    """The parameters that are lists of records."""
 
     @property
     def kind(self) -> str:
@@ -146,7 +148,8 @@ def check_query(
     check_bounds(query, reporter)
     if reporter:
         return None, reporter.diagnostics
-    checker = Checker(catalog, _declare_params(reporter, query), reporter)
+    params, records = _declare_params(reporter, query)
+    checker = Checker(catalog, params, reporter, records)
     if isinstance(query.body, ast.Read):
         read = check_read(checker, query.body)
         planned: plans.Plan | None = None if reporter else lower_read(catalog, read)
@@ -155,22 +158,31 @@ def check_query(
         planned = plans.MutationPlan(statements)
     if reporter or planned is None:
         return None, reporter.diagnostics
-    params = {name: type_ for name, type_ in checker.params.items() if type_ is not None}
+    known = {name: type_ for name, type_ in checker.params.items() if type_ is not None}
     operation = describe_operation(planned, catalog)
     compiled = CompiledQuery(
-        query.name.text, params, planned, operation, query.description, query.instruction
+        query.name.text,
+        known,
+        planned,
+        operation,
+        query.description,
+        query.instruction,
+        records,
     )
     return compiled, ()
 
 
-def _declare_params(reporter: Reporter, query: ast.Query) -> dict[str, ValueType | None]:
-    """Parameters by name; None for one whose type is unknown."""
+def _declare_params(
+    reporter: Reporter, query: ast.Query
+) -> tuple[dict[str, ValueType | None], dict[str, RecordList]]:
+    """Parameters by name, None for one whose type is unknown; and those that are records."""
     params: dict[str, ValueType | None] = {}
+    records: dict[str, RecordList] = {}
     for param in query.params:
         span, message, hint = param.span, None, None
         if param.name == RESERVED_PARAM:
             message = f"parameter name ${param.name} is reserved"
-        elif param.name in params:
+        elif param.name in params or param.name in records:
             message = f"parameter ${param.name} is declared twice"
         elif isinstance(param.type, terms.Name):
             span = param.type.span
@@ -178,8 +190,11 @@ def _declare_params(reporter: Reporter, query: ast.Query) -> dict[str, ValueType
             hint = did_you_mean(param.type.text.strip("[]?"), [*BASE_NAMES, "Vector"])
         if message is not None:
             reporter.report(span, message, phase=Phase.TYPE, hint=hint)
-        params[param.name] = param.type if isinstance(param.type, ValueType) else None
-    return params
+        if isinstance(param.type, RecordList):
+            records[param.name] = param.type
+        else:
+            params[param.name] = param.type if isinstance(param.type, ValueType) else None
+    return params, records
 
 
 def describe_operation(what: plans.Plan, catalog: Catalog) -> Operation:
@@ -199,8 +214,10 @@ def describe_params(query: ast.Query) -> tuple[ResultField, ...]:
     """What a query takes, as a client sees it; of an unknown type nothing is told."""
     return tuple(
         _scalar_field(param.name, param.type)
-        for param in query.params
         if isinstance(param.type, ValueType)
+        else ResultField(param.name, "list", param.type.nullable, item_kind="object")
+        for param in query.params
+        if isinstance(param.type, ValueType | RecordList)
     )
 
 

@@ -240,6 +240,11 @@ def _statement(statement: ast.Statement, page: Page) -> Item:
             return _assigning(head, assignments, foot, statement.span, page)
         case ast.Delete(type_name, where):
             return Item(statement.span, f"delete {type_name.text} {spell_where(where)}")
+        case ast.ForEach(variable, over, statements):
+            (region,) = page.regions(statement.span, "{", 1)
+            inner = tuple(_statement(one, page) for one in statements)
+            head = f"for {spell(variable)} in {spell(over)} {{"
+            return Item(statement.span, None, (head, Group(inner, region), "}"))
 
 
 def _assigning(

@@ -8,15 +8,15 @@ be accepted is an error that names the parameter.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, date, datetime
 from math import isfinite
-from typing import Literal, NoReturn
+from typing import Any, Literal, NoReturn
 
 from omnigraph.errors import ParamError, quoted
 from omnigraph.lang.diagnostics import MAX_LISTED, nearest_name
 from omnigraph.lang.literals import parse_date, parse_datetime
-from omnigraph.lang.types import INTEGER_RANGE, Scalar, ValueType
+from omnigraph.lang.types import INTEGER_RANGE, RecordList, Scalar, ValueType
 
 Mode = Literal["standard", "javascript"]
 ParamScalar = str | int | float | bool | date | datetime
@@ -31,9 +31,15 @@ _DECIMAL_DIGITS = 40
 
 
 def coerce_params(
-    declared: Mapping[str, ValueType], given: object, *, mode: Mode = "standard"
+    declared: Mapping[str, ValueType],
+    given: object,
+    *,
+    mode: Mode = "standard",
+    records: Mapping[str, RecordList] | None = None,
 ) -> dict[str, ParamValue]:
     """The value of every parameter that has one.
+
+    Of a list of ``records`` every field has a list of its own, under the name of both.
 
     A nullable parameter that is not given is null. A missing required one is left
     out: it is an error only where it is used. A name that is not declared is refused,
@@ -55,11 +61,17 @@ def coerce_params(
                 details={"found": type(name).__name__},
             )
         type_ = declared.get(name)
+        if records is not None and name in records:
+            values |= _Coercion(name, mode).records(value, records[name])
+            continue
         if type_ is None:
-            raise _undeclared(name, declared)
+            raise _undeclared(name, (*declared, *(records or ())))
         values[name] = _Coercion(name, mode).coerce(value, type_)
     for name, type_ in declared.items():
         if type_.nullable:
+            values.setdefault(name, None)
+    for name, fields in (records or {}).items():
+        if fields.nullable:
             values.setdefault(name, None)
     return values
 
@@ -71,7 +83,7 @@ def require(values: Mapping[str, ParamValue], name: str) -> ParamValue:
     return values[name]
 
 
-def _undeclared(name: str, declared: Mapping[str, ValueType]) -> ParamError:
+def _undeclared(name: str, declared: Iterable[str]) -> ParamError:
     names = list(declared)
     near = nearest_name(name, names)
     if near is not None:
@@ -107,6 +119,31 @@ class _Coercion:
         if type_.is_list:
             return self._list(value, type_)
         return self._scalar(value, type_.scalar)
+
+    def records(self, value: object, type_: RecordList) -> dict[str, ParamValue]:
+        """A list of records: how many there are, as a list of their numbers, and every field."""
+        if value is None:
+            if not type_.nullable:
+                self.fail(f"null is not a value of {type_}")
+            return {self.name: None}
+        if not isinstance(value, list | tuple):
+            self.fail(f"expected an array for {type_}, found {_json_name(value)}")
+        columns: dict[str, list[Any]] = {name: [] for name, _ in type_.fields}
+        for index, item in enumerate(value):
+            if not isinstance(item, Mapping):
+                self.fail(f"element {index}: expected an object, found {_json_name(item)}")
+            for name in item:
+                if name not in columns:
+                    near = nearest_name(str(name), columns)
+                    hint = f": did you mean '{near}'?" if near else ""
+                    self.fail(f"element {index} has no field '{quoted(str(name))}'{hint}")
+            for name, field in type_.fields:
+                if name not in item and not field.nullable:
+                    self.fail(f"element {index} lacks the field '{name}'")
+                of = _Coercion(f"{self.name}[{index}].{name}", self.mode)
+                columns[name].append(of.coerce(item.get(name), field))
+        found: dict[str, ParamValue] = {self.name: tuple(range(len(value)))}
+        return found | {f"{self.name}.{name}": tuple(column) for name, column in columns.items()}
 
     def _list(self, value: object, type_: ValueType) -> tuple[ParamScalar, ...]:
         if not isinstance(value, list | tuple):

@@ -22,11 +22,17 @@ from omnigraph.lang.query.literals import parse_integer, parse_list
 from omnigraph.lang.query.names import parse_property_name, parse_variable
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind
-from omnigraph.lang.types import BASE_NAMES, MAX_VECTOR_DIMENSION, Scalar, ValueType
+from omnigraph.lang.types import (
+    BASE_NAMES,
+    MAX_VECTOR_DIMENSION,
+    RecordList,
+    Scalar,
+    ValueType,
+)
 
 _STATEMENTS = (*terms.INSERTS, "update", "delete")
-_BODIES = ("match", *_STATEMENTS)
-_STATEMENTS_TOLD = ", ".join(f"`{word}`" for word in _STATEMENTS)
+_BODIES = ("match", *_STATEMENTS, "for")
+_STATEMENTS_TOLD = ", ".join(f"`{word}`" for word in (*_STATEMENTS, "for"))
 _NOTES = ("description", "instruction")
 
 
@@ -92,8 +98,10 @@ def _parse_params(cursor: Cursor) -> tuple[ast.Param, ...]:
     return tuple(params)
 
 
-def _parse_param_type(cursor: Cursor) -> ValueType | terms.Name:
+def _parse_param_type(cursor: Cursor) -> ValueType | RecordList | terms.Name:
     is_list = cursor.accept("[")
+    if is_list and cursor.at("{"):
+        return _parse_records(cursor)
     if cursor.token.kind is not Kind.TYPE:
         cursor.fail_expected("a parameter type", known=(*BASE_NAMES, "Vector"))
     token = cursor.advance()
@@ -106,6 +114,33 @@ def _parse_param_type(cursor: Cursor) -> ValueType | terms.Name:
         spelt = f"[{token.text}]" if is_list else token.text
         return terms.Name(f"{spelt}?" if nullable else spelt, span=token.span)
     return ValueType(Scalar(token.text), nullable, is_list, dimension)
+
+
+def _parse_records(cursor: Cursor) -> RecordList | terms.Name:
+    """`[{ name: String, year: I32? }]`, from its brace on."""
+    cursor.expect("{")
+    fields: dict[str, ValueType] = {}
+    unknown: terms.Name | None = None
+    while not cursor.at("}"):
+        if fields:
+            cursor.expect(",", instead="`,` or `}`")
+        token = cursor.expect_kind(Kind.IDENT, "the name of a field")
+        cursor.expect(":")
+        type_ = _parse_param_type(cursor)
+        if isinstance(type_, RecordList):
+            cursor.fail(token.span, "the fields of a record are values, no records")
+        if token.text in fields:
+            cursor.report(token.span, f"field `{token.text}` is declared twice")
+        if isinstance(type_, terms.Name):
+            unknown = type_
+            type_ = ValueType(Scalar.STRING)
+        fields[token.text] = type_
+    if not fields:
+        cursor.fail_expected("the name of a field")
+    cursor.expect("}")
+    cursor.expect("]")
+    nullable = cursor.accept("?")
+    return unknown or RecordList(tuple(fields.items()), nullable)
 
 
 def _parse_dimension(cursor: Cursor) -> int:
@@ -139,7 +174,7 @@ def _parse_notes(cursor: Cursor) -> tuple[str | None, str | None]:
 
 
 def _parse_body(cursor: Cursor, params: frozenset[str]) -> ast.Read | ast.Mutation:
-    if cursor.token.text in _STATEMENTS:
+    if cursor.token.text in _STATEMENTS or _at_for(cursor):
         statements = _parse_statements(cursor)
         cursor.expect("}", instead=f"{_STATEMENTS_TOLD} or `}}`")
         return ast.Mutation(statements)
@@ -258,7 +293,9 @@ def _parse_statements(cursor: Cursor) -> tuple[ast.Statement, ...]:
             statements.append(_parse_statement(cursor))
         except SyntaxFailure:
             broken = True
-            cursor.skip_until(lambda: cursor.token.text in _STATEMENTS, since=mark)
+            cursor.skip_until(
+                lambda: cursor.token.text in _STATEMENTS or _at_for(cursor), since=mark
+            )
     if broken:
         cursor.accept("}")
         raise SyntaxFailure
@@ -267,6 +304,8 @@ def _parse_statements(cursor: Cursor) -> tuple[ast.Statement, ...]:
 
 def _parse_statement(cursor: Cursor) -> ast.Statement:
     word = cursor.token
+    if _at_for(cursor):
+        return _parse_for(cursor)
     if word.text not in _STATEMENTS:
         cursor.fail_expected(f"{_STATEMENTS_TOLD} or `}}`", known=_STATEMENTS)
     cursor.advance()
@@ -281,6 +320,24 @@ def _parse_statement(cursor: Cursor) -> ast.Statement:
     assignments = _parse_assignments(cursor)
     where = _parse_where(cursor)
     return ast.Update(type_name, assignments, where, span=cursor.span_from(word.start))
+
+
+def _at_for(cursor: Cursor) -> bool:
+    return cursor.at("for") and cursor.peek().kind is Kind.VARIABLE
+
+
+def _parse_for(cursor: Cursor) -> ast.ForEach:
+    start = cursor.advance().start
+    variable = parse_variable(cursor, "a name for the element")
+    cursor.keyword("in")
+    over = parse_variable(cursor, "a list parameter")
+    cursor.expect("{")
+    with cursor.nested():
+        statements = _parse_statements(cursor)
+    if not statements:
+        cursor.fail_expected(_STATEMENTS_TOLD)
+    cursor.expect("}")
+    return ast.ForEach(variable, over, statements, span=cursor.span_from(start))
 
 
 def _parse_assignments(cursor: Cursor) -> tuple[ast.Assignment, ...]:
@@ -302,15 +359,26 @@ def _parse_assigned(cursor: Cursor, *, null_allowed: bool = False) -> terms.Assi
     """A value, or a node by its type and its key: `Person($n)`."""
     token = cursor.token
     if token.kind is not Kind.TYPE or cursor.peek().text != "(":
-        return parse_value(cursor, null_allowed=null_allowed)
+        return _parse_given(cursor, null_allowed=null_allowed)
     cursor.advance()
     cursor.expect("(")
-    members = [parse_value(cursor)]
+    members = [_parse_given(cursor)]
     while cursor.accept(","):
-        members.append(parse_value(cursor))
+        members.append(_parse_given(cursor))
     cursor.expect(")", instead="`,` or `)`")
     name = terms.Name(token.text, span=token.span)
     return terms.NodeKey(name, tuple(members), span=cursor.span_from(token.start))
+
+
+def _parse_given(cursor: Cursor, *, null_allowed: bool = False) -> terms.Given:
+    """A value, or a field of an element: `$s.year`."""
+    if cursor.token.kind is not Kind.VARIABLE or cursor.peek().text != ".":
+        return parse_value(cursor, null_allowed=null_allowed)
+    variable = parse_variable(cursor)
+    cursor.expect(".")
+    token = cursor.expect_kind(Kind.IDENT, "the name of a field")
+    name = terms.Name(token.text, span=token.span)
+    return terms.Access(variable, name, span=cursor.span_from(variable.span.start))
 
 
 def _parse_where(cursor: Cursor) -> tuple[ast.Atom, ...]:
@@ -332,7 +400,7 @@ def _parse_atom(cursor: Cursor) -> ast.Atom:
     if op == "in":
         cursor.advance()
         if cursor.token.kind is Kind.VARIABLE:
-            return ast.IsIn(name, parse_variable(cursor))
+            return ast.IsIn(name, cast("terms.Variable | terms.Access", _parse_given(cursor)))
         return ast.IsIn(name, parse_list(cursor))
     if (
         op in terms.COMPARISONS or op in terms.WORD_OPERATORS

@@ -7,6 +7,7 @@ resolved, every direction inferred. Never computes anything.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -478,6 +479,17 @@ class DeleteEdges:
     ends: tuple[AtEnd, ...] = ()
 
 
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Statements for each element of a list: its value, or its fields, are parameters in them."""
+
+    element: str
+    over: str
+    fields: tuple[str, ...] | None
+    """The fields of a record that are used, None for an element that is a value."""
+    statements: tuple[Statement | Loop, ...]
+
+
 Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges
 
 
@@ -485,7 +497,25 @@ Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | 
 class MutationPlan:
     """Statements that run in order and publish as one commit."""
 
-    statements: tuple[Statement, ...]
+    steps: tuple[Statement | Loop, ...]
+
+    @property
+    def statements(self) -> tuple[Statement, ...]:
+        """Every statement once, those for each element of a list too."""
+        return tuple(_flat(self.steps))
+
+
+def _flat(steps: Iterable[Statement | Loop]) -> Iterator[Statement]:
+    for step in steps:
+        if isinstance(step, Loop):
+            yield from _flat(step.statements)
+        else:
+            yield step
+
+
+def field_of(element: str, name: str) -> str:
+    """What the field of an element is called among parameters, which have no dots."""
+    return f"{element}.{name}"
 
 
 Plan = ReadPlan | MutationPlan

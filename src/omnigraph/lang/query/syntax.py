@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from omnigraph.lang.query.terms import (
+    Access,
     Assigned,
     Count,
     Expr,
@@ -21,7 +22,7 @@ from omnigraph.lang.query.terms import (
     Variable,
 )
 from omnigraph.lang.source import Name, Span, Spanned
-from omnigraph.lang.types import ValueType
+from omnigraph.lang.types import RecordList, ValueType
 
 # -- clauses of a match block ----------------------------------------------------
 
@@ -212,7 +213,7 @@ class IsIn:
     """`property in […]` of a where clause."""
 
     property: Name
-    choices: ListLiteral | Variable
+    choices: ListLiteral | Variable | Access
 
 
 Atom = Compare | IsNull | IsIn
@@ -244,7 +245,16 @@ class Delete(Spanned):
     where: tuple[Atom, ...]
 
 
-Statement = Insert | Update | Delete
+@dataclass(frozen=True, slots=True)
+class ForEach(Spanned):
+    """`for $x in $list { … }`: the statements for each element of a parameter."""
+
+    variable: Variable
+    over: Variable
+    statements: tuple[Statement, ...]
+
+
+Statement = Insert | Update | Delete | ForEach
 
 
 @dataclass(frozen=True, slots=True)
@@ -262,7 +272,7 @@ class Param(Spanned):
     """`$name: Type`; the type stays a bare name when no such type exists."""
 
     name: str
-    type: ValueType | Name
+    type: ValueType | RecordList | Name
 
 
 @dataclass(frozen=True, slots=True)

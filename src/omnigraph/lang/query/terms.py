@@ -162,7 +162,7 @@ class NodeKey(Spanned):
     """`Person($n)`, `Flat("Elm Street", 3)`: a node by its type and its key."""
 
     type_name: Name
-    members: tuple[Value, ...]
+    members: tuple[Given, ...]
 
 
 # -- operators -------------------------------------------------------------------
@@ -248,8 +248,10 @@ class Case(Spanned):
 
 
 Value = Literal | ListLiteral | Variable | Now
+Given = Value | Access
+"""A value of a statement; `$s.year` is of an element that a `for` goes through."""
 Count = Literal | Variable
-Assigned = Value | NodeKey
+Assigned = Given | NodeKey
 """What may stand after `name:` in a statement."""
 Ranking = Nearest | Bm25 | Rrf
 Condition = Comparison | NullTest | Membership | Negation | Logical

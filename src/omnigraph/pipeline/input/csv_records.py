@@ -231,6 +231,7 @@ def find_header(file: InputFile, data: bytes) -> Header | None:
         names = tuple(next(rows))
     except csv.Error as error:
         raise BadRequest(f"the first line of {file.uri} names no columns: {error}") from None
+    names = options.named(names, file.type_name)
     _check_names(file, names)
     return Header(names, size)
 

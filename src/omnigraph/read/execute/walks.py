@@ -8,9 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 
+from omnigraph.errors import QueryError
 from omnigraph.lang.query import plan
 from omnigraph.read.access import levels, pairs
 from omnigraph.read.access.csr import adjacency
@@ -18,6 +20,7 @@ from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.access.entity_sets import translated
 from omnigraph.read.access.expand import MAX_MARKS, SPACE
 from omnigraph.read.access.joined_hops import PlannedHops
+from omnigraph.read.access.least_costs import OnCheapest, WeightMatrix, weight_matrix
 from omnigraph.read.access.steps import Explorer, Found, Tracing
 from omnigraph.read.access.unrolling import unrolled
 from omnigraph.read.access.way_tree import WayTree
@@ -118,6 +121,9 @@ class _Walk:
         """The ends, piece by piece."""
         is_paired = self.step.closes and self.is_dense and not self._shares_starts()
         searched = self._pairs if is_paired and _weight(self.step) is None else self._each_start
+        matrix = self._matrix()
+        if matrix is not None:
+            searched = partial(self._cheapest_pairs, matrix)
         for some in self._chunks():
             look()
             for found_of, ends, ways in searched(some):
@@ -170,6 +176,45 @@ class _Walk:
             looped = replace(looped, ends=looped.ends[at_start])
             for of, nodes, ways in self._made(looped):
                 yield same[of], nodes, ways
+
+    def _matrix(self) -> WeightMatrix | None:
+        """The weights of all steps, where they serve best: both ends are known, and no bound."""
+        weight, rule = _weight(self.step), self.explorer.rule
+        if weight is None or not (self.step.closes and self.is_dense and self.units.count):
+            return None
+        if self.step.max_hops is not None or (isinstance(rule, JudgedSteps) and rule.groups.uses):
+            return None
+        weigh = StepWeights(self.step, weight, self.every, self.ctx)
+        try:
+            found = weight_matrix(self.explorer, weigh, weight, self.extent)
+        except QueryError:
+            # A step that no way may ever come to must not matter.
+            return None
+        return None if found.has_loops and self.step.min_hops else found
+
+    def _cheapest_pairs(self, matrix: WeightMatrix, some: range) -> Iterator[_Ends]:
+        """Both ends are known: costs from the left ends, and from the right ones the ways back."""
+        weight = _weight(self.step)
+        if weight is None:
+            raise AssertionError("ways without a weight have no costs")
+        lefts, rights = self._pair(some)
+        starts, rows = np.unique(lefts, return_inverse=True)
+        costs, rows = matrix.costs_from(starts), rows.reshape(-1)
+        near = np.flatnonzero(np.isfinite(costs[rows, rights]))
+        weigh = StepWeights(self.step, weight, self.every, self.ctx)
+        shifted = self._shifted(some, near)
+        rule = OnCheapest(shifted, weigh, costs, rows[near])
+        wanted = np.arange(len(near)), lefts[near]
+        back = replace(shifted.turned, rule=rule)
+        bounds = self.step.min_hops, None
+        found = levels.search(back, rights[near], bounds, "one", extent=self.extent, wanted=wanted)
+        at_left = found.nodes[found.ends] == lefts[near][found.units[found.ends]]
+        found = replace(found, ends=found.ends[at_left])
+        if found.tree is not None:
+            of = near[found.units]
+            found = replace(found, tree=replace(found.tree, costs=costs[rows[of], rights[of]]))
+        for of, _, ways in self._made(found):
+            yield near[of], rights[near[of]], ways
 
     def _each_start(self, some: range) -> Iterator[_Ends]:
         """From every start to wherever it leads, or to the ends that are known."""

@@ -6,7 +6,7 @@ Owns the options a person gives and their checks. Never reads a file.
 from __future__ import annotations
 
 import codecs
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from omnigraph.errors import BadRequest
@@ -22,7 +22,8 @@ class CsvOptions:
 
     ``columns`` are the names of the columns, instead of those in the first line; with ``header``
     false there is no such line. An unquoted ``null`` is a null, as nothing between two delimiters
-    is always.
+    is always. ``rename`` says what columns of the first line stand for: `{"origin": "from"}`, or of
+    the files of one type, `{"Flight.origin": "from"}`.
     """
 
     delimiter: str = ","
@@ -31,8 +32,13 @@ class CsvOptions:
     columns: Sequence[str] | None = None
     null: str | None = None
     encoding: str = "utf-8"
+    rename: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
+        renamed = dict(self.rename)
+        if not all(old.strip() and new.strip() for old, new in renamed.items()):
+            raise BadRequest("rename says what a column stands for, by its name")
+        object.__setattr__(self, "rename", tuple(sorted(renamed.items())))
         for name, text in (("delimiter", self.delimiter), ("quote", self.quote)):
             if len(text) != 1 or ord(text) >= _ASCII or text in "\r\n\0":
                 raise BadRequest(f"the {name} of CSV is one character of ASCII, found {text!r}")
@@ -50,6 +56,11 @@ class CsvOptions:
         if self.null is not None and any(one in self.null for one in self.special):
             raise BadRequest(f"{self.null!r} cannot be an unquoted value of CSV")
         object.__setattr__(self, "encoding", _known(self.encoding))
+
+    def named(self, columns: Sequence[str], type_name: str | None) -> tuple[str, ...]:
+        """What the columns of a file stand for."""
+        renamed = dict(self.rename)
+        return tuple(renamed.get(f"{type_name}.{one}", renamed.get(one, one)) for one in columns)
 
     @property
     def special(self) -> tuple[str, ...]:

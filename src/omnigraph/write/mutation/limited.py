@@ -44,7 +44,7 @@ class WriteLimits:
 
     def limited(self, mutation: plan.MutationPlan) -> plan.MutationPlan:
         """The same statements, on the rows that are shown; refuses what would tell of others."""
-        return replace(mutation, statements=tuple(map(self._statement, mutation.statements)))
+        return plan.MutationPlan(tuple(map(self._statement, mutation.statements)))
 
     def _statement(self, one: Statement) -> Statement:
         match one:

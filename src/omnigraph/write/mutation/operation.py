@@ -25,6 +25,7 @@ from omnigraph.write.change.protocol import Effects, RowsChange, WriteOutcome, W
 from omnigraph.write.change.results import EmptiedProperties, MutationResult
 from omnigraph.write.mutation.execute import run_mutation
 from omnigraph.write.mutation.limited import WriteLimits
+from omnigraph.write.mutation.loops import unrolled
 from omnigraph.write.publish.run_ids import RunId
 from omnigraph.write.recovery.intents import WriterKind
 
@@ -74,7 +75,9 @@ class Mutation(RowsChange[MutationResult]):
         catalog = txn.base.catalog if limits is None else limits.shown
         compiled = compile_given(self.source, catalog, self.name, self.params, path=self.path)
         plan = compiled.require_mutation()
-        values = Values(coerce_params(compiled.params, self.params), statement_time())
+        given = coerce_params(compiled.params, self.params, records=compiled.records)
+        values = Values(given, statement_time())
+        plan = unrolled(plan, given)
         if limits is not None:
             plan = limits.limited(plan)
         # When it is overtaken and prepared again, no text is paid for again.

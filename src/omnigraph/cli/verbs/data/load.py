@@ -40,6 +40,12 @@ csv_options = together(
     ),
     click.option("--quote", metavar="C", help='Around values of CSV; " if not given.'),
     click.option("--columns", metavar="A,B,…", help="The columns of CSV, whatever its first line."),
+    click.option(
+        "--rename",
+        metavar="[TYPE.]OLD=NEW",
+        multiple=True,
+        help="What a column of CSV stands for; may be given several times.",
+    ),
     click.option("--no-header", is_flag=True, help="The first line of CSV is a row, too."),
     click.option("--encoding", metavar="NAME", help="Of CSV, like latin-1 or cp1252."),
 )
@@ -52,6 +58,7 @@ def csv_of(
     columns: str | None,
     encoding: str | None,
     *,
+    rename: Sequence[str] = (),
     has_header: bool,
 ) -> CsvOptions | None:
     """What options say about CSV; None if they say nothing."""
@@ -63,6 +70,11 @@ def csv_of(
         "encoding": encoding,
     }
     given: dict[str, Any] = {name: value for name, value in named.items() if value is not None}
+    if rename:
+        pairs = [one.partition("=") for one in rename]
+        if not all(old and sign and new for old, sign, new in pairs):
+            raise click.UsageError("--rename says what a column stands for: OLD=NEW")
+        given["rename"] = {old: new for old, _, new in pairs}
     if not given and has_header:
         return None
     from omnigraph.write.load.csv_options import CsvOptions
@@ -142,6 +154,7 @@ def command(
     columns: str | None,
     no_header: bool,
     encoding: str | None,
+    rename: tuple[str, ...],
     order_by: tuple[str, ...],
     report: str | None,
     dry_run: bool,
@@ -172,7 +185,9 @@ def command(
             run_id=run_id,
             message=message,
             dry_run=dry_run,
-            csv=csv_of(null, delimiter, quote, columns, encoding, has_header=not no_header),
+            csv=csv_of(
+                null, delimiter, quote, columns, encoding, rename=rename, has_header=not no_header
+            ),
             report=report,
             order_by=_order(order_by),
             spark=spark_settings(master, remote, conf),

@@ -20,7 +20,7 @@ SHOWN = 50
 @click.option(
     "--limit",
     metavar="N",
-    type=click.IntRange(min=0),
+    type=click.IntRange(0, 1 << 31),
     default=SHOWN,
     help=f"How many changes are shown; {SHOWN} if not given.",
 )

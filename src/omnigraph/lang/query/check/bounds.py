@@ -27,7 +27,7 @@ def check_bounds(query: ast.Query, reporter: Reporter) -> None:
     spans = [param.span for param in query.params]
     _report(spans, MAX_PARAMS, "a query declares at most {} parameters", reporter)
     if isinstance(query.body, ast.Mutation):
-        for statement in query.body.statements:
+        for statement in _statements(query.body.statements):
             where = () if isinstance(statement, ast.Insert) else statement.where
             spans = [atom.property.span for atom in where]
             _report(spans, MAX_CONDITIONS, "a `where` has at most {} terms", reporter)
@@ -39,6 +39,16 @@ def check_bounds(query: ast.Query, reporter: Reporter) -> None:
     _report(spans, MAX_COLUMNS, "a query returns at most {} columns", reporter)
     spans = [key.span for key in read.ordering]
     _report(spans, MAX_ORDER_KEYS, "rows are ordered by at most {} keys", reporter)
+
+
+def _statements(
+    written: Sequence[ast.Statement],
+) -> Iterator[ast.Insert | ast.Update | ast.Delete]:
+    for statement in written:
+        if isinstance(statement, ast.ForEach):
+            yield from _statements(statement.statements)
+        else:
+            yield statement
 
 
 def _conditions(clauses: Sequence[ast.Clause], reporter: Reporter) -> Iterator[Span]:

@@ -11,9 +11,9 @@ from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.scope import Checker
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.structural import ENDPOINTS
-from omnigraph.lang.types import ValueType
+from omnigraph.lang.types import RecordList, ValueType
 
-ValueOf = Callable[[str, terms.Value, ValueType], plan.Fixed | None]
+ValueOf = Callable[[str, terms.Given, ValueType], plan.Fixed | None]
 """A value as one of a type, with what it is for; None after reporting."""
 
 
@@ -48,20 +48,25 @@ def is_node(checker: Checker, value: terms.Assigned) -> bool:
     """Whether a value can only be a node's key, and is no id."""
     if isinstance(value, terms.NodeKey):
         return True
-    return isinstance(value, terms.Literal | terms.Variable) and not _is_text(checker, value)
+    known = isinstance(value, terms.Literal | terms.Variable | terms.Access)
+    return known and not _is_text(checker, value)
 
 
 def _has_common_key(key: tuple[str, ...], nodes: Sequence[NodeType]) -> bool:
     return bool(key) and all(node.key == key for node in nodes)
 
 
-def _is_text(checker: Checker, value: terms.Value) -> bool:
+def _is_text(checker: Checker, value: terms.Given) -> bool:
     """Whether a value is a text, which is an id whatever the key is made of."""
     if isinstance(value, terms.Literal):
         return value.kind == "string"
     if isinstance(value, terms.Variable):
-        type_ = checker.params.get(value.name)
-        return type_ is None or type_.is_text
+        type_ = checker.elements.get(value.name) or checker.params.get(value.name)
+        return not isinstance(type_, ValueType) or type_.is_text
+    if isinstance(value, terms.Access):
+        records = checker.elements.get(value.variable.name)
+        field = records.field(value.property.text) if isinstance(records, RecordList) else None
+        return field is None or field.is_text
     return False
 
 

@@ -6,6 +6,7 @@ may say. Integers become floats where the property is a float; nothing else is c
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from omnigraph.lang import structural
@@ -17,8 +18,9 @@ from omnigraph.lang.query.check.predicates import comparison, membership
 from omnigraph.lang.query.check.scope import Checker
 from omnigraph.lang.query.check.values import constant, fit_literal
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
-from omnigraph.lang.types import FLOATS, INTEGERS, Scalar, ValueType, compatible
+from omnigraph.lang.types import FLOATS, INTEGERS, RecordList, Scalar, ValueType, compatible
 
+_Single = ast.Insert | ast.Update | ast.Delete
 _ENDS = tuple(structural.ENDPOINTS.values())
 _EDGE_COLUMNS = {
     "from": structural.SRC,
@@ -28,10 +30,23 @@ _EDGE_COLUMNS = {
 }
 
 
-def check_mutation(checker: Checker, mutation: ast.Mutation) -> tuple[plan.Statement, ...]:
+def check_mutation(
+    checker: Checker, mutation: ast.Mutation
+) -> tuple[plan.Statement | plan.Loop, ...]:
     """Resolve every statement; only meaningful when nothing was reported."""
-    statements: list[plan.Statement] = []
-    for statement in mutation.statements:
+    return _statements(checker, mutation.statements)
+
+
+def _statements(
+    checker: Checker, written: Sequence[ast.Statement]
+) -> tuple[plan.Statement | plan.Loop, ...]:
+    statements: list[plan.Statement | plan.Loop] = []
+    for statement in written:
+        if isinstance(statement, ast.ForEach):
+            loop = _for_each(checker, statement)
+            if loop is not None:
+                statements.append(loop)
+            continue
         type_ = _target(checker, statement)
         if type_ is None:
             continue
@@ -41,8 +56,46 @@ def check_mutation(checker: Checker, mutation: ast.Mutation) -> tuple[plan.State
     return tuple(statements)
 
 
+def _for_each(checker: Checker, loop: ast.ForEach) -> plan.Loop | None:
+    """Statements for the elements of a parameter, each under a name of its own (T32)."""
+    name = loop.variable.name
+    known = {*checker.params, *checker.records, *checker.elements}
+    if name in known or name == terms.ANONYMOUS:
+        checker.error(loop.variable.span, f"${name} is in use already", "T32")
+    element = _element(checker, loop.over)
+    if element is None:
+        return None
+    outer = dict(checker.elements)
+    checker.elements[name] = element
+    statements = _statements(checker, loop.statements)
+    checker.elements.clear()
+    checker.elements.update(outer)
+    fields = tuple(dict(element.fields)) if isinstance(element, RecordList) else None
+    return plan.Loop(name, loop.over.name, fields, statements)
+
+
+def _element(checker: Checker, over: terms.Variable) -> ValueType | RecordList | None:
+    records = checker.records.get(over.name)
+    if records is not None:
+        return records
+    if over.name not in checker.params:
+        known = (*checker.params, *checker.records)
+        checker.error(
+            over.span,
+            f"${over.name} is not a declared parameter",
+            "T14",
+            hint=name_hint(over.name, known, prefix="$"),
+        )
+        return None
+    type_ = checker.params[over.name]
+    if type_ is not None and not type_.is_list:
+        checker.error(over.span, f"`for` goes through a list, ${over.name} is {type_}", "T26")
+        return None
+    return None if type_ is None else type_.element()
+
+
 def _statement(
-    checker: Checker, statement: ast.Statement, type_: NodeType | EdgeType
+    checker: Checker, statement: _Single, type_: NodeType | EdgeType
 ) -> plan.Statement | None:
     match statement:
         case ast.Insert():
@@ -53,7 +106,7 @@ def _statement(
             return _delete(checker, statement, type_)
 
 
-def _target(checker: Checker, statement: ast.Statement) -> NodeType | EdgeType | None:
+def _target(checker: Checker, statement: _Single) -> NodeType | EdgeType | None:
     """The type a statement is about; of two with one name, endpoints tell which."""
     catalog = checker.catalog
     name = statement.type_name
@@ -236,8 +289,23 @@ def _report_missing(
     )
 
 
-def _declared_param(checker: Checker, variable: terms.Variable) -> plan.ParamRef | None:
-    """A parameter used as a value of a mutation (T14 when it is not declared)."""
+def _declared_param(checker: Checker, value: terms.Variable | terms.Access) -> plan.ParamRef | None:
+    """A parameter, or an element of one, used as a value of a mutation (T14 for any other)."""
+    if isinstance(value, terms.Access):
+        return _field(checker, value)
+    variable = value
+    element = checker.elements.get(variable.name)
+    if isinstance(element, ValueType):
+        return plan.ParamRef(variable.name, element)
+    if isinstance(element, RecordList):
+        example = element.fields[0][0]
+        checker.error(
+            variable.span,
+            f"${variable.name} is a record and has no value of its own",
+            "T7",
+            hint=f"use a field: `${variable.name}.{example}`",
+        )
+        return None
     if variable.name not in checker.params:
         checker.error(
             variable.span,
@@ -248,6 +316,36 @@ def _declared_param(checker: Checker, variable: terms.Variable) -> plan.ParamRef
         return None
     type_ = checker.params[variable.name]
     return plan.ParamRef(variable.name, type_) if type_ is not None else None
+
+
+def _field(checker: Checker, access: terms.Access) -> plan.ParamRef | None:
+    """`$s.year`: a field of the record that a `for` is at."""
+    name, field = access.variable.name, access.property
+    element = checker.elements.get(name)
+    if not isinstance(element, RecordList):
+        checker.error(
+            access.span,
+            f"${name} is no record that a `for` goes through",
+            "T14",
+            hint=_no_record_hint(checker, name),
+        )
+        return None
+    type_ = element.field(field.text)
+    if type_ is None:
+        known = [known for known, _ in element.fields]
+        hint = name_hint(field.text, known)
+        checker.error(field.span, f"${name} has no field `{field.text}`", "T6", hint=hint)
+        return None
+    return plan.ParamRef(plan.field_of(name, field.text), type_)
+
+
+def _no_record_hint(checker: Checker, name: str) -> str | None:
+    if name in checker.elements:
+        return f"it is one value: write `${name}`"
+    if name in checker.records:
+        return f"write `for $x in ${name} {{ … }}`"
+    records = [each for each, one in checker.elements.items() if isinstance(one, RecordList)]
+    return name_hint(name, records, prefix="$") if records else None
 
 
 def _assigned_value(
@@ -262,11 +360,11 @@ def _assigned_value(
                 return plan.Now()
             checker.error(value.span, f"`now()` is a DateTime, `{name}` is {target}", "T7")
             return None
-        case terms.Variable():
+        case terms.Variable() | terms.Access():
             param = _declared_param(checker, value)
             if param is None or _storable(param.type, target):
                 return param
-            checker.error(value.span, f"`{name}` is {target}, ${value.name} is {param.type}", "T7")
+            checker.error(value.span, f"`{name}` is {target}, ${param.name} is {param.type}", "T7")
             return None
         case _:
             return fit_literal(checker, value, target, f"`{name}`", storing=True)
@@ -354,7 +452,7 @@ def _predicate(checker: Checker, atom: ast.Atom, column: plan.Property) -> plan.
         case ast.IsIn(_, choices):
             listed = (
                 _declared_param(checker, choices)
-                if isinstance(choices, terms.Variable)
+                if isinstance(choices, terms.Variable | terms.Access)
                 else constant(checker, choices)
             )
             if listed is None:
@@ -378,7 +476,7 @@ def _compared_value(
             return None
         case terms.Now():
             return plan.Now()
-        case terms.Variable():
+        case terms.Variable() | terms.Access():
             return _declared_param(checker, value)
         case _:
             # The operand rules of `contains`, `starts_with` and of lists and vectors are

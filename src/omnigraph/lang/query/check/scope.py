@@ -14,7 +14,7 @@ from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.schema.type_sets import TypeSet
 from omnigraph.lang.source import Span
-from omnigraph.lang.types import ValueType
+from omnigraph.lang.types import RecordList, ValueType
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +56,10 @@ class Checker:
     catalog: Catalog
     params: dict[str, ValueType | None]
     reporter: Reporter
+    records: dict[str, RecordList] = field(default_factory=dict)
+    """The parameters that are lists of records."""
+    elements: dict[str, ValueType | RecordList] = field(default_factory=dict)
+    """What each `for` around a statement goes through, by the name of its element."""
     anonymous: list[str] = field(default_factory=list)
 
     def error(
