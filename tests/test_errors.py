@@ -142,6 +142,7 @@ def test_the_public_names_are_true() -> None:
         "Session",
         "__version__",
         "errors",
+        "infer",
         "init",
         "open",
         "project",

@@ -29,9 +29,10 @@ HIDES = {
     *("schema", "catalog", "schema_at", "snapshot", "lint", "query", "explain", "table"),
     *("export", "plan_schema", "branches.list", "branches.delete", "commits.list", "commits.get"),
     *("commits.changes", "changes.poll", "changes.baseline", "mutate", "blob"),
+    *("tags.list", "tags.delete", "history", "blame"),
 }
 """The methods that are not denied to those from whom something is hidden."""
-SAME_LIMITS = {"branches.create"}
+SAME_LIMITS = {"branches.create", "branches.rename", "tags.create"}
 """Those that are not, if both branches show them the same."""
 
 

@@ -175,6 +175,24 @@ def test_the_state_at_boot(tokens: bool, policies: bool, flag: bool, state: str 
         assert boot() == state
 
 
+def test_a_page_of_another_site_changes_nothing(served: Served, tmp_path: Path) -> None:
+    """A browser sends a request without a body wherever a page tells it to, and says for whom."""
+    path = "/graphs/film/queries/grow"
+    for origin, status in (
+        ("http://evil.example", 400),
+        ("null", 400),
+        ("http://testserver.evil.example", 400),
+        ("http://testserver", 200),
+    ):
+        headers = {"Origin": origin}
+        asked = {"params": {"name": "Ann"}}
+        assert served.client.post(path, headers=headers, json=asked).status_code == status, origin
+        assert served.client.get("/graphs/film/schema", headers=headers).status_code == 200
+    with serving(tmp_path / "other.omni", "policy_enabled") as other:
+        headers = {**bearer("ann"), "Origin": "http://evil.example"}
+        assert other.client.post(path, headers=headers, json=asked).status_code == 200
+
+
 def test_tokens_come_from_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "tokens.json"
     file.write_text('{" ann ": " one ", "ben": "two"}')

@@ -128,7 +128,9 @@ class Application:
 
     async def _handle(self, call: Call) -> Response:
         """Token, graph, and then what the route does."""
-        if not call.route.is_public and self.state != "open":
+        if self.state == "open":
+            _refuse_other_sites(call)
+        elif not call.route.is_public:
             call.actor = self._actor(call)
         if call.route.is_of_graph:
             graph_id = call.path["graph_id"]
@@ -165,6 +167,15 @@ class Application:
         if call is not None and call.route.successor is not None:
             response.headers["Deprecation"] = "true"
             response.headers["Link"] = f'<{call.route.successor}>; rel="successor-version"'
+
+
+def _refuse_other_sites(call: Call) -> None:
+    """Where nobody needs a token, a page of another site must not write through a browser here."""
+    origin = call.headers.get("origin")
+    if origin is None or call.route.method in ("GET", "HEAD"):
+        return
+    if origin.partition("://")[2].lower() != call.headers.get("host", "").lower():
+        raise Refusal(400, "a page of another site cannot ask for this where nobody needs a token")
 
 
 def _unauthorized(text: str) -> Refusal:

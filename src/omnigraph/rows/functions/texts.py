@@ -52,6 +52,13 @@ def _known(call: Call, made: pa.Array) -> pa.Array:
 
 def _substring(call: Call) -> pa.Array:
     texts = call.column(0)
+    fixed = [call.constant(place) for place in range(1, len(call.arguments))]
+    known = [one.as_py() for one in fixed if one is not None]
+    if len(known) == len(fixed):
+        begin = known[0]
+        low = min(max(begin, 0), _FAR)
+        high = _FAR if len(known) < 2 else min(max(begin + known[1], low), _FAR)
+        return pc.utf8_slice_codeunits(texts, low, high)
     start = bounded(call.column(1), _FAR)
     end = start + bounded(call.column(2), _FAR) if call.has(2) else np.full(call.count, _FAR)
     return _known(call, cut(texts, start, end))

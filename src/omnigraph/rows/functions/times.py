@@ -220,7 +220,9 @@ def _format(call: Call) -> pa.Array:
             )
         seconds = millis(times) // 1000
         moments = pa.array(seconds, mask=~valid(times)).cast(pa.timestamp("s"))
-        return pc.strftime(moments, text, locale="C")
+        # Spelling takes long, and many rows are of one day.
+        several = moments.dictionary_encode()
+        return pc.strftime(several.dictionary, text, locale="C").take(several.indices)
 
     return by_constant(call, 1, work)
 

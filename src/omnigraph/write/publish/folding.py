@@ -163,8 +163,6 @@ def commit_folded(
             folded = [one for one in folded if one.numbers.isdisjoint(numbers)]
         pin = commit_rewritten(table, folded, Stamp(properties=stamp.properties))
         derive_layout(table, table.at(pin))
-        # What the rows of the write were committed as is shown by no head, and left behind by none.
-        budget.supersede([(table.location.uri, table.pin.version)])
     except StorageError:
         return table.pin
     # The version in between is never shown, so no head will be seen to leave it behind.
