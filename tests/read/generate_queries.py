@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from random import Random
+from typing import Any
 
 from tests.read.generate_constants import NUMBERS, Constants
 from tests.read.generate_results import Results
@@ -31,6 +32,7 @@ from tests.read.query_ast import (
     Walk,
     mentioned,
 )
+from tests.read.query_values import Arith, Choice, Deny, Let, Logic, Where, Worth
 from tests.read.scopes import TEXT, Known, Scope, properties
 
 COMPARISONS = ("=", "!=", "<", "<=", ">", ">=")
@@ -63,7 +65,19 @@ class Generator:
                 later = self.steps(scope, 0, 1)
             clauses += self.with_tests(later, scope, 0, rng.choice((0, 0, 1)))
         query = Query(tuple(clauses), (), self.constants.params)
-        results = Results(rng, self.schema, scope, self.constants)
+        lets: list[Clause] = [
+            Let(f"x{number}", self.computed(scope)) for number in range(rng.choice((0, 0, 1, 2)))
+        ]
+        for let in lets:
+            # Where a value is named makes no difference.
+            clauses.insert(rng.randint(0, len(clauses)), let)
+        query = Query(tuple(clauses), (), self.constants.params)
+        named = [Var(let.name) for let in lets if isinstance(let, Let)]
+
+        def computed() -> Expr:
+            return rng.choice(named) if named and rng.random() < 0.5 else self.computed(scope)
+
+        results = Results(rng, self.schema, scope, self.constants, computed)
         query = results.grouped(query) if rng.random() < 0.3 else results.projected(query)
         if rng.random() < 0.3:
             query = replace(query, limit=self.constants.row_count())
@@ -204,7 +218,7 @@ class Generator:
             groups = tuple((self.filter(scope),) for _ in range(rng.choice((2, 2, 3))))
             if all(set(mentioned(group)) for group in groups):
                 return AnyOf(groups)
-        return self.filter(scope)
+        return Where(self.condition(scope, 2)) if rng.random() < 0.2 else self.filter(scope)
 
     def block(self, outer: Scope, depth: int) -> tuple[tuple[Clause, ...], Scope]:
         """The clauses of a nested block, which mentions an outer variable."""
@@ -267,6 +281,49 @@ class Generator:
             if name not in scope:
                 scope[name] = replace(known, is_optional=True)
         return Block("optional", tuple(clauses))
+
+    # -- computed values -------------------------------------------------------------------
+
+    def computed(self, scope: Scope) -> Expr:
+        """A value that somebody computes: of a block, a number or a truth."""
+        rng = self.rng
+        roll = rng.random()
+        if roll < 0.25:
+            clauses, inner = self.block(scope, 2)
+            found = properties(self.schema, inner, NUMBERS, summed=True)
+            if rng.random() < 0.5 or not found:
+                return Worth(rng.choice(("count", "exists", "not")), None, clauses)
+            return Worth(rng.choice(("sum", "min", "max")), rng.choice(found)[0], clauses)
+        return self.condition(scope, 2) if roll < 0.55 else self.number(scope, 2)
+
+    def number(self, scope: Scope, depth: int) -> Expr:
+        rng = self.rng
+        found = properties(self.schema, scope, NUMBERS, summed=True)
+        if depth and rng.random() < 0.6:
+            if rng.random() < 0.2:
+                # Of two kinds of numbers a choice makes floats: these are floats already.
+                first, other = (
+                    Arith(self.number(scope, depth - 1), "*", Lit(1.0)) for _ in range(2)
+                )
+                return Choice(self.condition(scope, 0), first, other)
+            left, right = self.number(scope, depth - 1), self.number(scope, depth - 1)
+            return Arith(left, rng.choice("+-*/%"), right)
+        if found and rng.random() < 0.7:
+            return rng.choice(found)[0]
+        return Lit(rng.choice((0, 1, 2, -3, 0.5, 4)))
+
+    def condition(self, scope: Scope, depth: int) -> Any:
+        rng = self.rng
+        roll = rng.random()
+        if depth and roll < 0.35:
+            parts = tuple(self.condition(scope, depth - 1) for _ in range(rng.choice((2, 2, 3))))
+            return Logic(rng.choice(("and", "or")), parts)
+        if depth and roll < 0.5:
+            return Deny(self.condition(scope, depth - 1))
+        if roll < 0.7:
+            sides = self.number(scope, 1), self.number(scope, 1)
+            return Compare(sides[0], rng.choice(COMPARISONS), sides[1])
+        return self.filter(scope)
 
     # -- filters ---------------------------------------------------------------------------
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from random import Random
 
@@ -19,6 +20,7 @@ class Results:
     schema: Schema
     scope: Scope
     constants: Constants
+    computed: Callable[[], Expr] | None = None
 
     def projected(self, query: Query) -> Query:
         rng = self.rng
@@ -62,6 +64,8 @@ class Results:
 
     def group_key(self) -> Expr:
         rng = self.rng
+        if self.computed is not None and rng.random() < 0.3:
+            return self.computed()
         nodes = [name for name, known in self.scope.items() if known.is_node]
         if nodes and rng.random() < 0.2:
             return Var(rng.choice(nodes))
@@ -79,9 +83,10 @@ class Results:
         if function not in ("sum", "avg"):
             kinds = (*NUMBERS, "String", "Bool", "Date", "DateTime", "enum")
         found = properties(self.schema, self.scope, kinds, summed=function in ("sum", "avg"))
+        distinct = function in ("count", "sum", "avg") and rng.random() < 0.3
         if not found:
-            return Agg("count", self.group_key())
-        return Agg(function, rng.choice(found)[0])
+            return Agg("count", self.group_key(), distinct)
+        return Agg(function, rng.choice(found)[0], distinct)
 
     def columns(self, values: list[Expr | Agg]) -> tuple[Column, ...]:
         """Columns with names of their own: aliased at times, and whenever a name would repeat."""
@@ -91,7 +96,8 @@ class Results:
             names = {known.name for known in columns}
             # What an aggregate over no rows at all is called is nobody's business.
             lonely = isinstance(value, Agg) and all(isinstance(other, Agg) for other in values)
-            if lonely or column.name in names or self.rng.random() < 0.4:
+            needs_name = lonely or column.name in names or column.name == "computed"
+            if needs_name or self.rng.random() < 0.4:
                 column = Column(value, f"{self.rng.choice(('n', 'total', 'asc', 'desc'))}_{number}")
             columns.append(column)
         return tuple(columns)

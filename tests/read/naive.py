@@ -34,6 +34,17 @@ from tests.read.query_ast import (
     Walk,
     mentioned,
 )
+from tests.read.query_values import (
+    Arith,
+    Choice,
+    Deny,
+    Let,
+    Logic,
+    Where,
+    Worth,
+    arithmetic,
+    joined,
+)
 
 Item = TypeVar("Item")
 
@@ -108,12 +119,15 @@ class _Run:
         self.query = query
         self.known: dict[Any, list[Env]] = {}
         self.reached: dict[Any, set[str]] = {}
+        self.types: dict[str, str] = {}
 
     # -- match -----------------------------------------------------------------------------
 
     def solve(self, clauses: tuple[Clause, ...], outer: Env, types: dict[str, str]) -> list[Env]:
         """Every assignment that satisfies the clauses with the outer variables as they are."""
         types = self.inferred(clauses, types)
+        if not outer:
+            self.types = types
         rows = [dict(outer)]
         for clause in clauses:
             match clause:
@@ -126,7 +140,10 @@ class _Run:
                     rows = [
                         found for env in rows for found in self.optional(inner, env, types, new)
                     ]
-        tests = [clause for clause in clauses if not isinstance(clause, Bind | Walk)]
+        for clause in clauses:
+            if isinstance(clause, Let):
+                rows = [{**env, clause.name: self.value(clause.value, env)} for env in rows]
+        tests = [clause for clause in clauses if not isinstance(clause, Bind | Walk | Let)]
         return [env for env in rows if all(self.holds(test, env, types) for test in tests)]
 
     def bound(self, clause: Bind, env: Env) -> Iterator[Env]:
@@ -278,6 +295,8 @@ class _Run:
             case In(operand, choices):
                 found, listed = self.value(operand, env), self.value(choices, env)
                 return found is not None and listed is not None and found in listed
+            case Where(condition):
+                return self.value(condition, env) is True
             case Block("not", inner):
                 return not self.inner(inner, env, types)
             case Block("exists", inner):
@@ -313,6 +332,36 @@ class _Run:
                 return self.query.params[name][1]
             case Lit(value):
                 return value
+            case _:
+                return self.computed(expression, env)
+
+    def computed(self, expression: Any, env: Env) -> Any:
+        match expression:
+            case Arith(left, op, right):
+                return arithmetic(self.value(left, env), op, self.value(right, env))
+            case Choice(test, chosen, otherwise):
+                is_true = self.value(test, env) is True
+                return self.value(chosen if is_true else otherwise, env)
+            case Logic(op, parts):
+                return joined(op, [self.value(part, env) for part in parts])
+            case Deny(part):
+                known = self.value(part, env)
+                return None if known is None else not known
+            case Compare(left, op, right):
+                return compare(self.value(left, env), op, self.value(right, env))
+            case IsNull(operand, negated):
+                return (self.value(operand, env) is None) is not negated
+            case In(operand, choices):
+                found, listed = self.value(operand, env), self.value(choices, env)
+                return None if found is None or listed is None else found in listed
+            case Worth(function, argument, inner):
+                solutions = self.inner(inner, env, self.types)
+                if function in ("exists", "not"):
+                    return bool(solutions) is (function == "exists")
+                if argument is None:
+                    return len(solutions)
+                return aggregated(function, [self.value(argument, row) for row in solutions])
+        raise AssertionError(f"no expression: {expression}")
 
     def shown(self, expression: Expr | Agg, env: Env) -> Any:
         """A value of a result row as JSON."""
@@ -343,7 +392,9 @@ class _Run:
         if not self.query.order:
             return rows
         named = {column.name: column.value for column in self.query.columns}
-        names = sorted({name for env in rows for name in env}, key=lambda name: f"{name}.id")
+        lets = {clause.name for clause in self.query.clauses if isinstance(clause, Let)}
+        bound = {name for env in rows for name in env} - lets
+        names = sorted(bound, key=lambda name: f"{name}.id")
         for name in reversed(names):
             rows = _sorted(rows, partial(_id, name))
         for key, descending in reversed(self.query.order):
@@ -373,6 +424,8 @@ class _Run:
         found = [self.value(argument, env) for env in members]
         if column.value.function not in ("min", "max"):
             narrow = False
+        if column.value.distinct:
+            found = list({freeze(value): value for value in found}.values())
         return spelled(aggregated(column.value.function, found), narrow=narrow)
 
 

@@ -12,6 +12,19 @@ from datetime import UTC, date, datetime
 from decimal import Decimal
 from typing import Any
 
+from tests.read.query_values import (
+    COMPUTED,
+    Arith,
+    Choice,
+    Deny,
+    Let,
+    Logic,
+    Where,
+    Worth,
+    parts_of,
+    value_text,
+)
+
 ANONYMOUS = "_"
 
 
@@ -49,10 +62,11 @@ class Agg:
     """`function(argument)`."""
 
     function: str
-    argument: Prop | Var | Param | Lit
+    argument: Expr
+    distinct: bool = False
 
 
-Expr = Prop | Var | Param | Lit
+Expr = Prop | Var | Param | Lit | Arith | Choice | Logic | Deny | Worth
 
 
 @dataclass(frozen=True)
@@ -127,7 +141,7 @@ class Counted:
     value: Lit | Param
 
 
-Clause = Bind | Walk | Compare | IsNull | In | Block | AnyOf | Counted
+Clause = Bind | Walk | Compare | IsNull | In | Block | AnyOf | Counted | Where | Let
 
 
 @dataclass(frozen=True)
@@ -145,7 +159,9 @@ class Column:
         value = self.value.argument if isinstance(self.value, Agg) else self.value
         if isinstance(value, Prop):
             return f"{value.var}.{value.name}"
-        return "literal" if isinstance(value, Lit) else value.name
+        if isinstance(value, Lit):
+            return "literal"
+        return value.name if isinstance(value, Var | Param) else "computed"
 
 
 @dataclass(frozen=True)
@@ -201,11 +217,21 @@ def mentioned(clauses: tuple[Clause, ...]) -> Iterator[str]:
             case AnyOf(groups):
                 for group in groups:
                     yield from mentioned(group)
+            case Where() | Let():
+                yield from _variables(clause)
 
 
-def _variables(*expressions: Expr) -> Iterator[str]:
+def _variables(*expressions: Any) -> Iterator[str]:
     for expression in expressions:
-        if isinstance(expression, Prop):
+        if isinstance(expression, Compare):
+            yield from _variables(expression.left, expression.right)
+        elif isinstance(expression, IsNull | In):
+            yield from _variables(expression.operand)
+        elif isinstance(expression, (*COMPUTED, Where, Let)):
+            yield from _variables(*parts_of(expression))
+            if isinstance(expression, Worth):
+                yield from mentioned(expression.clauses)
+        elif isinstance(expression, Prop):
             yield expression.var
         elif isinstance(expression, Var):
             yield expression.name
@@ -255,9 +281,9 @@ def _clause(clause: Clause, depth: int) -> str:
         case Walk():
             return _walk(clause)
         case Compare(left, op, right):
-            first = _expr(left)
-            # Behind another value a sign would be a subtraction, also on the next line.
-            return f"{f'({first})' if first.startswith('-') else first} {op} {_expr(right)}"
+            text = f"{_expr(left)} {op} {_expr(right)}"
+            # A minus would go on with the clause before.
+            return f"({text})" if text.startswith("-") else text
         case IsNull(operand, negated):
             return f"{_expr(operand)} is {'not ' if negated else ''}null"
         case In(operand, choices):
@@ -266,6 +292,8 @@ def _clause(clause: Clause, depth: int) -> str:
             return f"{kind} {_braced(inner, depth)}"
         case AnyOf(groups):
             return "any " + " or ".join(_braced(group, depth) for group in groups)
+        case Where() | Let():
+            return value_text(clause, _expr, lambda inner: _braced(inner, depth))
         case Counted(function, argument, inner, op, value):
             head = function if argument is None else f"{function}({_expr(argument)})"
             return f"{head} {_braced(inner, depth)} {op} {_expr(value)}"
@@ -282,16 +310,21 @@ def _walk(walk: Walk) -> str:
     return f"${walk.left} {edge} ${walk.right}"
 
 
-def _expr(value: Expr | Agg) -> str:
+def _expr(value: Any) -> str:
     match value:
-        case Agg(function, argument):
-            return f"{function}({_expr(argument)})"
+        case Agg(function, argument, distinct):
+            return f"{function}({'distinct ' if distinct else ''}{_expr(argument)})"
+        case Compare() | IsNull() | In():
+            return f"({_clause(value, 0)})"
+        case Arith() | Choice() | Logic() | Deny() | Worth():
+            return value_text(value, _expr, lambda inner: _braced(inner, 4))
         case Prop(var, name):
             return f"${var}.{name}"
         case Var(name) | Param(name):
             return f"${name}"
         case Lit(literal):
             return literal_text(literal)
+    raise AssertionError(f"no expression: {value}")
 
 
 def literal_text(value: Any) -> str:

@@ -56,7 +56,7 @@ def _arguments(cursor: Cursor, parse: Parse, name: terms.AggregateName) -> terms
         fields = _parse_fields(cursor, parse)
         order, limit = _parse_inner_order(cursor, parse)
         return terms.Aggregate(name, None, order=order, limit=limit, fields=fields)
-    distinct = cursor.at("distinct") and cursor.peek().text not in (")", ",", ".", "(")
+    distinct = cursor.at("distinct") and cursor.peek().text not in (")", ",")
     if distinct:
         cursor.advance()
     argument = parse(cursor)
