@@ -303,3 +303,26 @@ def test_a_weight_that_is_none(ladder: og.Graph, weight: str) -> None:
         assert refused.value.code == "query_error"
     finally:
         ladder.branches.delete("bad")
+
+
+@pytest.mark.parametrize("expansion", ["auto", "csr", "indexed"])
+@pytest.mark.parametrize(
+    "walk",
+    [
+        "$a road{1,3} $a",
+        "$a <road>{1,} $a",
+        "$a $w:road{1,} $a",
+        "$a $w:road{1,} $a each $k, $n { $k.km > 0 } by $k.km",
+        "$a every $w:road{1,3} $a",
+    ],
+)
+def test_a_node_leads_to_itself_by_a_loop(tmp_path: Path, walk: str, expansion: Expansion) -> None:
+    graph = og.init(tmp_path / "g.omni", SCHEMA)
+    places = " ".join(f'insert Place {{ name: "{name}" }}' for name in "abc")
+    roads = " ".join(
+        f'insert Road {{ from: "{one}", to: "{other}", km: 2 }}'
+        for one, other in ("aa", "ab", "ba", "cc")
+    )
+    graph.mutate(f"{places} {roads}")
+    query = f"match {{ $a: Place  {walk} }} return {{ $a.name as name }} order {{ name }}"
+    assert graph.query(query, expansion=expansion)["name"] == ["a", "c"]

@@ -127,10 +127,11 @@ class _Search:
         self.marks = Marks(len(starts), extent)
         self.found = _Gathered()
         self.wanted: Positions | None = None
+        self.itself = np.arange(len(starts)) * self.marks.space + starts
         if wanted is not None:
-            marks = distinct(wanted[0] * self.marks.space + wanted[1])
-            itself = np.arange(len(starts)) * self.marks.space + starts
-            self.wanted = missing_from(marks, itself)
+            self.wanted = distinct(wanted[0] * self.marks.space + wanted[1])
+            if self.least != 1:
+                self.wanted = missing_from(self.wanted, self.itself)
 
     def run(self) -> Found:
         """Level by level, until nothing new is found."""
@@ -149,6 +150,9 @@ class _Search:
         steps = self.explorer.steps(front.nodes)
         if depth == 1 and self.least == 1:
             self._loops(front, steps)
+            # Later a start is not found again.
+            if self.wanted is not None:
+                self.wanted = missing_from(self.wanted, self.itself)
         marks = self._marks(front, steps)
         steps = self.explorer.allowed(front.units, steps.keep(self.marks.are_new(marks)))
         marks = self._marks(front, steps)
