@@ -13,7 +13,7 @@ from functools import partial
 from bench.ratio import Ratio, interleaved
 from omnigraph.lang.diagnostics import Reporter, as_error
 from omnigraph.lang.query.compile import check_query
-from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.parsing.parser import parse_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.schema.syntax.parser import parse_schema

@@ -15,7 +15,7 @@ from pygments.token import Error, Keyword, Name, Operator, Token
 from omnigraph.editors.pygments_lexers import GqLexer, PgLexer
 from omnigraph.editors.textmate import grammars, write, written
 from omnigraph.lang.query import words
-from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.parsing.parser import parse_queries
 
 DOCS = Path(__file__).parents[2] / "docs/user"
 LEXERS: dict[str, type[Any]] = {"gq": GqLexer, "pg": PgLexer}

@@ -16,7 +16,7 @@ from omnigraph.errors import ParseError
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as query_syntax
 from omnigraph.lang.query.format import format_queries, print_queries
-from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.parsing.parser import parse_queries
 from omnigraph.lang.query.syntax import QueryFile
 from omnigraph.lang.schema.syntax import tree as schema_syntax
 from omnigraph.lang.schema.syntax.format import format_schema, print_schema

@@ -20,7 +20,7 @@ from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.compile import CompiledQuery, check_query, compile_query
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.query.params import Mode, coerce_params
-from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.parsing.parser import parse_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source

@@ -15,7 +15,7 @@ from typing import Any
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.parsing.parser import parse_queries
 from omnigraph.lang.source import Source
 from tests.read import search_model as model
 from tests.read.model import Data, Row, Schema

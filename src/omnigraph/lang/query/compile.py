@@ -29,7 +29,7 @@ from omnigraph.lang.query.check.mutations import check_mutation
 from omnigraph.lang.query.check.reads import check_read
 from omnigraph.lang.query.check.scope import Checker
 from omnigraph.lang.query.lower import lower_read
-from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.parsing.parser import parse_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.type_sets import members_of
 from omnigraph.lang.source import Source

@@ -14,7 +14,7 @@ from omnigraph.lang.layout import WIDTH, Group, Item, Page, render
 from omnigraph.lang.literals import quote
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.parsing.parser import parse_queries
 from omnigraph.lang.query.spelling import (
     blocks_in,
     spell,

@@ -17,7 +17,7 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.compile import CompiledQuery, check_query
 from omnigraph.lang.query.cross_products import unconnected
-from omnigraph.lang.query.parser import parse_queries
+from omnigraph.lang.query.parsing.parser import parse_queries
 from omnigraph.lang.query.remarks import remarks_on
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, NodeType
 from omnigraph.lang.source import Source

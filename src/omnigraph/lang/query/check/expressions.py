@@ -19,7 +19,7 @@ from omnigraph.lang.query.check.predicates import comparison, membership
 from omnigraph.lang.query.check.scope import Scope
 from omnigraph.lang.query.check.search import resolve_text_call
 from omnigraph.lang.query.check.values import constant, describe
-from omnigraph.lang.query.foreign import function_hint
+from omnigraph.lang.query.parsing.foreign import function_hint
 from omnigraph.lang.source import Span
 from omnigraph.lang.structural import TYPE
 from omnigraph.lang.types import Scalar, ValueType

@@ -14,9 +14,9 @@ from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure
 from omnigraph.lang.diagnostics import Phase, did_you_mean
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.expressions import continue_expr, goes_on, parse_expr
-from omnigraph.lang.query.names import parse_property_name, parse_variable
-from omnigraph.lang.query.traversals import (
+from omnigraph.lang.query.parsing.expressions import continue_expr, goes_on, parse_expr
+from omnigraph.lang.query.parsing.names import parse_property_name, parse_variable
+from omnigraph.lang.query.parsing.traversals import (
     is_undirected,
     is_way_step,
     parse_edge_words,

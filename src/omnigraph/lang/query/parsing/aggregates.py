@@ -10,8 +10,8 @@ from typing import Literal, cast
 
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.literals import parse_integer
-from omnigraph.lang.query.names import parse_variable
+from omnigraph.lang.query.parsing.literals import parse_integer
+from omnigraph.lang.query.parsing.names import parse_variable
 from omnigraph.lang.tokens import Kind
 
 Parse = Callable[[Cursor], terms.Expr]
@@ -43,7 +43,7 @@ def parse_block_value(
 ) -> terms.BlockValue:
     """The block of `exists { … }`, `not { … }`, `count { … }` or `sum(x) { … }`."""
     # Blocks hold expressions, and expressions hold blocks.
-    from omnigraph.lang.query.clauses import parse_block
+    from omnigraph.lang.query.parsing.clauses import parse_block
 
     clauses = parse_block(cursor, cursor.value_names)
     return terms.BlockValue(value, clauses, span=cursor.span_from(start))

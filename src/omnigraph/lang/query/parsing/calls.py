@@ -10,8 +10,8 @@ from typing import cast
 
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.aggregates import Parse, parse_aggregate, parse_block_value
-from omnigraph.lang.query.names import parse_access, parse_variable
+from omnigraph.lang.query.parsing.aggregates import Parse, parse_aggregate, parse_block_value
+from omnigraph.lang.query.parsing.names import parse_access, parse_variable
 
 
 def parse_call(cursor: Cursor, parse: Parse) -> terms.Expr:

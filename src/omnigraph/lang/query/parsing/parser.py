@@ -13,13 +13,13 @@ from omnigraph.lang.cursor import Cursor, NestingFailure, SyntaxFailure, collect
 from omnigraph.lang.diagnostics import Reporter
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.aggregates import parse_count, parse_order_key, parse_projection
-from omnigraph.lang.query.clauses import at_query, parse_block, parse_items
-from omnigraph.lang.query.declared import declared_values
-from omnigraph.lang.query.expressions import parse_expr, parse_value
-from omnigraph.lang.query.foreign import teach
-from omnigraph.lang.query.literals import parse_integer, parse_list
-from omnigraph.lang.query.names import parse_property_name, parse_variable
+from omnigraph.lang.query.parsing.aggregates import parse_count, parse_order_key, parse_projection
+from omnigraph.lang.query.parsing.clauses import at_query, parse_block, parse_items
+from omnigraph.lang.query.parsing.declared import declared_values
+from omnigraph.lang.query.parsing.expressions import parse_expr, parse_value
+from omnigraph.lang.query.parsing.foreign import teach
+from omnigraph.lang.query.parsing.literals import parse_integer, parse_list
+from omnigraph.lang.query.parsing.names import parse_property_name, parse_variable
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind
 from omnigraph.lang.types import (

@@ -10,8 +10,8 @@ from typing import cast
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.literals import parse_integer
-from omnigraph.lang.query.names import parse_variable
+from omnigraph.lang.query.parsing.literals import parse_integer
+from omnigraph.lang.query.parsing.names import parse_variable
 from omnigraph.lang.tokens import Kind
 
 

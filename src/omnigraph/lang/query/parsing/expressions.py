@@ -10,10 +10,10 @@ from typing import cast
 
 from omnigraph.lang.cursor import Cursor
 from omnigraph.lang.query import terms
-from omnigraph.lang.query.aggregates import parse_block_value
-from omnigraph.lang.query.calls import parse_call, parse_case
-from omnigraph.lang.query.literals import at_temporal, parse_literal, parse_number
-from omnigraph.lang.query.names import parse_access, parse_variable
+from omnigraph.lang.query.parsing.aggregates import parse_block_value
+from omnigraph.lang.query.parsing.calls import parse_call, parse_case
+from omnigraph.lang.query.parsing.literals import at_temporal, parse_literal, parse_number
+from omnigraph.lang.query.parsing.names import parse_access, parse_variable
 from omnigraph.lang.tokens import Kind
 
 # The ranks of operators: the higher one is bound sooner.
