@@ -167,7 +167,11 @@ _aliases = st.builds(
         *terms.WORD_OPERATORS,
     ),
 )
-_names = but(idents, "now", "nearest", "bm25", "rrf", "date", "datetime", "true", "false", "not")
+_names = but(
+    idents,
+    *("now", "nearest", "bm25", "rrf", "date", "datetime", "true", "false", "not"),
+    *("and", "or", "is", "in", "as"),
+)
 _functions = st.builds(
     terms.Name, _names.filter(lambda name: name not in (*terms.AGGREGATES, *terms.TEXT_CALLS))
 )

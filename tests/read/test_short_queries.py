@@ -114,3 +114,9 @@ def test_other_libraries_read_a_result(graph: og.Graph) -> None:
     assert polars.DataFrame(result)["name"].to_list() == ["Ann", "Ben"]
     assert result.to_polars().shape == (2, 2)
     assert duckdb.sql("select sum(age) from result").fetchall() == [(3,)]
+
+
+def test_not_before_a_call_that_is_called_like_an_operator(graph: og.Graph) -> None:
+    assert graph.query(NAMES % 'not starts_with($p.name, "A")')["p.name"] == ["Ben"]
+    assert graph.query(NAMES % 'not contains($p.tags, "a")')["p.name"] == []
+    assert graph.query(NAMES % 'not contains($p.tags, "z")')["p.name"] == ["Ann"]

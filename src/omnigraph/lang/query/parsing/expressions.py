@@ -168,11 +168,15 @@ def _is_word_alone(cursor: Cursor) -> bool:
     after = cursor.peek()
     if after.kind is Kind.PUNCT:
         return after.text not in ("(", "[", "-", "{")
-    return after.kind is Kind.END or (after.kind is Kind.IDENT and after.text in _ENDINGS)
+    if after.kind is not Kind.IDENT:
+        return after.kind is Kind.END
+    is_called = after.text not in _JOINING and cursor.peek(2).text == "("
+    return after.text in _ENDINGS and not is_called
 
 
 _TRUTHS = ("true", "false")
-_ENDINGS = ("as", "asc", "desc", "and", "or", "is", "in", "contains", "starts_with", "ends_with")
+_JOINING = ("as", "and", "or", "is", "in")
+_ENDINGS = (*_JOINING, "asc", "desc", "contains", "starts_with", "ends_with")
 
 
 # -- what stands between operators -------------------------------------------------
