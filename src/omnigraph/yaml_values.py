@@ -93,7 +93,8 @@ class Value:
         if text is None or text in choices:
             return text
         hint = name_hint(text, choices)
-        self.say(f"`{text}` is not known here; {hint}")
+        known = f": known are {', '.join(f'`{choice}`' for choice in sorted(choices))}"
+        self.say(f"`{text}` is not known here{known if hint is None else f'; {hint}'}")
         return None
 
     def members(self) -> dict[str, Value]:

@@ -109,6 +109,7 @@ def test_refused_flags_come_in_a_fixed_order() -> None:
         ("fmt", "local", ""),
         ("login", "local", ""),
         ("logout", "local", ""),
+        ("lsp", "local", ""),
         ("profile list", "local", ""),
         ("version", "local", ""),
     ],

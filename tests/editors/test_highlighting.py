@@ -18,6 +18,7 @@ from omnigraph.lang.query import words
 from omnigraph.lang.query.parsing.parser import parse_queries
 
 DOCS = Path(__file__).parents[2] / "docs/user"
+VSCODE = Path(__file__).parents[2] / "editors/vscode"
 LEXERS: dict[str, type[Any]] = {"gq": GqLexer, "pg": PgLexer}
 
 
@@ -54,14 +55,32 @@ def test_the_package_offers_the_lexers() -> None:
     assert all(name in lexer.aliases for name, lexer in LEXERS.items())
 
 
+@pytest.mark.parametrize("directory", [DOCS, VSCODE / "syntaxes"], ids=["docs", "vscode"])
 @pytest.mark.parametrize("name", ["gq.tmLanguage.json", "pg.tmLanguage.json"])
-def test_the_grammar_of_the_documentation_is_the_generated_one(
-    name: str, request: pytest.FixtureRequest
+def test_the_grammars_that_are_handed_out_are_the_generated_ones(
+    name: str, directory: Path, request: pytest.FixtureRequest
 ) -> None:
     text = written(grammars()[name])
     if request.config.getoption("--bless"):
-        (DOCS / name).write_text(text)
-    assert (DOCS / name).read_text() == text
+        (directory / name).write_text(text)
+    assert (directory / name).read_text() == text
+
+
+def test_the_extension_names_files_that_are_there() -> None:
+    manifest = json.loads((VSCODE / "package.json").read_text())
+    offered = manifest["contributes"]
+    named = [manifest["main"], *(one["path"] for one in offered["grammars"])]
+    named += [one["configuration"] for one in offered["languages"]]
+    assert all((VSCODE / name).is_file() for name in named)
+    scopes = {one["scopeName"]: one["language"] for one in offered["grammars"]}
+    assert scopes.keys() == {grammar["scopeName"] for grammar in grammars().values()}
+    languages = {one["id"] for one in offered["languages"]}
+    assert set(scopes.values()) == languages
+    assert manifest["activationEvents"] == [
+        f"onLanguage:{one['id']}" for one in offered["languages"]
+    ]
+    script = (VSCODE / manifest["main"]).read_text()
+    assert all(f'language: "{language}"' in script for language in languages)
 
 
 def test_the_grammars_are_written_into_a_directory(tmp_path: Path) -> None:

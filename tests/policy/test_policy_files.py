@@ -10,7 +10,7 @@ import pytest
 from omnigraph import errors
 from omnigraph.policy import Request, load, parse_policy
 from omnigraph.policy.cases import failures_of, parse_cases
-from omnigraph.policy.rules import ACTIONS, GRAPH_ACTIONS
+from omnigraph.policy.rules import ACTIONS, GRAPH_ACTIONS, SERVER_ACTIONS
 
 HEAD = "version: 1\ngroups: {team: [act-ann, act-ben], admins: [act-ann]}\nrules:\n"
 
@@ -36,6 +36,7 @@ BROKEN = {
     HEAD + rule("actions: [read]") * 2: "p.yaml:6:9: rules[1].id: there is another rule `r`",
     HEAD + rule("actions: []"): "rules[0].allow.actions: a rule lists at least one action",
     HEAD + rule("actions: [reed]"): "actions[0]: `reed` is not known here; did you mean `read`?",
+    HEAD + rule("actions: [quuxxyz]"): "actions[0]: `quuxxyz` is not known here: known are ",
     HEAD + "  - id: r\n    allow: {actors: {group: tem}, actions: [read]}": "did you mean `team`?",
     HEAD + "  - id: r\n    allow: {actors: [team], actions: [read]}": "this must be a mapping",
     HEAD + "  - id: r\n    allow: {actions: [read]}": "allow: the key `actors` is missing",
@@ -88,6 +89,9 @@ def test_a_file_is_for_graphs_or_for_a_server(tmp_path: Path) -> None:
     assert not load(path).may_list_graphs(None)
     assert load(path).decide(Request("act-ann", "graph_list")).is_allowed
     assert not load(path).decide(Request("act-ann", "read")).is_allowed
+    path.write_text(HEAD + rule("actions: [config_manage]"))
+    assert load(path, "server").decide(Request("act-ann", "config_manage")).is_allowed
+    assert not load(path).decide(Request("act-ann", "graph_list")).is_allowed
     with pytest.raises(errors.BadRequest, match="are on a server, and a policy of a graph"):
         load(path, "graph")
     with pytest.raises(errors.BadRequest, match="cannot read"):
@@ -98,7 +102,7 @@ def test_every_action_is_known() -> None:
     policy = parse_policy(HEAD + rule(f"actions: [{', '.join(GRAPH_ACTIONS)}]"))
     for action in ACTIONS:
         allowed = policy.decide(Request("act-ann", action)).is_allowed
-        assert allowed == (action != "graph_list"), action
+        assert allowed == (action not in SERVER_ACTIONS), action
 
 
 def test_what_is_said_of_a_decision() -> None:

@@ -12,13 +12,14 @@ from typing import Final, Literal, get_args
 from omnigraph.graph.access import Action
 from omnigraph.manifest.limits import Grant
 
-PolicyAction = Action | Literal["graph_list"]
+PolicyAction = Action | Literal["graph_list", "config_manage"]
 PolicyKind = Literal["graph", "server"]
 Scope = Literal["any", "protected", "unprotected"]
 ScopeKey = Literal["branch_scope", "target_branch_scope"]
 
 GRAPH_ACTIONS: Final[tuple[str, ...]] = get_args(Action)
-SERVER_ACTIONS: Final[tuple[str, ...]] = ("graph_list",)
+SERVER_ACTIONS: Final[tuple[str, ...]] = ("graph_list", "config_manage")
+"""`config_manage` is read for files that have it; no call of our server asks for it."""
 ACTIONS: Final = (*GRAPH_ACTIONS, *SERVER_ACTIONS)
 SCOPES: Final[tuple[str, ...]] = get_args(Scope)
 

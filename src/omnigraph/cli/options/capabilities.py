@@ -74,7 +74,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     **_row("control", "cluster"),
     **_row("control", "cluster apply, cluster approve", "as"),
     **_row("local", "config", "server", "graph", "store", "as", "profile"),
-    **_row("local", "alias, fmt, generate, infer, login, logout, profile, submit, version"),
+    **_row("local", "alias, fmt, generate, infer, login, logout, lsp, profile, submit, version"),
     **_row("local", "completion"),
     # The one that can do without a graph.
     **_row("local", "embed", "server", "graph", "store", "as"),

@@ -82,6 +82,7 @@ VERBS: Mapping[str, Verb] = {
         "Print the spark-submit command that runs another command of ours on a cluster.",
     ),
     "fmt": Verb("schema", "Rewrite .pg and .gq files in the canonical layout."),
+    "lsp": Verb("schema", "Serve editors of .pg and .gq files over stdin and stdout."),
     "completion": Verb(
         "maintain",
         "Print the script that makes a shell complete verbs, options and their values.",

@@ -10,3 +10,7 @@ from omnigraph.lang.types import BASE_NAMES, Scalar
 KEYWORDS: tuple[str, ...] = ("node", "edge", "interface", "implements", "enum")
 CONSTANTS: tuple[str, ...] = ("true", "false", "null")
 TYPES: tuple[str, ...] = (*BASE_NAMES, Scalar.VECTOR.value)
+ANNOTATIONS: tuple[str, ...] = (
+    *("key", "unique", "index", "range", "check", "card", "default", "embed"),
+    *("description", "instruction", "merge", "rename_from"),
+)

@@ -229,7 +229,11 @@ def _parse_traversal(cursor: Cursor, params: frozenset[str]) -> ast.Traversal:
         cursor.expect(":", instead="`:` and an edge after the edge variable")
     if cursor.accept("<"):
         undirected = True
+    # `$e:(knows | follows)` is read too: files of the reference have it.
+    in_parentheses = edge_variable is not None and not undirected and cursor.accept("(")
     edge, others = parse_edge_words(cursor)
+    if in_parentheses:
+        cursor.expect(")", instead="`|` or `)`")
     if undirected:
         cursor.expect(">")
     hops = parse_hops(cursor) if cursor.at("{") else None

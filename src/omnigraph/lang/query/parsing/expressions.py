@@ -182,11 +182,19 @@ _ENDINGS = (*_JOINING, "asc", "desc", "contains", "starts_with", "ends_with")
 # -- what stands between operators -------------------------------------------------
 
 
+def _of_variable(cursor: Cursor, variable: terms.Variable) -> terms.Expr:
+    """`$x.property`; `$x.@type` is another spelling of `type($x)`."""
+    access = parse_access(cursor, variable)
+    if access.property.text != "@type":
+        return access
+    return terms.Call(terms.Name("type", span=access.property.span), (variable,), span=access.span)
+
+
 def _primary(cursor: Cursor) -> terms.Expr:
     token = cursor.token
     if token.kind is Kind.VARIABLE:
         variable = parse_variable(cursor)
-        return parse_access(cursor, variable) if cursor.at(".") else variable
+        return _of_variable(cursor, variable) if cursor.at(".") else variable
     if token.kind is Kind.IDENT:
         after = cursor.peek()
         if token.text in _TRUTHS or at_temporal(cursor):

@@ -73,7 +73,7 @@ def _parse_edge_word(cursor: Cursor) -> terms.Name:
         after = cursor.peek()
         is_edge = (
             after.kind is Kind.VARIABLE
-            or after.text in (">", "|")
+            or after.text in (">", "|", ")")
             or (after.text == "{" and cursor.peek(2).kind is Kind.INTEGER)
         )
         if not is_edge:
