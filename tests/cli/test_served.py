@@ -330,3 +330,17 @@ def test_a_token_goes_to_its_own_server_alone(tmp_path: Path, url: str, name: st
     variable = {**everywhere, "OMNIGRAPH_TOKEN_TEAM": "of-team"}
     if name == "team":
         assert token_for(url, config, tmp_path, variable) == "of-team"
+
+
+# -- the shell ---------------------------------------------------------------------
+
+
+@pytest.mark.usefixtures("known")
+def test_a_shell_does_what_a_server_offers(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    at = ("--server", "prod", "--graph", "film")
+    rows = run("query", *at, "-e", PEOPLE, "--format", "csv").out
+    monkeypatch.setattr(sys, "stdin", io.StringIO(f"{PEOPLE}\n.explain {PEOPLE}\n.schema\n"))
+    ran = run("shell", *at, "--format", "csv")
+    assert ran.code == 1
+    assert ran.out == rows + run("schema", "show", *at).out
+    assert "a server does not offer explain" in ran.err

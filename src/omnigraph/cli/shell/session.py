@@ -25,6 +25,7 @@ from omnigraph.lang.query.unnamed import is_unnamed
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source
+from omnigraph.manifest.branches import normalise_branch
 from omnigraph.storage.cancellation import Cancellation
 
 if TYPE_CHECKING:
@@ -74,7 +75,8 @@ class ShellSession:
 
     def switch(self, branch: str) -> None:
         """Go on with another branch, which has to be there."""
-        self.branch = self.graph.snapshot(branch).branch or branch
+        self.graph.snapshot(branch)
+        self.branch = normalise_branch(branch)
 
     @property
     def schema(self) -> str:
