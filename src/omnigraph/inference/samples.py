@@ -75,7 +75,7 @@ def _of_file(path: Path, null: str | None, delimiter: str) -> Sample:
             raise BadRequest(f"{path} is neither CSV nor Parquet")
     except FileNotFoundError as error:
         raise BadRequest(f"there is no file {path}") from error
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, ValueError) as error:
         raise BadRequest(f"cannot read {path}: {error}") from error
     return Sample(path.stem, rows, is_whole, str(path))
 
