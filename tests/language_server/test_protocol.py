@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from lsprotocol import types as lsp
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.client import LanguageClient
 
 from omnigraph.lang.query.format import format_queries
@@ -52,7 +53,6 @@ async def _conversation(root: Path) -> None:
     answer = await editor.initialize_async(lsp.InitializeParams(lsp.ClientCapabilities()))
     assert answer.server_info is not None
     assert answer.server_info.name == "omnigraph"
-    assert answer.capabilities.rename_provider is None
     editor.initialized(lsp.InitializedParams())
 
     editor.text_document_did_open(
@@ -68,6 +68,7 @@ async def _conversation(root: Path) -> None:
     assert await editor.codes(uri) == []
 
     await _ask(editor, uri, schema)
+    await _rename(editor, uri, schema)
     await _change_and_format(editor, uri, schema)
 
     await editor.shutdown_async(None)
@@ -98,6 +99,21 @@ async def _ask(editor: Editor, uri: str, schema: Path) -> None:
     line = next(n for n, text in enumerate(SCHEMA.splitlines()) if text.startswith("node Person"))
     start, end = lsp.Position(line, len("node ")), lsp.Position(line, len("node Person"))
     assert found == [lsp.Location(schema.as_uri(), lsp.Range(start, end))]
+
+
+async def _rename(editor: Editor, uri: str, schema: Path) -> None:
+    document = lsp.TextDocumentIdentifier(uri)
+    place = lsp.Position(0, SOUND.index("Person"))
+    word = lsp.Range(place, lsp.Position(0, place.character + len("Person")))
+    params = lsp.PrepareRenameParams(document, place)
+    assert await editor.text_document_prepare_rename_async(params) == word
+    edit = await editor.text_document_rename_async(lsp.RenameParams(document, place, "Human"))
+    assert edit is not None
+    assert edit.changes is not None
+    assert list(edit.changes[uri]) == [lsp.TextEdit(word, "Human")]
+    assert len(edit.changes[schema.as_uri()]) == SCHEMA.count("Person")
+    with pytest.raises(JsonRpcException, match="there is a type Film already"):
+        await editor.text_document_rename_async(lsp.RenameParams(document, place, "Film"))
 
 
 async def _change_and_format(editor: Editor, uri: str, schema: Path) -> None:

@@ -13,9 +13,10 @@ from pathlib import Path
 
 from lsprotocol import types as lsp
 from pygls import uris
+from pygls.exceptions import JsonRpcException
 from pygls.lsp.server import LanguageServer
 
-from omnigraph.errors import LanguageError
+from omnigraph.errors import BadRequest, LanguageError
 from omnigraph.lang.lint_report import Severity
 from omnigraph.lang.query.format import format_queries
 from omnigraph.lang.schema.syntax.format import format_schema
@@ -26,6 +27,7 @@ from omnigraph.language_server.diagnostics import query_remarks, schema_remarks
 from omnigraph.language_server.hover import hover
 from omnigraph.language_server.meaning import Text
 from omnigraph.language_server.places import Encoding, Place, offset_of, range_of
+from omnigraph.language_server.renames import renamable, rename
 from omnigraph.language_server.workspace import Files
 from omnigraph.version import __version__
 
@@ -127,6 +129,25 @@ class Server(LanguageServer):
         place = Place(position.line, position.character)
         return text, offset_of(text.source, place, self.encoding)
 
+    def renamed(self, text: Text, offset: int, name: str) -> lsp.WorkspaceEdit:
+        """The edits of a rename, in every file that it changes."""
+        schema = text.schema.source
+        queries = self.files.queries_of(Path(schema.name))
+        try:
+            edits = rename(text, offset, name, queries)
+        except BadRequest as error:
+            raise JsonRpcException(str(error), lsp.LSPErrorCodes.RequestFailed.value) from None
+        return lsp.WorkspaceEdit(
+            {
+                self.uri_of(Path(source.name)): [
+                    lsp.TextEdit(self.range(source, span), written)
+                    for span, written in sorted(edits[source.name])
+                ]
+                for source in (schema, *queries)
+                if source.name in edits
+            }
+        )
+
 
 def path_of(uri: str) -> Path:
     """The file that an editor means; a text that was never saved has a name and no directory."""
@@ -200,6 +221,19 @@ def make_server() -> Server:
         if formatted == source.text:
             return []
         return [lsp.TextEdit(found.range(source, Span(0, len(source.text))), formatted)]
+
+    @server.feature(lsp.TEXT_DOCUMENT_PREPARE_RENAME)
+    def _may_rename(found: Server, params: lsp.PrepareRenameParams) -> lsp.Range | None:
+        meant = found.at(params.text_document, params.position)
+        meaning = None if meant is None else renamable(*meant)
+        if meant is None or meaning is None:
+            return None
+        return found.range(meant[0].source, meaning.word)
+
+    @server.feature(lsp.TEXT_DOCUMENT_RENAME, lsp.RenameOptions(prepare_provider=True))
+    def _rename(found: Server, params: lsp.RenameParams) -> lsp.WorkspaceEdit | None:
+        meant = found.at(params.text_document, params.position)
+        return None if meant is None else found.renamed(*meant, params.new_name)
 
     return server
 

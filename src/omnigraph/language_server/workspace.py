@@ -71,6 +71,19 @@ class Files:
         declared = DeclaredSchema(Source("")) if schema is None else declared_in(schema)
         return Text(source, "pg" if path.suffix == ".pg" else "gq", declared)
 
+    def queries_of(self, schema: Path) -> list[Source]:
+        """Every file of queries that speaks of a schema: of its project, else below it."""
+        project = find_project_file(schema.parent)
+        root = schema.parent if project is None else project.parent
+        paths = {one for one in self._open if one.suffix == ".gq"}
+        paths |= {
+            found.resolve()
+            for found in root.rglob("*.gq")
+            if not any(part.startswith(".") for part in found.relative_to(root).parts)
+        }
+        sources = (self.source(one) for one in sorted(paths) if self.schema_path(one) == schema)
+        return [one for one in sources if one is not None]
+
     def _only_schema_near(self, path: Path) -> Path | None:
         for directory in path.parents:
             found = {one for one in self._open if one.parent == directory and one.suffix == ".pg"}

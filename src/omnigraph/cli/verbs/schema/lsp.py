@@ -15,7 +15,7 @@ def command() -> None:
     """Serve editors of .pg and .gq files over stdin and stdout.
 
     Editors start it: they show mistakes as lint finds them, complete words, show types, properties
-    and functions, go to definitions, and format. It ends when the editor does.
+    and functions, go to definitions, rename, and format. It ends when the editor does.
     """
     from omnigraph.language_server.server import serve
 
