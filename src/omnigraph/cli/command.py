@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import click
@@ -115,6 +116,8 @@ class LazyGroup(VerbGroup):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """As click does, but suggest from the registry, which click cannot see."""
         if args[0] not in self.verbs and not args[0].startswith("-"):
+            if is_graph(args[0]):
+                return super().resolve_command(ctx, ["shell", *args])
             from omnigraph.cli.foreign_words import ANSWERS
 
             if answer := ANSWERS.get(args[0].lower()):
@@ -131,6 +134,11 @@ class LazyGroup(VerbGroup):
         """List the verbs without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, verb.help) for name, verb in self.verbs.items()])
+
+
+def is_graph(word: str) -> bool:
+    """Whether a word is the path of a graph."""
+    return (Path(word) / "__manifest").is_dir()
 
 
 def _write_options(

@@ -46,6 +46,5 @@ ANSWERS: Mapping[str, str] = {
     "tags": "`omnigraph tag list`",
     "commits": "`omnigraph log`, or `omnigraph commit list`",
     "server": "a graph is served by `omnigraph serve`",
-    "shell": "ask one question at a time: `omnigraph query 'match { … } return { … }'`",
     "help": "`omnigraph --help`, and `--help` behind every verb",
 }

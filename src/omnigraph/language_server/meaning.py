@@ -6,6 +6,7 @@ not parse. Looks names up in a schema and never says that one is missing.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -161,6 +162,17 @@ class Text:
     def variables(self, index: int) -> dict[str, tuple[str, ...]]:
         """The types that each variable has in the query around a token."""
         start, end = self._query_around(index)
+        known = self._variables_from.get(start)
+        if known is None:
+            known = self._variables_from[start] = self._variables_between(start, end)
+        return known
+
+    @cached_property
+    def _variables_from(self) -> dict[int, dict[str, tuple[str, ...]]]:
+        """What was found out, by the first token of a query."""
+        return {}
+
+    def _variables_between(self, start: int, end: int) -> dict[str, tuple[str, ...]]:
         bound: dict[str, set[str]] = {}
         reached: dict[str, set[str]] = {}
         for place in range(start, end):
@@ -175,14 +187,19 @@ class Text:
                 reached.setdefault(variable, set()).update(types)
         return {name: tuple(sorted(types)) for name, types in (reached | bound).items()}
 
-    def _query_around(self, index: int) -> tuple[int, int]:
-        starts = [
+    @cached_property
+    def _query_starts(self) -> list[int]:
+        return [
             place
             for place, token in enumerate(self.tokens)
             if token.text == "query" and self._kind(place + 1) is Kind.IDENT
         ]
-        start = max((place for place in starts if place <= index), default=0)
-        return start, min((place for place in starts if place > index), default=len(self.tokens))
+
+    def _query_around(self, index: int) -> tuple[int, int]:
+        starts = self._query_starts
+        number = bisect_right(starts, index)
+        start = starts[number - 1] if number else 0
+        return start, starts[number] if number < len(starts) else len(self.tokens)
 
     def _types_from(self, index: int) -> Iterator[str]:
         while self._kind(index) is Kind.TYPE:

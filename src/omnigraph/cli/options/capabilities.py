@@ -52,8 +52,8 @@ CAPABILITIES: Mapping[str, Capability] = {
     ),
     **_row(
         "data",
-        "mutate, load, ingest, pipeline run, branch, tag, revert, cherry-pick, snapshot, export, "
-        "schema show, schema apply",
+        "mutate, shell, load, ingest, pipeline run, branch, tag, revert, cherry-pick, snapshot, "
+        "export, schema show, schema apply",
         *("server", "graph", "store", "as", "profile"),
     ),
     **_row("served", "graphs list", "server", "profile"),

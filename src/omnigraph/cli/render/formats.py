@@ -7,10 +7,10 @@ writes piece by piece, so that only a table for people has to hold all of its te
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from omnigraph.cli.render.tables import MAX_WIDTH, CellLayout, render_table
+from omnigraph.cli.render.tables import MAX_WIDTH, MIN_WIDTH, CellLayout, render_table, text_width
 from omnigraph.read.output.cells import is_number, printable
 from omnigraph.wire.body import encode, pretty
 from omnigraph.wire.results import ReadOutput
@@ -44,6 +44,25 @@ def render(output: ReadOutput, wanted: Format, layout: TableLayout = _USUAL) -> 
             return _jsonl(output)
         case "json":
             return _json(output)
+
+
+def fitting(output: ReadOutput, layout: TableLayout, columns: int) -> TableLayout:
+    """The layout with columns as narrow as they have to be for a terminal of a width."""
+    widths = [text_width(printable(name)) for name in output.columns]
+    for row in output.rows():
+        cells = (_table_cell(row.get(name)) for name in output.columns)
+        shown = ("null" if cell is None else printable(str(cell)) for cell in cells)
+        widths = [max(width, text_width(text)) for width, text in zip(widths, shown, strict=True)]
+    left = columns - len(" | ") * (len(widths) - 1)
+    limit = layout.max_width
+    # The narrow ones leave the others what they do not need.
+    for rank, width in enumerate(sorted(widths)):
+        share = left // (len(widths) - rank)
+        if width > share:
+            limit = min(limit, share)
+            break
+        left -= width
+    return replace(layout, max_width=max(limit, MIN_WIDTH))
 
 
 def _table(output: ReadOutput, layout: TableLayout) -> Iterator[str]:

@@ -26,6 +26,7 @@ VERBS: Mapping[str, Verb] = {
     "embed": Verb("data", "Make the vectors of stored nodes, or of the records of a file."),
     "mutate": Verb("data", "Run a query that changes a graph, as one commit."),
     "query": Verb("data", "Run a query and print what it returns."),
+    "shell": Verb("data", "Ask a graph one thing after the other."),
     "blob": Verb("data", "Read the bytes of a Blob property, or look at what they are."),
     "explain": Verb("data", "Show how a query would be run, or how it was."),
     "snapshot": Verb("history", "Show what a branch holds: every type, its version and its size."),

@@ -100,14 +100,15 @@ def command(
 
             write_json(MutationBody.of(result))
         else:
-            write_text("\n".join(_lines(result)))
+            write_text("\n".join(result_lines(result)))
             for warning in result.warnings:
                 diagnose("warning", str(warning))
             if result.repeats_run:
                 diagnose("note", DONE_BEFORE)
 
 
-def _lines(result: MutationResult) -> list[str]:
+def result_lines(result: MutationResult) -> list[str]:
+    """What a change is said to have done."""
     counts = f"{result.affected_nodes} nodes, {result.affected_edges} edges"
     lines = [f"changed {result.branch} via {result.query_name}: {counts}"]
     return [*lines, *author_lines(result.actor, result.commit)]

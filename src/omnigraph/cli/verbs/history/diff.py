@@ -48,7 +48,7 @@ def command(
         if as_json:
             _write_json(found, stat=stat)
         else:
-            _write(found, stat=stat)
+            write_diff(found, stat=stat)
 
 
 def _write_json(found: Diff, *, stat: bool) -> None:
@@ -61,7 +61,8 @@ def _write_json(found: Diff, *, stat: bool) -> None:
         write_json_stream(streamed_diff(found))
 
 
-def _write(found: Diff, *, stat: bool) -> None:
+def write_diff(found: Diff, *, stat: bool) -> None:
+    """Print a diff for people."""
     from omnigraph.cli.render.changes import NO_OTHER_DIFFERENCES, ChangeText
     from omnigraph.cli.render.plans import plan_text
 

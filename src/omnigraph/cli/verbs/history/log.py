@@ -97,7 +97,7 @@ def command(
         raise click.UsageError("--id needs --type, and looks at one branch")
     wanted: dict[str, Any] = {"actor": by_actor, "since": since, "grep": grep, "types": type_name}
     with target_of(scope, uri).read() as graph:
-        history = _history(graph, None if every else branch or "main", wanted)
+        history = history_of(graph, None if every else branch or "main", wanted)
         if id_ is not None and type_name is not None:
             line = graph.history(type_name, id_, branch=branch or "main")
             changing = {change.commit.id for change in line.changes}
@@ -110,13 +110,13 @@ def command(
     elif as_drawing:
         write_text("\n".join(_drawn(shown, history)))
     else:
-        write_text("\n".join(_listed(commit, history) for commit in shown))
+        write_text("\n".join(listed(commit, history) for commit in shown))
 
 
 # -- what is shown -----------------------------------------------------------------------
 
 
-def _history(graph: Graph, branch: str | None, wanted: Mapping[str, Any]) -> History:
+def history_of(graph: Graph, branch: str | None, wanted: Mapping[str, Any]) -> History:
     """The commits that a branch descends from, or all branches when none is named."""
     names = graph.branches.list()
     known: dict[str, Commit] = {}
@@ -144,7 +144,8 @@ def _heads(graph: Graph, names: list[str]) -> dict[str, list[str]]:
 # -- as text -----------------------------------------------------------------------------
 
 
-def _listed(commit: Commit, history: History) -> str:
+def listed(commit: Commit, history: History) -> str:
+    """A commit as a line."""
     text = _text(commit, history)
     if commit.merged_parent_id is None:
         return f"{PLAIN} {text}"
