@@ -54,7 +54,7 @@ class LoadFiles:
         directory.mkdir(parents=True, exist_ok=True)
         graph = people(count, edges)
         files = cls(directory, count, edges)
-        nodes, pairs = graph.node_table(), graph.edge_table()
+        nodes, pairs = graph.node_table(), graph.edge_table().select(["from", "to"])
         _write_table(directory / PEOPLE_FILE, nodes)
         _write_table(directory / EDGES_FILE, pairs)
         named = pairs.add_column(0, "id", _ids(np.arange(edges)))

@@ -447,7 +447,6 @@ def test_the_command_with_files(place: Path, capsys: pytest.CaptureFixture[str])
         ["--seed", "seed.yaml", "--property", "meaning"],
         ["--store", "graph.omni"],
         ["--store", "graph.omni", "--type", "A", "--type", "B"],
-        ["--server", "x", "--type", "A"],
     ],
 )
 @pytest.mark.usefixtures("place")

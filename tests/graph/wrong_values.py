@@ -85,7 +85,8 @@ def calls(graph: og.Session, directory: Path) -> Iterator[Call]:
         found = getattr(og, name)
         if inspect.isfunction(found):
             place = directory / "another.omni" if name == "init" else str(graph.location)
-            yield _call(name, found, {"location": place})
+            has_place = "location" in inspect.signature(found).parameters
+            yield _call(name, found, {"location": place} if has_place else {})
     for prefix, space in _spaces(graph):
         for name in dir(type(space)):
             found = getattr(type(space), name)

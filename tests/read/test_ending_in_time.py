@@ -222,9 +222,9 @@ def test_texts_are_cut_into_words_in_pieces(monkeypatch: pytest.MonkeyPatch) -> 
 @pytest.mark.parametrize(
     "text",
     [
-        "$a: N $b: N $c: N $d: N $a.v < $d.v } return { count($a) as n }",
-        "$a: N $b: N $c: N $d: N } return { $a.v } order { $d.v desc } limit 3",
-        "$a: N $b: N $c: N $a.t contains $c.t } return { count($a) as n }",
+        "$a: N $b: N $c: N $d: N $b e $a $d e $c $a.v < $d.v } return { count($a) as n }",
+        "$a: N $b: N $c: N $b e $c $d e $a } return { $a.v } order { $d.v desc } limit 3",
+        "$a: N $b: N $c: N $b e $a $c.t contains $a.t } return { count($a) as n }",
         "$a: N $b: N $c: N $b e $c } return { $a.v, $b.t, max($c.t) as m }",
     ],
 )

@@ -107,7 +107,7 @@ def test_what_cannot_be_served_is_told_with_its_place(project: Path) -> None:
     path.write_text("graphs:\n  gone: { uri: gone.omni }\n")
     with pytest.raises(NotFound, match=r"omnigraph.yaml:2: there is no graph .*init gone"):
         opened(project)
-    path.write_text("graphs:\n  a_b: { uri: film.omni }\n")
+    path.write_text("version: 1\ngraphs:\n  a_b: { uri: film.omni }\n")
     with pytest.raises(BadRequest, match="cannot be served as 'a_b'"):
         opened(project)
     path.write_text(FILE + "  graphs: [far]\n")
@@ -131,6 +131,18 @@ def test_the_older_dialect_serves_one_graph(project: Path) -> None:
     assert list(served.graphs) == ["film"]
     assert served.graphs["film"].policy is not None
     assert list(served.graphs["film"].queries.by_name) == ["add", "person"]
+
+
+def test_a_name_of_the_older_dialect_is_made_fit_for_an_address(project: Path) -> None:
+    path = project / "omnigraph.yaml"
+    path.write_text("graphs:\n  on_disk: { uri: film.omni }\nserver: { graph: on_disk }\n")
+    served = opened(project)
+    assert list(served.graphs) == ["on-disk"]
+    assert served.graphs["on-disk"].id == "on-disk"
+    two = "  on_disk: { uri: film.omni }\n  on-disk: { uri: other.omni }\n"
+    path.write_text(f"targets:\n{two}")
+    with pytest.raises(BadRequest, match="served as 'on-disk'"):
+        opened(project)
 
 
 # -- the command line on such a server ---------------------------------------------------

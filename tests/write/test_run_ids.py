@@ -407,7 +407,7 @@ def test_a_writer_that_is_alive_is_given_time(
             mutate(other, 'insert Person { name: "Bob" }', branch="side", run_id="r1")
 
     with observed("publish_ready", second) as fault, monkeypatch.context() as patched:
-        patched.setattr("omnigraph.write.publish.run_claims.time.sleep", wait)
+        patched.setattr("omnigraph.write.publish.run_claims._pause", wait)
         first = mutate(graph, 'insert Person { name: "Bob" }', run_id="r1")
     assert fault.fired == 1
     assert not first.repeats_run

@@ -12,8 +12,10 @@ from dataclasses import dataclass, replace
 
 import pyarrow.compute as pc
 
+from omnigraph.graph.guard import guarded
 from omnigraph.inference.columns import Column, column_of, property_name, singular, type_name
 from omnigraph.inference.samples import Sample, samples_of
+from omnigraph.write.load.csv_options import CsvOptions
 
 ENDS = ("from", "to")
 
@@ -71,12 +73,15 @@ class InferredSchema:
         return self.schema
 
 
+@guarded
 def infer(data: object, *, null: str | None = None, delimiter: str = ",") -> InferredSchema:
     """Propose a schema for CSV and Parquet files, or for frames by name; nothing is loaded.
 
     The first million rows of each are looked at. Types follow from values, keys from columns
     whose values are all different, edges from columns whose values are keys of others.
     """
+    # Refuses what these cannot be.
+    CsvOptions(delimiter=delimiter, null=null)
     types = [_proposed(one) for one in samples_of(data, null=null, delimiter=delimiter)]
     types = [replace(one, key=_key(one, types)) for one in types]
     types = [_with_references(one, types) for one in types]

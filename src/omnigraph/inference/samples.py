@@ -45,7 +45,7 @@ def samples_of(data: object, *, null: str | None = None, delimiter: str = ",") -
         found = [_of(str(name), one, null, delimiter) for name, one in data.items()]
     elif isinstance(data, str | Path):
         found = [_of_file(Path(data), null, delimiter)]
-    elif isinstance(data, Sequence):
+    elif isinstance(data, Sequence) and all(isinstance(one, str | Path) for one in data):
         found = [_of_file(Path(one), null, delimiter) for one in data]
     else:
         raise BadRequest("give files, or frames by the names of their types")
@@ -75,7 +75,7 @@ def _of_file(path: Path, null: str | None, delimiter: str) -> Sample:
             raise BadRequest(f"{path} is neither CSV nor Parquet")
     except FileNotFoundError as error:
         raise BadRequest(f"there is no file {path}") from error
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, ValueError) as error:
         raise BadRequest(f"cannot read {path}: {error}") from error
     return Sample(path.stem, rows, is_whole, str(path))
 

@@ -9,12 +9,17 @@ from pathlib import Path
 import pytest
 
 import omnigraph
+from omnigraph.cluster.failpoints import FAILPOINTS as CLUSTER_POINTS
 from omnigraph.write.publish.failpoints import FAILPOINTS
 from tests.faults import STORAGE_POINTS
 
 SOURCES = Path(omnigraph.__file__).parent
 # They hand the point on that they were given.
-FORWARDING = {"storage/objects/faults.py", "write/publish/failpoints.py"}
+FORWARDING = {
+    "storage/objects/faults.py",
+    "write/publish/failpoints.py",
+    "cluster/failpoints.py",
+}
 
 
 def passed_points() -> Iterator[tuple[str, ast.expr]]:
@@ -39,9 +44,12 @@ def test_every_point_that_is_passed_is_listed() -> None:
     named = {(file, ast.literal_eval(point)) for file, point in found}
     stored = {point for file, point in named if file.startswith("storage/")}
     assert stored == set(STORAGE_POINTS)
-    assert {point for _, point in named} - stored == set(FAILPOINTS)
+    clusters = {point for file, point in named if file.startswith("cluster/")}
+    assert clusters == set(CLUSTER_POINTS)
+    assert {point for _, point in named} - stored - clusters == set(FAILPOINTS)
 
 
 def test_no_point_is_on_both_lists() -> None:
     assert not set(FAILPOINTS) & set(STORAGE_POINTS)
+    assert not set(CLUSTER_POINTS) & {*FAILPOINTS, *STORAGE_POINTS}
     assert len(FAILPOINTS) == len(set(FAILPOINTS))

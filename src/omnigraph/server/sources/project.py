@@ -37,7 +37,13 @@ class ProjectGraphs:
         chosen = project.served() if self.only is None else (project.graph(self.only),)
         if not chosen:
             raise BadRequest(f"{self.file} has no graph in storage that could be served")
-        graphs = {graph.name: _opened(project, graph) for graph in chosen}
+        graphs: dict[str, ServedGraph] = {}
+        for graph in chosen:
+            one = _opened(project, graph)
+            if one.id in graphs:
+                where = project.place(f"graphs.{graph.name}.uri")
+                raise BadRequest(f"{where}: another graph is served as {one.id!r}: rename one")
+            graphs[one.id] = one
         policy = _server_policy(project)
         has_policies = policy is not None or any(one.policy is not None for one in graphs.values())
         return ServedGraphs(graphs, server_policy=policy, has_policies=has_policies)
@@ -60,7 +66,9 @@ def _opened(project: ProjectFile, graph: ProjectGraph) -> ServedGraph:
     where = project.place(f"graphs.{graph.name}.uri")
     if graph.is_served:
         raise BadRequest(f"{where}: the graph '{graph.name}' is on a server: serve others")
-    if not is_graph_id(graph.name):
+    # Files of the older dialect say `local_s3`, which was no part of an address then.
+    served_as = graph.name.replace("_", "-") if project.is_older else graph.name
+    if not is_graph_id(served_as):
         raise BadRequest(
             f"{where}: a graph cannot be served as {graph.name!r}: a name has 1 to 64 letters, "
             f"digits and hyphens and is none of {', '.join(sorted(RESERVED))}"
@@ -80,7 +88,7 @@ def _opened(project: ProjectFile, graph: ProjectGraph) -> ServedGraph:
     queries = stored_queries(project, graph)
     queries.check(opened.catalog)
     limits = maintenance_limits(project.maintenance)
-    return ServedGraph(graph.name, opened, compiled, queries, maintenance=limits)
+    return ServedGraph(served_as, opened, compiled, queries, maintenance=limits)
 
 
 def _server_policy(project: ProjectFile) -> CompiledPolicy | None:

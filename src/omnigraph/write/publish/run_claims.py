@@ -175,7 +175,7 @@ class RunClaims:
         begun = time.monotonic()
         age = time.time() - ULID.from_str(claim.token).timestamp
         while age < COURTESY and time.monotonic() - begun < COURTESY:
-            time.sleep(POLL)
+            _pause(POLL)
             age += POLL
             commit = self._commit_of(claim)
             if commit is not None or self._objects.read(self._name(claim)) is None:
@@ -246,3 +246,7 @@ class RunClaims:
 def _as_it_is(view: BranchState) -> Head | None:
     """Move the head of a branch, and change nothing; one that has ended stays where it is."""
     return None if view.state.head.ended else view.state.head
+
+
+def _pause(seconds: float) -> None:
+    time.sleep(seconds)
