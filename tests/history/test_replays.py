@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 import omnigraph as og
 from omnigraph.errors import BadRequest, MergeConflicts, OmniGraphError
 from tests import profile
+from tests.faults import observed
 
 SCHEMA = """
 node Person { name: String @key  age: I32? }
@@ -128,6 +129,22 @@ def test_a_branch_is_put_back_with_its_schema(graph: og.Graph) -> None:
     assert "Rome" in "".join(content(graph))
     assert graph.branches.reset("main", "main").commit is None
     assert not og.verify(graph.location.uri.removeprefix("file://"), deep=True).damage
+
+
+def test_a_branch_that_is_put_back_has_nothing_of_what_came_meanwhile(graph: og.Graph) -> None:
+    """Also in tables that were what they had been."""
+    graph.apply_schema(SCHEMA + "node Town { name: String @key }")
+    run(graph, 'update Person set { age: 2 } where name = "ann"')
+    other = og.open(str(graph.location))
+
+    def meanwhile() -> None:
+        run(other, 'insert Town { name: "Rome" }')
+
+    with observed("publish_ready", meanwhile) as fault:
+        graph.branches.reset("main", "main~1")
+    assert fault.fired == 1
+    assert content(graph) == content(graph, "main~3")
+    assert len(graph.commits.list()) == 6
 
 
 def test_what_cannot_be_replayed(graph: og.Graph) -> None:

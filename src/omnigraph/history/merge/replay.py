@@ -62,6 +62,17 @@ class CommitRetained:
         return True
 
 
+@dataclass(frozen=True, slots=True)
+class HeadUnchanged:
+    """A claim: nothing was committed since. A branch that is put back has nothing else in it."""
+
+    type_key: str = "head"
+
+    def holds(self, before: Base, after: Base) -> bool:
+        """Whether it is the same commit."""
+        return before.head == after.head
+
+
 @dataclass(slots=True)
 class Replay(Merge):
     """One commit replayed on a branch."""
@@ -91,6 +102,8 @@ class Replay(Merge):
         for commit in (old, new):
             manifest.require_retained(commit)
             reads.claim(CommitRetained(manifest, commit))
+        if self.verb == "reset":
+            reads.claim(HeadUnchanged())
         before, after = (manifest.view_at(commit).snapshot for commit in (old, new))
         self.plan = self._plan(before, after, Conflicts(resolution), txn)
         self.plan.build()
