@@ -1,7 +1,7 @@
 """Checking mutations: types, properties, endpoints and the statements that a match feeds.
 
-Owns the rules T10 to T13, T30, T32 and T35. Values and conditions are for assigned.py and
-conditions.py.
+Owns which type a statement is about (T10), what it may name (T30, T32), and what is returned.
+Assignments, conditions and ends have modules of their own.
 """
 
 from __future__ import annotations
@@ -15,15 +15,19 @@ from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.blocks import check_block
 from omnigraph.lang.query.check.columns import CheckedColumns, check_columns
-from omnigraph.lang.query.check.mutations.assigned import assigned_value
+from omnigraph.lang.query.check.mutations.assignments import (
+    agree,
+    check_assignments,
+    check_complete,
+    check_updatable,
+    check_verb,
+)
 from omnigraph.lang.query.check.mutations.conditions import check_where, names_matched
 from omnigraph.lang.query.check.mutations.edge_ends import end_node, matched_end
 from omnigraph.lang.query.check.mutations.names import (
     ENDS,
     MATCHED_ROWS,
     Names,
-    own_columns,
-    report_missing,
 )
 from omnigraph.lang.query.check.reads import CheckedRead
 from omnigraph.lang.query.check.scope import Checker, Scope, WayBinding
@@ -204,9 +208,9 @@ def _insert(
 ) -> plan.InsertNode | plan.InsertEdge | None:
     checker = names.checker
     endpoints = ENDS if isinstance(type_, EdgeType) else ()
-    _check_verb(checker, statement, type_)
-    properties = _assignments(names, statement, type_, endpoints)
-    _check_complete(checker, statement, type_, endpoints)
+    check_verb(checker, statement, type_)
+    properties = check_assignments(names, statement, type_, endpoints)
+    check_complete(checker, statement, type_, endpoints)
     ends = _ends(names, statement, type_) if isinstance(type_, EdgeType) else {}
     variable = statement.variable
     if variable is not None:
@@ -240,74 +244,18 @@ def _ends(names: Names, statement: ast.Insert, edge: EdgeType) -> dict[str, plan
     return found
 
 
-def _check_verb(checker: Checker, statement: ast.Insert, type_: NodeType | EdgeType) -> None:
-    """Only a key tells whether a row exists already (T35)."""
-    if statement.verb != "insert" and not type_.key:
-        checker.error(
-            statement.type_name.span,
-            f"`{statement.verb}` needs a key, and {type_.kind} type {type_.name} has none",
-            "T35",
-            hint=f"`insert` always adds a new {type_.kind}",
-        )
-
-
-def _check_complete(
-    checker: Checker,
-    statement: ast.Insert,
-    type_: NodeType | EdgeType,
-    endpoints: tuple[str, ...],
-) -> None:
-    """Every endpoint and every property without another source must be assigned (T12).
-
-    An upsert has to name its row, no more: what else a new row needs shows when it runs.
-    """
-    if not statement.assignments:
-        return
-    needed = type_.properties
-    if statement.verb == "upsert":
-        needed = {name: one for name, one in needed.items() if name in type_.key}
-    given = {assignment.property.text for assignment in statement.assignments}
-    missing = [f"endpoint `{name}:`" for name in endpoints if name not in given]
-    for name, definition in needed.items():
-        if name in given or not definition.is_required:
-            continue
-        if definition.embedding is not None and definition.embedding.source in given:
-            continue
-        missing.append(f"required property `{name}`")
-    if missing:
-        checker.error(
-            statement.type_name.span,
-            f"{statement.verb} {type_.name} lacks {', '.join(missing)}",
-            "T12",
-        )
-
-
 def _update(
     names: Names, statement: ast.Update, type_: NodeType | EdgeType
 ) -> plan.UpdateNodes | plan.UpdateEdges | None:
     if names_matched(names, (statement.where, *(one.value for one in statement.assignments))):
         return None
     endpoints = ENDS if isinstance(type_, EdgeType) else ()
-    _check_updatable(names.checker, statement.assignments, type_)
-    assigned = _assignments(names, statement, type_, endpoints)
+    check_updatable(names.checker, statement.assignments, type_)
+    assigned = check_assignments(names, statement, type_, endpoints)
     where, ends = check_where(names, statement.where, type_)
     if isinstance(type_, EdgeType):
         return plan.UpdateEdges(type_.name, assigned, where, ends)
     return plan.UpdateNodes(type_.name, assigned, where)
-
-
-def _check_updatable(
-    checker: Checker, assignments: Sequence[ast.Assignment], type_: NodeType | EdgeType
-) -> None:
-    for assignment in assignments:
-        name = assignment.property
-        if isinstance(type_, EdgeType) and name.text in ENDS:
-            checker.error(name.span, "endpoints are immutable: delete and insert", "T11")
-        elif name.text in type_.key:
-            checker.error(
-                name.span,
-                f"cannot update @key property '{name.text}' — delete and re-insert instead",
-            )
 
 
 def _delete(
@@ -331,11 +279,11 @@ def _update_matched(names: Names, statement: ast.UpdateMatched) -> plan.UpdateMa
         return None
     types = _types(names.checker, entity.kind, entity.types)
     for one in types:
-        _check_updatable(names.checker, statement.assignments, one)
-    if not types or not _agree(names.checker, statement.assignments, types):
+        check_updatable(names.checker, statement.assignments, one)
+    if not types or not agree(names.checker, statement.assignments, types):
         return None
     endpoints = ENDS if entity.kind == "edge" else ()
-    assigned = _assignments(names, statement, types[0], endpoints, statement.variable.name)
+    assigned = check_assignments(names, statement, types[0], endpoints, statement.variable.name)
     return plan.UpdateMatched(entity, assigned)
 
 
@@ -345,78 +293,6 @@ def _types(checker: Checker, kind: str, members: Sequence[str]) -> tuple[NodeTyp
     return tuple(checker.catalog.edges[name] for name in members)
 
 
-def _agree(
-    checker: Checker,
-    assignments: Sequence[ast.Assignment],
-    types: Sequence[NodeType | EdgeType],
-) -> bool:
-    """Whether every type that a variable may be of has the properties, of one type each (T28)."""
-    for assignment in assignments:
-        name = assignment.property.text
-        if name not in types[0].properties:
-            continue  # said where its value is checked
-        wanted = types[0].properties[name].type
-        for one in types[1:]:
-            if name not in one.properties or one.properties[name].type != wanted:
-                checker.error(
-                    assignment.property.span,
-                    f"`{name}` is not the same in {types[0].name} and {one.name}",
-                    "T28",
-                    hint="narrow the variable to one type",
-                )
-                return False
-    return True
-
-
 def _delete_matched(names: Names, statement: ast.DeleteMatched) -> plan.DeleteMatched | None:
     entity = names.changed(statement.variable, "delete")
     return None if entity is None else plan.DeleteMatched(entity)
-
-
-# -- assigned values -------------------------------------------------------------
-
-
-def _assignments(
-    names: Names,
-    statement: ast.Insert | ast.Update | ast.UpdateMatched,
-    type_: NodeType | EdgeType,
-    endpoints: tuple[str, ...],
-    variable: str = plan.ROW,
-) -> tuple[plan.Assignment, ...]:
-    """The assignments of properties that are sound; ``endpoints`` may be assigned as well.
-
-    The values of an update may be made of those that the row has, under their own names.
-    """
-    checker = names.checker
-    if not statement.assignments:
-        at = statement.variable if isinstance(statement, ast.UpdateMatched) else statement.type_name
-        checker.error(at.span, "nothing is assigned", "T10")
-    own = {} if isinstance(statement, ast.Insert) else own_columns(type_, variable)
-    # A statement with `where` runs once, and sees nothing of the match.
-    is_fed = not isinstance(statement, ast.Update)
-    seen: set[str] = set()
-    sound: list[plan.Assignment] = []
-    for assignment in statement.assignments:
-        name = assignment.property
-        if name.text in seen:
-            checker.error(name.span, f"`{name.text}` is assigned twice", "T13")
-            continue
-        seen.add(name.text)
-        scope = names.matched if is_fed else Scope(checker)
-        scope.columns = own
-        target = plan.TEXT
-        if name.text not in endpoints:
-            definition = type_.properties.get(name.text)
-            if definition is None:
-                report_missing(checker, name, type_, endpoints)
-                continue
-            target = definition.type
-        elif isinstance(statement, ast.Insert):
-            continue
-        value = assigned_value(scope, name.text, assignment.value, target)
-        scope.columns = {}
-        if value is not None and name.text not in endpoints:
-            if is_fed:
-                names.use(value)
-            sound.append(plan.Assignment(name.text, value))
-    return tuple(sound)
