@@ -188,8 +188,9 @@ def pushes(predicates: Iterable[Predicate]) -> Iterator[bool]:
 def row_filter(
     predicates: Sequence[Predicate], value_of: ValueOf, names: StoredColumns = AS_NAMED
 ) -> RowFilter:
-    """The filter of predicates that all speak of one row, one side being a column of it.
+    """The filter of predicates that all speak of one row.
 
+    Those of any shape are asked last, in their order: only of rows that have passed the others.
     ``names`` are those of the table that is to be scanned.
     """
     pushed: list[pc.Expression] = []
@@ -198,14 +199,15 @@ def row_filter(
     kept_columns: list[str] = []
     columns: list[str] = []
     in_storage: list[Predicate] = []
-    simple = [predicate for predicate in predicates if can_filter(predicate)]
+    decided = iter(pushes([predicate for predicate in predicates if can_filter(predicate)]))
     for predicate in predicates:
         if not can_filter(predicate):
             tested = Tested(predicate, value_of)
             memberships.append(tested)
             kept_columns.extend(tested.columns)
             columns.extend(tested.columns)
-    for predicate, is_pushed in zip(simple, pushes(simple), strict=True):
+            continue
+        is_pushed = next(decided)
         condition = _condition(predicate, value_of)
         columns.extend(_columns(predicate))
         if isinstance(condition, Membership):

@@ -47,6 +47,8 @@ class WriteLimits:
         return replace(mutation, steps=tuple(map(self._statement, mutation.statements)))
 
     def _statement(self, one: Statement) -> Statement:
+        # What is shown is asked first: a condition that cannot be computed of other rows tells
+        # nothing of them.
         match one:
             case plan.InsertNode():
                 self._require_insertable(self.whole.nodes[one.node_type])
@@ -57,19 +59,19 @@ class WriteLimits:
             case plan.UpdateNodes():
                 node = self.whole.nodes[one.node_type]
                 self._require_updatable(node, {found.property for found in one.assignments})
-                return replace(one, where=(*one.where, *self._condition(node)))
+                return replace(one, where=(*self._condition(node), *one.where))
             case plan.UpdateEdges():
                 edge = self.whole.edges[one.edge_type]
                 self._require_updatable(edge, {found.property for found in one.assignments})
-                return replace(one, where=(*one.where, *self._condition(edge)))
+                return replace(one, where=(*self._condition(edge), *one.where))
             case plan.DeleteNodes():
                 node = self.whole.nodes[one.node_type]
                 self._require_deletable(node)
-                return replace(one, where=(*one.where, *self._condition(node)))
+                return replace(one, where=(*self._condition(node), *one.where))
             case plan.DeleteEdges():
                 edge = self.whole.edges[one.edge_type]
                 self._require_deletable(edge)
-                return replace(one, where=(*one.where, *self._condition(edge)))
+                return replace(one, where=(*self._condition(edge), *one.where))
             case plan.UpdateMatched(entity, assignments):
                 # What the match finds is shown.
                 for type_ in self._limited_types(entity):
