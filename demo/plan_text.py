@@ -16,7 +16,7 @@ from omnigraph.lang.query.plan_text import (
 
 def render_plan(what: plan.Plan) -> str:
     """The whole plan as text."""
-    lines = _read(what) if isinstance(what, plan.ReadPlan) else _steps_of(what.steps, "")
+    lines = _read(what) if isinstance(what, plan.ReadPlan) else _mutation(what)
     return "\n".join(lines)
 
 
@@ -88,6 +88,16 @@ def _where(predicates: tuple[plan.Predicate, ...], ends: tuple[plan.AtEnd, ...] 
 # -- mutations ---------------------------------------------------------------------
 
 
+def _mutation(mutation: plan.MutationPlan) -> Iterator[str]:
+    if mutation.match is not None:
+        yield "match"
+        yield from (f"  {line}" for line in _read(mutation.match))
+    yield from _steps_of(mutation.steps, "")
+    if mutation.returns:
+        columns = (f"{one.name} := {spell(one.value)}" for one in mutation.returns)
+        yield f"return {', '.join(columns)}"
+
+
 def _steps_of(steps: tuple[plan.Statement | plan.Loop, ...], indent: str) -> Iterator[str]:
     for step in steps:
         if isinstance(step, plan.Loop):
@@ -99,11 +109,15 @@ def _steps_of(steps: tuple[plan.Statement | plan.Loop, ...], indent: str) -> Ite
 
 def _statement(statement: plan.Statement) -> str:
     match statement:
-        case plan.InsertNode(name, assignments, verb):
-            return f"{verb} node {name}{_assigned(assignments)}"
-        case plan.InsertEdge(name, source, target, assignments, verb):
+        case plan.InsertNode(name, assignments, verb, variable):
+            return f"{verb} node {_named(variable)}{name}{_assigned(assignments)}"
+        case plan.InsertEdge(name, source, target, assignments, verb, variable):
             ends = f"{_node(source)} -> {_node(target)}"
-            return f"{verb} edge {name} {ends}{_assigned(assignments)}"
+            return f"{verb} edge {_named(variable)}{name} {ends}{_assigned(assignments)}"
+        case plan.UpdateMatched(entity, assignments):
+            return f"update {entity.kind}s {_entity(entity)}{_assigned(assignments)}"
+        case plan.DeleteMatched(entity):
+            return f"delete {entity.kind}s {_entity(entity)}"
         case plan.UpdateNodes(name, assignments, where):
             return f"update nodes {name}{_assigned(assignments)}{_where(where)}"
         case plan.UpdateEdges(name, assignments, where, ends):
@@ -115,8 +129,18 @@ def _statement(statement: plan.Statement) -> str:
             return f"delete edges {name}{_where(where, ends)}"
 
 
-def _node(node: plan.NodeByKey) -> str:
-    """A node by its id, or by its key with the types it may be of."""
+def _named(variable: str | None) -> str:
+    return "" if variable is None else f"${variable}: "
+
+
+def _entity(entity: plan.BoundEntity) -> str:
+    return f"${entity.variable}: {'|'.join(entity.types)}"
+
+
+def _node(node: plan.End) -> str:
+    """A node by its id, by its key with the types it may be of, or by its name."""
+    if isinstance(node, plan.BoundNode):
+        return f"${node.variable}"
     members = ", ".join(map(spell, node.members))
     return members if node.is_id else f"{'|'.join(node.node_types)}({members})"
 

@@ -424,29 +424,18 @@ _reads = opaque(
         ),
     )
 )
-_fields = st.builds(terms.Access, _variables, _gq_names)
-_given = either(_values, _fields)
 _targets = st.builds(terms.Name, type_names)
-_node_keys = st.builds(terms.NodeKey, _targets, several(_given, least=1, most=2))
-_assigned = either(_given, _node_keys)
-_assignments = several(st.builds(gq.Assignment, _gq_names, either(_assigned, _nulls)))
-_where = several(
-    either(
-        st.builds(
-            gq.Compare,
-            _columns,
-            st.sampled_from((*terms.COMPARISONS, *terms.WORD_OPERATORS)),
-            _assigned,
-        ),
-        st.builds(gq.IsNull, _columns, st.booleans()),
-        st.builds(gq.IsIn, _columns, either(_literal_lists, _variables, _fields)),
-    ),
-    least=1,
-)
+_node_keys = st.builds(terms.NodeKey, _targets, several(_expressions, least=1, most=2))
+_assigned = either(_expressions, _node_keys, _nulls)
+_assignments = several(st.builds(gq.Assignment, _gq_names, _assigned))
+_named_nodes = st.builds(terms.Comparison, _aliases, st.sampled_from(terms.COMPARISONS), _node_keys)
+_where = either(_expressions, _named_nodes)
 _single_statements = either(
-    st.builds(gq.Insert, st.sampled_from(terms.INSERTS), _targets, _assignments),
+    st.builds(gq.Insert, st.sampled_from(terms.INSERTS), _targets, _assignments, maybe(_variables)),
     st.builds(gq.Update, _targets, _assignments, _where),
     st.builds(gq.Delete, _targets, _where),
+    st.builds(gq.UpdateMatched, _variables, _assignments),
+    st.builds(gq.DeleteMatched, _variables),
 )
 _statements = either(
     _single_statements,
@@ -459,7 +448,15 @@ _records = st.builds(
     ),
     st.booleans(),
 )
-_bodies = either(_reads, st.builds(gq.Mutation, several(_statements, least=1)))
+_bodies = either(
+    _reads,
+    st.builds(
+        gq.Mutation,
+        several(_statements, least=1),
+        maybe(several(_clauses, least=1)),
+        several(_projections, most=2),
+    ),
+)
 _unknown_types = st.builds(terms.Name, but(type_names, *BASE_NAMES, "Vector"))
 # All parameter names are declared, for a filter on a parameter reads differently without.
 _params = st.tuples(

@@ -23,7 +23,7 @@ from tests.pipeline.scripts import output_of
 from tests.s3_server import free_ports
 
 pytestmark = pytest.mark.slow
-SECONDS = 150
+SECONDS = 600
 SMALL = "spark.executor.memory=512m"
 
 

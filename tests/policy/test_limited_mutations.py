@@ -50,7 +50,7 @@ SHOWN: list[Any] = [
     {"edge": "Knows", "from": "ben", "to": "red", "data": {}},
 ]
 HIDDEN: list[Any] = [
-    {"type": "Task", "data": {"title": "b", "team": "blue", "state": "open"}},
+    {"type": "Task", "data": {"title": "b", "team": "blue", "state": "open", "cost": 9}},
     {"type": "Page", "data": {"slug": "p2", "team": "blue", "tag": "y"}},
     {"edge": "Likes", "from": "ben", "to": "ann", "data": {"since": 2, "private": True}},
 ]
@@ -66,6 +66,13 @@ ALLOWED = {
     'delete Task where state = "open"': None,
     'insert Task { title: "c", team: "red" }': 1,
     'insert Team { name: "green" }': 1,
+    'match { $t: Task { state: "open" } } update $t set { cost: 3 }': 1,
+    "match { $t: Task } update $t set { cost: coalesce($t.cost, 1) + 1 }": 1,
+    "match { $a $e:likes $b } update $e set { since: $e.since + 1 }": 1,
+    "match { $a $e:likes $b } delete $e": 1,
+    "match { $t: Task } insert Team { name: $t.title }": 1,
+    'update Task set { cost: length(title) } where length(title) > 0 or team = "blue"': 1,
+    "update Task set { cost: 2 } where coalesce(cost, 1) * 9223372036854775807 > 0": 1,
 }
 """What may be done, and how many entities it affects; None for what is refused after all."""
 
@@ -89,12 +96,19 @@ DENIED = (
     'insert Owns { from: "ann", to: "x" }',
     'insert Likes { from: "ann", to: "ben", private: true }',
     'delete Links where from = "p1"',
+    'match { $t: Task } update $t set { team: "blue" }',
+    "match { $p: Person } delete $p",
+    "match { $p: Page } delete $p",
+    'match { $p: Page } update $p set { tag: "z" }',
+    'match { $p: Person } insert Page { slug: $p.name, team: "red" }',
 )
 UNKNOWN = (
     'update Person set { salary: 1 } where name = "ann"',
     'update Person set { phone: "1" } where salary = 7',
     'insert Knows { from: "ann", to: "red" }',
     'delete Knows where from = "ann"',
+    "match { $p: Person } update $p set { phone: to_string($p.salary) }",
+    'update Person set { phone: "1" } where salary + 1 > 0',
 )
 
 
@@ -158,6 +172,24 @@ def test_a_refusal_is_the_same_whatever_is_hidden(graph: og.Graph) -> None:
         assert isinstance(refused, tuple), statement
         assert refused[0] is errors.TypeCheckError, (statement, refused)
     assert before == [graph.snapshot(branch).commit_id for branch in ("main", "bare")]
+
+
+def test_a_match_is_read_by_those_who_may_read(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph", SCHEMA)
+    graph.load(SHOWN, mode="append")
+    policy = parse_policy(
+        """
+version: 1
+groups: {red: [ann]}
+rules:
+  - id: red
+    allow: {actors: {group: red}, actions: [change]}
+"""
+    )
+    session = graph.as_actor("ann", policy)
+    session.mutate('query q() { update Task set { cost: 1 } where title = "a" }')
+    with pytest.raises(errors.PolicyDenied, match="'read'"):
+        session.mutate("query q() { match { $t: Task } update $t set { cost: 2 } }")
 
 
 def test_other_writes_are_denied(graph: og.Graph) -> None:

@@ -116,6 +116,7 @@ def mutation(body: MutationBody) -> MutationResult:
         any_commit(body.commit),
         warnings,
         body.repeats_run,
+        None if isinstance(body.rows, msgspec.UnsetType) else body.rows,
     )
 
 

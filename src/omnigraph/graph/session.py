@@ -16,6 +16,7 @@ from omnigraph.evolve.apply import SchemaChange, SchemaResult, apply_schema
 from omnigraph.graph.access import Access, Arguments, Policy, action, is_forking
 from omnigraph.graph.branches import Branches, Tags
 from omnigraph.graph.guard import guarded
+from omnigraph.graph.matching import SessionMatching
 from omnigraph.graph.namespaces import Changes, Commits
 from omnigraph.graph.schema_sources import desired_source, named_query, query_source
 from omnigraph.graph.upkeep import Upkeep
@@ -128,6 +129,7 @@ class Session(Upkeep):
             most,
             limits,
             self._access.embedding,
+            SessionMatching(self._access, target.branch),
         )
         return run(mutation, target)
 

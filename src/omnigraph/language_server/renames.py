@@ -225,6 +225,13 @@ def _uses_in_queries(text: Text) -> Iterator[_Use]:
                 yield from (
                     _Use(one.property.span, one.property.text, owners) for one in assignments
                 )
+            case gq.UpdateMatched(variable, assignments):
+                types = text.variables(index_at[variable.span.start])
+                named = types.get(f"${variable.name}", ())
+                yield from (
+                    _Use(one.property.span, one.property.text, named) for one in assignments
+                )
+                yield from _own_names((one.value for one in assignments), named)
             case terms.NodeKey(type_name):
                 yield _of_type(type_name)
             case terms.Access(variable, property_):
@@ -235,8 +242,17 @@ def _uses_in_queries(text: Text) -> Iterator[_Use]:
                 yield from _type_texts(left, right)
         if isinstance(node, gq.Update | gq.Delete):
             yield _of_type(node.type_name)
-            for one in node.where:
-                yield _Use(one.property.span, one.property.text, (node.type_name.text,))
+            assigned = node.assignments if isinstance(node, gq.Update) else ()
+            values = (node.where, *(one.value for one in assigned))
+            yield from _own_names(values, (node.type_name.text,))
+
+
+def _own_names(values: Iterable[terms.Expr], owners: tuple[str, ...]) -> Iterator[_Use]:
+    """The names that rows of a statement have for their own values."""
+    for value in values:
+        for part in terms.within(value):
+            if isinstance(part, terms.Alias) and not part.name.startswith("@"):
+                yield _Use(part.span, part.name, owners)
 
 
 def _type_texts(*sides: terms.Expr) -> Iterator[_Use]:

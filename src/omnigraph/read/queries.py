@@ -8,11 +8,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+import pyarrow as pa
+
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.lang.query.compile import CompiledQuery
 from omnigraph.lang.query.params import coerce_params
+from omnigraph.lang.query.plan import ReadPlan
 from omnigraph.lang.query.unnamed import compile_given
-from omnigraph.lang.query.values import statement_time
+from omnigraph.lang.query.values import Values, statement_time
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.execute.context import ReadContext
@@ -76,3 +79,23 @@ class Query:
             embedding=self.embedding,
         )
         return ctx if is_whole(snapshot) else limited_context(ctx)
+
+
+@dataclass(frozen=True, slots=True)
+class MatchQuery:
+    """The match of a mutation, with what the mutation is given."""
+
+    plan: ReadPlan
+    values: Values
+    budget: Budget
+    embedding: EmbedderConfig | None = None
+
+    def rows(self, snapshot: Snapshot, catalog: Catalog) -> pa.Table:
+        """The rows that it binds, in the types that are stored."""
+        given = self.values
+        whole = ReadContext(
+            snapshot, catalog, given.params, given.now, self.budget, embedding=self.embedding
+        )
+        ctx = whole if is_whole(snapshot) else limited_context(whole)
+        weight = 0 if snapshot.is_local else HEAVY
+        return ctx.budget.run(weight, lambda: execute(plan_read(self.plan, ctx), ctx))

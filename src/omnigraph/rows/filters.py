@@ -32,12 +32,13 @@ from omnigraph.lang.expressions import (
     Property,
     StartsWith,
     is_fixed,
+    leaves_of,
 )
-from omnigraph.lang.structural import TYPE
+from omnigraph.lang.structural import ID, TYPE
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
 from omnigraph.rows.constants import arrow_scalar, equal_values
-from omnigraph.rows.evaluation import constant_of
+from omnigraph.rows.evaluation import constant_of, passing
 from omnigraph.rows.numbers import place
 from omnigraph.rows.sql_conditions import (
     NEVER,
@@ -49,6 +50,7 @@ from omnigraph.rows.sql_conditions import (
     any_of,
 )
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
+from omnigraph.rows.table_rows import TableRows
 
 ValueOf = Callable[[Fixed], Constant]
 """Gives the value of a literal, a parameter or the present moment."""
@@ -79,12 +81,31 @@ class Membership:
 
 
 @dataclass(frozen=True, slots=True)
+class Tested:
+    """A condition of any shape about the columns of a row."""
+
+    condition: Predicate
+    value_of: ValueOf
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it looks at; rows have to be read also where that is nothing."""
+        leaves = leaves_of(self.condition)
+        names = [leaf.name for leaf in leaves if isinstance(leaf, Property)]
+        return tuple(dict.fromkeys(names)) or (ID,)
+
+    def mask(self, rows: pa.Table) -> pa.BooleanArray:
+        """For each row, whether it is true."""
+        return pa.array(passing((self.condition,), TableRows(rows, self.value_of)))
+
+
+@dataclass(frozen=True, slots=True)
 class RowFilter:
     """A conjunction: what the scan evaluates, and what is checked on the rows it returns."""
 
     pushed: tuple[pc.Expression, ...] = ()
     kept: tuple[pc.Expression, ...] = ()
-    memberships: tuple[Membership, ...] = ()
+    memberships: tuple[Membership | Tested, ...] = ()
     kept_columns: tuple[str, ...] = ()
     """The columns that the part left for memory looks at."""
     columns: tuple[str, ...] = ()
@@ -167,17 +188,26 @@ def pushes(predicates: Iterable[Predicate]) -> Iterator[bool]:
 def row_filter(
     predicates: Sequence[Predicate], value_of: ValueOf, names: StoredColumns = AS_NAMED
 ) -> RowFilter:
-    """The filter of predicates that all speak of one row, one side being a column of it.
+    """The filter of predicates that all speak of one row.
 
+    Those of any shape are asked last, in their order: only of rows that have passed the others.
     ``names`` are those of the table that is to be scanned.
     """
     pushed: list[pc.Expression] = []
     kept: list[pc.Expression] = []
-    memberships: list[Membership] = []
+    memberships: list[Membership | Tested] = []
     kept_columns: list[str] = []
     columns: list[str] = []
     in_storage: list[Predicate] = []
-    for predicate, is_pushed in zip(predicates, pushes(predicates), strict=True):
+    decided = iter(pushes([predicate for predicate in predicates if can_filter(predicate)]))
+    for predicate in predicates:
+        if not can_filter(predicate):
+            tested = Tested(predicate, value_of)
+            memberships.append(tested)
+            kept_columns.extend(tested.columns)
+            columns.extend(tested.columns)
+            continue
+        is_pushed = next(decided)
         condition = _condition(predicate, value_of)
         columns.extend(_columns(predicate))
         if isinstance(condition, Membership):

@@ -173,7 +173,7 @@ class EmptiedPropertiesBody(Body, frozen=True):
 
 
 class MutationBody(Body, frozen=True):
-    """What a mutation did; `commit` is null when nothing changed."""
+    """What a mutation did; `commit` is null when nothing changed, `rows` are what it returns."""
 
     branch: str
     query_name: str
@@ -183,6 +183,7 @@ class MutationBody(Body, frozen=True):
     commit: CommitBody | None
     warnings: list[EmptiedPropertiesBody]
     repeats_run: bool = False
+    rows: list[dict[str, Any]] | UnsetType = UNSET
 
     @classmethod
     def of(cls, result: MutationResult) -> MutationBody:
@@ -196,6 +197,7 @@ class MutationBody(Body, frozen=True):
             CommitBody.of_any(result.commit),
             [EmptiedPropertiesBody.of(warning) for warning in result.warnings],
             result.repeats_run,
+            UNSET if result.rows is None else result.rows,
         )
 
 

@@ -25,7 +25,7 @@ from omnigraph.lang.query import plan as plans
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query import terms
 from omnigraph.lang.query.check.bounds import check_bounds
-from omnigraph.lang.query.check.mutations import check_mutation
+from omnigraph.lang.query.check.mutations.statements import check_mutation
 from omnigraph.lang.query.check.reads import check_read
 from omnigraph.lang.query.check.scope import Checker
 from omnigraph.lang.query.lower import lower_read
@@ -154,8 +154,11 @@ def check_query(
         read = check_read(checker, query.body)
         planned: plans.Plan | None = None if reporter else lower_read(catalog, read)
     else:
-        statements = check_mutation(checker, query.body)
-        planned = plans.MutationPlan(statements)
+        checked = check_mutation(checker, query.body)
+        match = None
+        if checked.match is not None and not reporter:
+            match = lower_read(catalog, checked.match)
+        planned = plans.MutationPlan(checked.steps, match, checked.returns, checked.shown)
     if reporter or planned is None:
         return None, reporter.diagnostics
     known = {name: type_ for name, type_ in checker.params.items() if type_ is not None}
@@ -207,7 +210,10 @@ def describe_operation(what: plans.Plan, catalog: Catalog) -> Operation:
     touches = _Touches(catalog)
     for statement in what.statements:
         touches.add(statement)
-    return Operation((), tuple(sorted(touches.reads)), tuple(sorted(touches.writes)))
+    if what.match is not None:
+        _collect_reads((*what.match.steps, *what.match.late), catalog, touches.reads)
+    returned = tuple(map(_field, what.returns))
+    return Operation(returned, tuple(sorted(touches.reads)), tuple(sorted(touches.writes)))
 
 
 def describe_params(query: ast.Query) -> tuple[ResultField, ...]:
@@ -287,6 +293,13 @@ class _Touches:
                 self._target(statement.node_type, is_edge=False)
                 for edge_type in statement.cascades:
                     self._target(edge_type, is_edge=True)
+            case plans.UpdateMatched() | plans.DeleteMatched():
+                is_edge = statement.entity.kind == "edge"
+                for name in statement.entity.types:
+                    self._target(name, is_edge=is_edge)
+                    if isinstance(statement, plans.DeleteMatched) and not is_edge:
+                        for edge in self.catalog.incident_edges(name):
+                            self._target(edge.name, is_edge=True)
 
     def _target(self, type_name: str, *, is_edge: bool) -> None:
         touched = Touched(is_edge, type_name)

@@ -19,7 +19,6 @@ from omnigraph.lang.query.spelling import (
     blocks_in,
     spell,
     spell_inside,
-    spell_null_test,
     spell_ordering,
     spell_projection,
 )
@@ -63,7 +62,7 @@ def _query(query: ast.Query, page: Page) -> Item:
     items = (
         _read(query.body, body, page)
         if isinstance(query.body, ast.Read)
-        else tuple(_statement(statement, page) for statement in query.body.statements)
+        else _mutation(query.body, body, page)
     )
     return Item(query.span, None, (*header, Group(items, body), "}"))
 
@@ -118,6 +117,27 @@ def _read(read: ast.Read, body: Span, page: Page) -> tuple[Item, ...]:
         offset = f" offset {spell(read.offset)}" if read.offset is not None else ""
         span = page.trimmed(Span(starts[-1], body.end))
         items.append(Item(span, f"limit {spell(read.limit)}{offset}"))
+    return tuple(items)
+
+
+def _mutation(mutation: ast.Mutation, body: Span, page: Page) -> tuple[Item, ...]:
+    """`match { … }`, the statements, and `return { … }`."""
+    items: list[Item] = []
+    if mutation.clauses is not None:
+        (region,) = page.regions(body, "{", 1)
+        clauses = tuple(_clause(clause, page) for clause in mutation.clauses)
+        span = page.trimmed(Span(body.start, region.end + 1))
+        items.append(Item(span, None, ("match {", Group(clauses, region), "}")))
+    items.extend(_statement(statement, page) for statement in mutation.statements)
+    if mutation.projections:
+        end = mutation.statements[-1].span.end if mutation.statements else body.start
+        rest = Span(end, body.end)
+        (region,) = page.regions(rest, "{", 1)
+        columns = mutation.projections
+        leaves = tuple(_spread(one.span, one.expr, spell_projection(one), page) for one in columns)
+        written = list(map(spell_projection, columns))
+        group = Group(leaves, region, ",")
+        items.append(_listing("return", written, group, page.trimmed(rest)))
     return tuple(items)
 
 
@@ -232,14 +252,22 @@ def _is_one_line(clauses: Sequence[ast.Clause]) -> bool:
 
 def _statement(statement: ast.Statement, page: Page) -> Item:
     match statement:
-        case ast.Insert(verb, type_name, assignments):
-            return _assigning(f"{verb} {type_name.text}", assignments, "", statement.span, page)
+        case ast.Insert(verb, type_name, assignments, variable):
+            named = "" if variable is None else f"{spell(variable)}: "
+            head = f"{verb} {named}{type_name.text}"
+            return _assigning(head, assignments, "", statement.span, page)
         case ast.Update(type_name, assignments, where):
             head = f"update {type_name.text} set"
-            foot = f" {spell_where(where)}"
+            foot = f" where {spell(where)}"
             return _assigning(head, assignments, foot, statement.span, page)
+        case ast.UpdateMatched(variable, assignments):
+            return _assigning(
+                f"update {spell(variable)} set", assignments, "", statement.span, page
+            )
         case ast.Delete(type_name, where):
-            return Item(statement.span, f"delete {type_name.text} {spell_where(where)}")
+            return Item(statement.span, f"delete {type_name.text} where {spell(where)}")
+        case ast.DeleteMatched(variable):
+            return Item(statement.span, f"delete {spell(variable)}")
         case ast.ForEach(variable, over, statements):
             (region,) = page.regions(statement.span, "{", 1)
             inner = tuple(_statement(one, page) for one in statements)
@@ -307,19 +335,7 @@ def _spell_any(clause: ast.Clause) -> str:
 
 def spell_entry(entry: ast.PropertyMatch | ast.Assignment) -> str:
     """`property: value`."""
-    return f"{entry.property.text}: {spell_assigned(entry.value)}"
-
-
-def spell_assigned(value: terms.Expr | terms.NodeKey) -> str:
-    """A value, or a node by its key."""
-    if isinstance(value, terms.NodeKey):
-        return f"{value.type_name.text}({', '.join(map(spell, value.members))})"
-    return spell(value)
-
-
-def spell_where(atoms: Iterable[ast.Atom]) -> str:
-    """`where a = 1 and b is null`."""
-    return f"where {' and '.join(map(_spell_atom, atoms))}"
+    return f"{entry.property.text}: {spell(entry.value)}"
 
 
 def spell_param(param: ast.Param) -> str:
@@ -361,14 +377,3 @@ def _spell_hops(hops: ast.HopRange | None) -> str:
     if hops is None:
         return ""
     return f"{{{hops.minimum},{'' if hops.maximum is None else hops.maximum}}}"
-
-
-def _spell_atom(atom: ast.Atom) -> str:
-    name = atom.property.text
-    match atom:
-        case ast.Compare(op=op, value=value):
-            return f"{name} {op} {spell_assigned(value)}"
-        case ast.IsNull(negated=negated):
-            return f"{name} {spell_null_test(negated=negated)}"
-        case ast.IsIn(choices=choices):
-            return f"{name} in {spell(choices)}"

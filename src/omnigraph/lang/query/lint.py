@@ -96,6 +96,12 @@ def _never_set(compiled: list[CompiledQuery], catalog: Catalog) -> Iterable[Find
                 if isinstance(statement, plan.UpdateNodes):
                     assigned = {assignment.property for assignment in statement.assignments}
                     updates[statement.node_type][query.name] |= assigned
+                elif isinstance(statement, plan.UpdateMatched) and (
+                    statement.entity.kind == "node"
+                ):
+                    assigned = {assignment.property for assignment in statement.assignments}
+                    for name in statement.entity.types:
+                        updates[name][query.name] |= assigned
     for type_name, by_query in updates.items():
         assigned = set().union(*by_query.values())
         names = tuple(sorted(by_query))
@@ -119,9 +125,10 @@ def _updatable(node_type: NodeType) -> Iterable[str]:
 
 def _cross_products(query: CompiledQuery, catalog: Catalog) -> Iterable[Finding]:
     """L103: variables that are paired with every row."""
-    if not isinstance(query.plan, plan.ReadPlan):
+    read = query.plan if isinstance(query.plan, plan.ReadPlan) else query.plan.match
+    if read is None:
         return
-    for variable in unconnected(query.plan, catalog):
+    for variable in unconnected(read, catalog):
         named = "a variable without a name" if variable.startswith("#") else f"${variable}"
         yield Finding(
             "warning",

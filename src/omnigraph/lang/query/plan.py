@@ -1,13 +1,12 @@
 """The plan: what a query means, as plain frozen data.
 
-Owns the vocabulary the executors run beyond the predicates about one row: result
-columns, rankings, the steps of a read and the statements of a mutation. Every name is
-resolved, every direction inferred. Never computes anything.
+Owns the vocabulary the executors run beyond the predicates about one row and the statements of a
+mutation: result columns, rankings and the steps of a read. Every name is resolved, every direction
+inferred. Never computes anything.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Literal
 
@@ -47,15 +46,44 @@ from omnigraph.lang.expressions import (
     parts_of,
     variables_of,
 )
-from omnigraph.lang.query.terms import InsertVerb
+from omnigraph.lang.query.statements import (
+    ROW,
+    TEXT,
+    TEXTS,
+    Assignment,
+    AtEnd,
+    BoundEntity,
+    BoundNode,
+    DeleteEdges,
+    DeleteMatched,
+    DeleteNodes,
+    End,
+    InsertEdge,
+    InsertNode,
+    Loop,
+    NodeByKey,
+    Statement,
+    UpdateEdges,
+    UpdateMatched,
+    UpdateNodes,
+    field_of,
+    flat,
+)
 from omnigraph.lang.types import Scalar, ValueType
 
-# The words of expressions are words of plans.
+# The words of expressions and of statements are words of plans.
 __all__ = [
     "CONDITION",
+    "ROW",
+    "TEXT",
+    "TEXTS",
     "Aggregate",
     "Arithmetic",
     "ArithmeticOp",
+    "Assignment",
+    "AtEnd",
+    "BoundEntity",
+    "BoundNode",
     "Call",
     "Case",
     "CompareOp",
@@ -65,14 +93,22 @@ __all__ = [
     "Constant",
     "ConstantScalar",
     "Contains",
+    "DeleteEdges",
+    "DeleteMatched",
+    "DeleteNodes",
     "Either",
+    "End",
     "EndsWith",
     "Expression",
     "Fixed",
     "InList",
+    "InsertEdge",
+    "InsertNode",
     "IsNull",
     "ListOf",
+    "Loop",
     "Negative",
+    "NodeByKey",
     "NodeRef",
     "Not",
     "Now",
@@ -82,8 +118,13 @@ __all__ = [
     "Property",
     "SortKey",
     "StartsWith",
+    "Statement",
     "TextMatch",
     "TextMode",
+    "UpdateEdges",
+    "UpdateMatched",
+    "UpdateNodes",
+    "field_of",
     "parts_of",
     "variables_of",
 ]
@@ -92,8 +133,6 @@ Direction = Literal["out", "in", "both"]
 BlockValue = Literal["exists", "not"] | Aggregate
 """What a block inside an expression is worth."""
 
-TEXT = ValueType(Scalar.STRING)
-TEXTS = ValueType(Scalar.STRING, is_list=True)
 COUNT_TYPE = ValueType(Scalar.I64, nullable=True)
 FLOAT_TYPE = ValueType(Scalar.F64, nullable=True)
 
@@ -388,137 +427,37 @@ class ReadPlan:
     """The parts of a union, whose columns are those of this read."""
 
 
-# -- statements of a mutation ----------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Assignment:
-    """A property and the value it gets."""
-
-    property: str
-    value: Fixed
-
-
-@dataclass(frozen=True, slots=True)
-class NodeByKey:
-    """A node at an end of an edge, by its key, or by its id where ``is_id``.
-
-    ``node_types`` are those that it may be of: several where its key alone tells which.
-    """
-
-    node_types: tuple[str, ...]
-    members: tuple[Fixed, ...]
-    is_id: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class AtEnd:
-    """An edge has this node at an end: in a `where`."""
-
-    column: str
-    node: NodeByKey
-
-
-@dataclass(frozen=True, slots=True)
-class InsertNode:
-    """Add a node; the verb says what becomes of one that has the same key.
-
-    `insert` replaces the whole of it, `create` refuses it, `upsert` changes what is assigned.
-    """
-
-    node_type: str
-    assignments: tuple[Assignment, ...]
-    verb: InsertVerb = "insert"
-
-
-@dataclass(frozen=True, slots=True)
-class InsertEdge:
-    """Add an edge between two node ids; the verb is as for nodes."""
-
-    edge_type: str
-    source: NodeByKey
-    target: NodeByKey
-    assignments: tuple[Assignment, ...]
-    verb: InsertVerb = "insert"
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateNodes:
-    """Assign properties of every matching node."""
-
-    node_type: str
-    assignments: tuple[Assignment, ...]
-    where: tuple[Predicate, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class UpdateEdges:
-    """Assign properties of every matching edge."""
-
-    edge_type: str
-    assignments: tuple[Assignment, ...]
-    where: tuple[Predicate, ...]
-    ends: tuple[AtEnd, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteNodes:
-    """Remove every matching node and every edge that touches one."""
-
-    node_type: str
-    where: tuple[Predicate, ...]
-    cascades: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class DeleteEdges:
-    """Remove every matching edge."""
-
-    edge_type: str
-    where: tuple[Predicate, ...]
-    ends: tuple[AtEnd, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Loop:
-    """Statements for each element of a list: its value, or its fields, are parameters in them."""
-
-    element: str
-    over: str
-    fields: tuple[str, ...] | None
-    """The fields of a record that are used, None for an element that is a value."""
-    statements: tuple[Statement | Loop, ...]
-
-
-Statement = InsertNode | InsertEdge | UpdateNodes | UpdateEdges | DeleteNodes | DeleteEdges
+# -- mutations ---------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class MutationPlan:
-    """Statements that run in order and publish as one commit."""
+    """Statements that run in order and publish as one commit.
+
+    Those that are fed run for each row of the match; without one there is a single row that binds
+    nothing. The columns of the match are those that statements and ``returns`` look at.
+    """
 
     steps: tuple[Statement | Loop, ...]
+    match: ReadPlan | None = None
+    returns: tuple[Column, ...] = ()
+    shown: tuple[BoundEntity, ...] = ()
+    """What ``returns`` looks at, as it is after the statements."""
 
     @property
     def statements(self) -> tuple[Statement, ...]:
         """Every statement once, those for each element of a list too."""
-        return tuple(_flat(self.steps))
+        return tuple(flat(self.steps))
 
-
-def _flat(steps: Iterable[Statement | Loop]) -> Iterator[Statement]:
-    for step in steps:
-        if isinstance(step, Loop):
-            yield from _flat(step.statements)
-        else:
-            yield step
-
-
-def field_of(element: str, name: str) -> str:
-    """What the field of an element is called among parameters, which have no dots."""
-    return f"{element}.{name}"
+    @property
+    def is_fed(self) -> bool:
+        """Whether statements give names to what they write, or take what others have bound."""
+        named = (InsertNode, InsertEdge)
+        return (
+            self.match is not None
+            or bool(self.returns)
+            or any(isinstance(one, named) and one.variable for one in self.statements)
+        )
 
 
 Plan = ReadPlan | MutationPlan
-
-ROW = "row"
-"""The variable of mutation predicates: the row of the statement's own type."""

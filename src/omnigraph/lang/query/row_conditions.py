@@ -46,7 +46,7 @@ def _predicates(
     match statements:
         case (plan.DeleteNodes(name, where, _),) if (type_.kind, type_.name) == ("node", name):
             pass
-        case (plan.DeleteEdges(name, where),) if (type_.kind, type_.name) == ("edge", name):
+        case (plan.DeleteEdges(name, where, ()),) if (type_.kind, type_.name) == ("edge", name):
             if isinstance(type_, EdgeType) and type_.shared and _names_ends(where, type_.shared):
                 raise _misfit(type_)
         case _:

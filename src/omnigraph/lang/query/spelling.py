@@ -123,6 +123,8 @@ def _spell(expr: terms.Expr) -> str:
             return f"{spell_block_head(expr)} {spell_inside(expr)}"
         case terms.Call(name, arguments):
             return _spell_call(name.text, *arguments)
+        case terms.NodeKey(type_name, members):
+            return _spell_call(type_name.text, *members)
         case terms.Case(branches, otherwise):
             return _spell_case(branches, otherwise)
         case _:

@@ -7,16 +7,13 @@ text. Never validates.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
 from omnigraph.lang.query.terms import (
-    Access,
-    Assigned,
     Count,
     Expr,
-    FilterOp,
     InsertVerb,
-    ListLiteral,
     Ordering,
     Projection,
     Variable,
@@ -188,44 +185,17 @@ class Assignment:
     """`property: value`."""
 
     property: Name
-    value: Assigned
-
-
-@dataclass(frozen=True, slots=True)
-class Compare:
-    """`property op value` of a where clause."""
-
-    property: Name
-    op: FilterOp
-    value: Assigned
-
-
-@dataclass(frozen=True, slots=True)
-class IsNull:
-    """`property is [not] null` of a where clause."""
-
-    property: Name
-    negated: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class IsIn:
-    """`property in […]` of a where clause."""
-
-    property: Name
-    choices: ListLiteral | Variable | Access
-
-
-Atom = Compare | IsNull | IsIn
+    value: Expr
 
 
 @dataclass(frozen=True, slots=True)
 class Insert(Spanned):
-    """`insert Type { … }`, and so with `create` and `upsert`."""
+    """`insert Type { … }`, and so with `create` and `upsert`; `insert $v: Type { … }` names it."""
 
     verb: InsertVerb
     type_name: Name
     assignments: tuple[Assignment, ...]
+    variable: Variable | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +204,7 @@ class Update(Spanned):
 
     type_name: Name
     assignments: tuple[Assignment, ...]
-    where: tuple[Atom, ...]
+    where: Expr
 
 
 @dataclass(frozen=True, slots=True)
@@ -242,7 +212,22 @@ class Delete(Spanned):
     """`delete Type where …`."""
 
     type_name: Name
-    where: tuple[Atom, ...]
+    where: Expr
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateMatched(Spanned):
+    """`update $p set { … }`: what the match has bound."""
+
+    variable: Variable
+    assignments: tuple[Assignment, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteMatched(Spanned):
+    """`delete $p`: what the match has bound."""
+
+    variable: Variable
 
 
 @dataclass(frozen=True, slots=True)
@@ -254,14 +239,26 @@ class ForEach(Spanned):
     statements: tuple[Statement, ...]
 
 
-Statement = Insert | Update | Delete | ForEach
+Statement = Insert | Update | Delete | UpdateMatched | DeleteMatched | ForEach
 
 
 @dataclass(frozen=True, slots=True)
 class Mutation:
-    """One or more statements that publish together."""
+    """Statements that publish together: `match { … } update … return { … }`."""
 
     statements: tuple[Statement, ...]
+    clauses: tuple[Clause, ...] | None = None
+    """The block whose rows the statements are fed with; None where there is none."""
+    projections: tuple[Projection, ...] = ()
+
+
+def flat_statements(statements: Iterable[Statement]) -> Iterator[Statement]:
+    """Every statement once, those for each element of a list too."""
+    for statement in statements:
+        if isinstance(statement, ForEach):
+            yield from flat_statements(statement.statements)
+        else:
+            yield statement
 
 
 # -- queries ---------------------------------------------------------------------

@@ -79,7 +79,7 @@ class Access(Spanned):
 
 @dataclass(frozen=True, slots=True)
 class Alias(Spanned):
-    """A bare name: a reference to a result column."""
+    """A bare name: a result column, or in a statement a property of its own rows."""
 
     name: str
 
@@ -162,7 +162,7 @@ class NodeKey(Spanned):
     """`Person($n)`, `Flat("Elm Street", 3)`: a node by its type and its key."""
 
     type_name: Name
-    members: tuple[Given, ...]
+    members: tuple[Expr, ...]
 
 
 # -- operators -------------------------------------------------------------------
@@ -248,17 +248,14 @@ class Case(Spanned):
 
 
 Value = Literal | ListLiteral | Variable | Now
-Given = Value | Access
-"""A value of a statement; `$s.year` is of an element that a `for` goes through."""
 Count = Literal | Variable
-Assigned = Given | NodeKey
-"""What may stand after `name:` in a statement."""
 Ranking = Nearest | Bm25 | Rrf
 Condition = Comparison | NullTest | Membership | Negation | Logical
 Expr = (
     Value
     | Access
     | Alias
+    | NodeKey
     | Nearest
     | TextCall
     | Bm25
@@ -285,7 +282,7 @@ def parts_of(expr: Expr) -> Iterator[Expr]:
             yield from (operand for _, operand in rest)
         case Comparison(left, _, right) | Membership(left, right):
             yield from (left, right)
-        case Call(_, arguments):
+        case Call(_, arguments) | NodeKey(_, arguments):
             yield from arguments
         case Case(branches, otherwise):
             for branch in branches:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from omnigraph.errors import BadRequest
 
@@ -53,6 +53,8 @@ class MutationResult:
     commit: Commit | None
     warnings: tuple[EmptiedProperties, ...] = ()
     repeats_run: bool = field(default=False, compare=False)
+    rows: list[dict[str, Any]] | None = None
+    """What the query returns of what it has written, as JSON would have it."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,7 @@ from omnigraph.lang.query.values import Values
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.references import OPEN
 from omnigraph.lang.structural import ENDPOINTS, ID
+from omnigraph.rows.evaluation import constant_of
 from omnigraph.rows.references import referring
 from omnigraph.write.change.change_set import key_ids, type_key, without
 from omnigraph.write.change.shared_ends import closed, stored
@@ -73,14 +74,17 @@ class EdgeEnds:
         """The ids of nodes that are named alike."""
         node = nodes[0]
         if named[0].is_id:
-            return pa.array([self.values.of(one.members[0]) for one in named], pa.string())
+            return pa.array([self._value(one.members[0]) for one in named], pa.string())
         members = {
             name: property_array(
-                [self.values.of(one.members[at]) for one in named], node.properties[name]
+                [self._value(one.members[at]) for one in named], node.properties[name]
             )
             for at, name in enumerate(node.key)
         }
         return key_ids(node, pa.table(members))
+
+    def _value(self, member: plan.Expression) -> plan.Constant:
+        return constant_of(member, self.values.of)
 
     def _holds(self, node: NodeType, ids: pa.Array) -> Mask:
         known = stored(node, ids, self.base, self.reads)

@@ -42,13 +42,14 @@ from omnigraph.write.rules.uniqueness import EXISTS, KeyClash, refuse
 from omnigraph.write.rules.violations import NoSource
 
 
-def put_fresh(pending: Pending, given: Sequence[Assigned], ends: dict[str, pa.Array]) -> None:
-    """Rows of a type without a key, for edges with their ends: each of them is new."""
+def put_fresh(pending: Pending, given: Sequence[Assigned], ends: dict[str, pa.Array]) -> pa.Array:
+    """Rows of a type without a key, for edges with their ends: each of them is new; their ids."""
     ids = fresh_ids(len(given))
     rows = _rows(pending.type, given, Beginnings.nothing(len(given)), {ID: ids, **ends})
     for name in embedded_properties(pending.type):
         pending.embed_later(name, ids)
     pending.put(rows, no_located(pending.type))
+    return ids
 
 
 def put_keyed(
@@ -57,7 +58,7 @@ def put_keyed(
     ends: dict[str, pa.Array],
     base: Base,
     reads: ReadSet,
-) -> None:
+) -> pa.Array:
     """Rows of a type with a key, for edges with their ends: their ids say whether they exist."""
     type_, nothing = pending.type, Beginnings.nothing(len(given))
     assigned = [values for _, values in given]
@@ -70,6 +71,7 @@ def put_keyed(
     firsts = pc.index_in(batch.ids, value_set=ids)
     own = {column: every.take(firsts) for column, every in ends.items()}
     _Batch(pending, batch, own, base, reads).put()
+    return ids
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,9 +44,11 @@ class WriteLimits:
 
     def limited(self, mutation: plan.MutationPlan) -> plan.MutationPlan:
         """The same statements, on the rows that are shown; refuses what would tell of others."""
-        return plan.MutationPlan(tuple(map(self._statement, mutation.statements)))
+        return replace(mutation, steps=tuple(map(self._statement, mutation.statements)))
 
     def _statement(self, one: Statement) -> Statement:
+        # What is shown is asked first: a condition that cannot be computed of other rows tells
+        # nothing of them.
         match one:
             case plan.InsertNode():
                 self._require_insertable(self.whole.nodes[one.node_type])
@@ -57,21 +59,41 @@ class WriteLimits:
             case plan.UpdateNodes():
                 node = self.whole.nodes[one.node_type]
                 self._require_updatable(node, {found.property for found in one.assignments})
-                return replace(one, where=(*one.where, *self._condition(node)))
+                return replace(one, where=(*self._condition(node), *one.where))
             case plan.UpdateEdges():
                 edge = self.whole.edges[one.edge_type]
                 self._require_updatable(edge, {found.property for found in one.assignments})
-                return replace(one, where=(*one.where, *self._condition(edge)))
+                return replace(one, where=(*self._condition(edge), *one.where))
             case plan.DeleteNodes():
                 node = self.whole.nodes[one.node_type]
-                if not all(map(self._shows_every_row, self.whole.incident_edges(node.name))):
-                    self._deny(f"delete nodes of type {node.name}")
-                return replace(one, where=(*one.where, *self._condition(node)))
+                self._require_deletable(node)
+                return replace(one, where=(*self._condition(node), *one.where))
             case plan.DeleteEdges():
                 edge = self.whole.edges[one.edge_type]
-                if self._has_limited_ends(edge) or (edge.is_bounded and self._condition(edge)):
-                    self._deny(f"delete edges of type {edge.name}")
-                return replace(one, where=(*one.where, *self._condition(edge)))
+                self._require_deletable(edge)
+                return replace(one, where=(*self._condition(edge), *one.where))
+            case plan.UpdateMatched(entity, assignments):
+                # What the match finds is shown.
+                for type_ in self._limited_types(entity):
+                    self._require_updatable(type_, {found.property for found in assignments})
+                return one
+            case plan.DeleteMatched(entity):
+                for type_ in self._limited_types(entity):
+                    self._require_deletable(type_)
+                return one
+
+    def _require_deletable(self, type_: NodeType | EdgeType) -> None:
+        """Whether nothing that is hidden goes with it, or is counted beside it."""
+        if isinstance(type_, NodeType):
+            if not all(map(self._shows_every_row, self.whole.incident_edges(type_.name))):
+                self._deny(f"delete nodes of type {type_.name}")
+        elif self._has_limited_ends(type_) or (type_.is_bounded and self._condition(type_)):
+            self._deny(f"delete edges of type {type_.name}")
+
+    def _limited_types(self, entity: plan.BoundEntity) -> list[NodeType | EdgeType]:
+        if entity.kind == "node":
+            return [self.whole.nodes[name] for name in entity.types]
+        return [self.whole.edges[name] for name in entity.types]
 
     def _require_insertable(self, type_: NodeType | EdgeType) -> None:
         """Whether hidden rows and properties make no difference to a new row."""

@@ -23,7 +23,7 @@ def unrolled(mutation: plan.MutationPlan, params: Params) -> plan.MutationPlan:
     """A mutation without loops, in the order in which its statements run."""
     if not any(isinstance(step, plan.Loop) for step in mutation.steps):
         return mutation
-    return plan.MutationPlan(tuple(_statements(mutation.steps, params, {})))
+    return replace(mutation, steps=tuple(_statements(mutation.steps, params, {})))
 
 
 def _statements(

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from omnigraph.errors import ValidationError
 from omnigraph.lang.query import plan
@@ -42,6 +43,30 @@ def property_array(values: Sequence[plan.Constant], property_: PropertyDef) -> p
         return dense
     places = np.cumsum([value is not None for value in values]) - 1
     return dense.take(pa.array(places, mask=np.array([value is None for value in values])))
+
+
+def fitting_array(values: pa.Array, property_: PropertyDef) -> pa.Array:
+    """Computed values as those of a property; one that it cannot hold is refused."""
+    name, type_ = property_.name, property_.type
+    wanted = arrow_field("", type_).type
+    if type_.is_vector:
+        wrong = pc.not_equal(pc.list_value_length(values), type_.dimension)
+        if pc.any(wrong).as_py():
+            raise _refused(name, f"expected {type_.dimension} numbers")
+    try:
+        fitting = values.cast(wanted)
+    except pa.ArrowInvalid:
+        kind = str(type_.without_null)
+        raise _refused(name, f"a computed value does not fit {kind}") from None
+    items = fitting.flatten() if type_.is_list or type_.is_vector else fitting
+    _check_finite(items.drop_null(), name, type_)
+    return fitting
+
+
+def constants_of(values: pa.Array) -> list[plan.Constant]:
+    """Computed values as the languages hold them."""
+    found = values.to_pylist()
+    return [tuple(one) if isinstance(one, list) else one for one in found]
 
 
 def _dense_array(values: Sequence[plan.Constant], property_: PropertyDef) -> pa.Array:

@@ -30,6 +30,7 @@ from omnigraph.cli.render.output import (
     write_note,
     write_text,
 )
+from omnigraph.cli.render.tables import render_table, value_text
 from omnigraph.errors import PreconditionFailed
 
 if TYPE_CHECKING:
@@ -111,4 +112,14 @@ def result_lines(result: MutationResult) -> list[str]:
     """What a change is said to have done."""
     counts = f"{result.affected_nodes} nodes, {result.affected_edges} edges"
     lines = [f"changed {result.branch} via {result.query_name}: {counts}"]
-    return [*lines, *author_lines(result.actor, result.commit)]
+    lines += author_lines(result.actor, result.commit)
+    if result.rows:
+        columns = list(result.rows[0])
+        cells = [[shown_cell(row[name]) for name in columns] for row in result.rows]
+        lines.append(render_table(columns, cells))
+    return lines
+
+
+def shown_cell(value: object) -> object:
+    """A value of a returned row as a cell of a table."""
+    return value_text(value) if isinstance(value, dict | list | bool) else value

@@ -27,10 +27,7 @@ def check_bounds(query: ast.Query, reporter: Reporter) -> None:
     spans = [param.span for param in query.params]
     _report(spans, MAX_PARAMS, "a query declares at most {} parameters", reporter)
     if isinstance(query.body, ast.Mutation):
-        for statement in _statements(query.body.statements):
-            where = () if isinstance(statement, ast.Insert) else statement.where
-            spans = [atom.property.span for atom in where]
-            _report(spans, MAX_CONDITIONS, "a `where` has at most {} terms", reporter)
+        _check_mutation(query.body, reporter)
         return
     read = query.body
     spans = list(_conditions(read.clauses, reporter))
@@ -41,14 +38,15 @@ def check_bounds(query: ast.Query, reporter: Reporter) -> None:
     _report(spans, MAX_ORDER_KEYS, "rows are ordered by at most {} keys", reporter)
 
 
-def _statements(
-    written: Sequence[ast.Statement],
-) -> Iterator[ast.Insert | ast.Update | ast.Delete]:
-    for statement in written:
-        if isinstance(statement, ast.ForEach):
-            yield from _statements(statement.statements)
-        else:
-            yield statement
+def _check_mutation(mutation: ast.Mutation, reporter: Reporter) -> None:
+    for statement in ast.flat_statements(mutation.statements):
+        if isinstance(statement, ast.Update | ast.Delete):
+            spans = list(_of_expression(statement.where, reporter))
+            _report(spans, MAX_CONDITIONS, "a `where` has at most {} terms", reporter)
+    spans = list(_conditions(mutation.clauses or (), reporter))
+    _report(spans, MAX_CONDITIONS, "a query has at most {} clauses, all blocks together", reporter)
+    spans = [column.span for column in mutation.projections]
+    _report(spans, MAX_COLUMNS, "a query returns at most {} columns", reporter)
 
 
 def _conditions(clauses: Sequence[ast.Clause], reporter: Reporter) -> Iterator[Span]:

@@ -23,7 +23,7 @@ from omnigraph.lang.query.check.values import constant
 from omnigraph.lang.query.check.way_properties import way_property
 from omnigraph.lang.schema.catalog import EdgeType, NodeType
 from omnigraph.lang.schema.type_sets import TypeSet
-from omnigraph.lang.types import ValueType
+from omnigraph.lang.types import RecordList, ValueType
 
 Operand = plan.Expression | plan.NodeRef
 
@@ -36,6 +36,8 @@ def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
             return constant(checker, expr)
         case terms.Now():
             return plan.Now()
+        case terms.Access(variable) if variable.name in checker.elements:
+            return element_field(checker, expr)
         case terms.Access():
             return resolve_access(scope, expr)
         case terms.Variable():
@@ -53,6 +55,14 @@ def resolve_operand(scope: Scope, expr: terms.Expr) -> Operand | None:
                 hint = did_you_mean(name, scope.names(), prefix="$")
                 hint = hint or f'a text takes quotes: `"{name}"`'
                 checker.error(expr.span, f"`{name}` is no value here", "T7", hint=hint)
+            return None
+        case terms.NodeKey():
+            checker.error(
+                expr.span,
+                "a node by its key stands at an end of an edge in a statement, and nowhere else",
+                "T7",
+                hint=f"bind it: `$x: {expr.type_name.text} {{ … }}`",
+            )
             return None
         case terms.Aggregate():
             checker.error(
@@ -104,11 +114,44 @@ def resolve_param(scope: Scope, variable: terms.Variable) -> plan.ParamRef | Non
     if variable.name == terms.ANONYMOUS:
         scope.checker.error(variable.span, "`$_` is anonymous and cannot be looked at")
         return None
+    element = scope.checker.elements.get(variable.name)
+    if isinstance(element, ValueType):
+        return plan.ParamRef(variable.name, element)
     if variable.name not in scope.checker.params:
         scope.unbound(variable)
         return None
     type_ = scope.checker.params[variable.name]
     return plan.ParamRef(variable.name, type_) if type_ is not None else None
+
+
+def element_field(checker: Checker, access: terms.Access) -> plan.ParamRef | None:
+    """`$s.year`: a field of the record that a `for` is at."""
+    name, field = access.variable.name, access.property
+    element = checker.elements.get(name)
+    if not isinstance(element, RecordList):
+        checker.error(
+            access.span,
+            f"${name} is no record that a `for` goes through",
+            "T14",
+            hint=_no_record_hint(checker, name),
+        )
+        return None
+    type_ = element.field(field.text)
+    if type_ is None:
+        known = [known for known, _ in element.fields]
+        hint = name_hint(field.text, known)
+        checker.error(field.span, f"${name} has no field `{field.text}`", "T6", hint=hint)
+        return None
+    return plan.ParamRef(plan.field_of(name, field.text), type_)
+
+
+def _no_record_hint(checker: Checker, name: str) -> str | None:
+    if name in checker.elements:
+        return f"it is one value: write `${name}`"
+    if name in checker.records:
+        return f"write `for $x in ${name} {{ … }}`"
+    records = [each for each, one in checker.elements.items() if isinstance(one, RecordList)]
+    return name_hint(name, records, prefix="$") if records else None
 
 
 def report_unbound(scope: Scope, variable: terms.Variable, code: str) -> None:

@@ -13,7 +13,11 @@ from omnigraph.lang.query import terms
 from omnigraph.lang.query.parsing.aggregates import parse_block_value
 from omnigraph.lang.query.parsing.calls import parse_call, parse_case
 from omnigraph.lang.query.parsing.literals import at_temporal, parse_literal, parse_number
-from omnigraph.lang.query.parsing.names import parse_access, parse_variable
+from omnigraph.lang.query.parsing.names import (
+    parse_access,
+    parse_property_name,
+    parse_variable,
+)
 from omnigraph.lang.tokens import Kind
 
 # The ranks of operators: the higher one is bound sooner.
@@ -43,26 +47,6 @@ def continue_expr(cursor: Cursor, first: terms.Expr) -> terms.Expr:
 def goes_on(cursor: Cursor) -> bool:
     """Whether an operator follows, so that what was read is part of an expression."""
     return _rank(cursor) > 0
-
-
-def parse_value(cursor: Cursor, *, null_allowed: bool = False) -> terms.Value:
-    """What may be assigned or compared with a property: a literal, a variable or `now()`."""
-    token = cursor.token
-    if token.kind is Kind.VARIABLE:
-        return parse_variable(cursor)
-    if token.kind is Kind.IDENT:
-        if token.text == "now":
-            return cast("terms.Now", parse_call(cursor, parse_expr))
-        if token.text == "null":
-            if not null_allowed:
-                cursor.fail(
-                    token.span,
-                    "`null` stands only as an assigned value",
-                    hint="test for it with `is null`",
-                )
-            cursor.advance()
-            return terms.Literal("null", None, span=token.span)
-    return parse_literal(cursor, "a value")
 
 
 # -- operators -------------------------------------------------------------------
@@ -223,7 +207,27 @@ def _primary(cursor: Cursor) -> terms.Expr:
         return _parenthesised(cursor)
     if cursor.at("["):
         return _list(cursor)
+    if cursor.at("@"):
+        name = parse_property_name(cursor)
+        return terms.Alias(name.text, span=name.span)
+    if token.kind is Kind.TYPE and cursor.peek().text == "(":
+        return _node_key(cursor)
     return parse_literal(cursor, "an expression")
+
+
+def _node_key(cursor: Cursor) -> terms.NodeKey:
+    """`Person($n)`: a node by its type and its key."""
+    if cursor.token.text.isupper():
+        cursor.teach()  # functions of SQL are spelt like that
+    token = cursor.advance()
+    cursor.expect("(")
+    with cursor.nested():
+        members = [parse_expr(cursor)]
+        while cursor.accept(","):
+            members.append(parse_expr(cursor))
+    cursor.expect(")", instead="`,` or `)`")
+    name = terms.Name(token.text, span=token.span)
+    return terms.NodeKey(name, tuple(members), span=cursor.span_from(token.start))
 
 
 def _parenthesised(cursor: Cursor) -> terms.Expr:

@@ -16,10 +16,16 @@ from omnigraph.lang.query import terms
 from omnigraph.lang.query.parsing.aggregates import parse_count, parse_order_key, parse_projection
 from omnigraph.lang.query.parsing.clauses import at_query, parse_block, parse_items
 from omnigraph.lang.query.parsing.declared import declared_values
-from omnigraph.lang.query.parsing.expressions import parse_expr, parse_value
+from omnigraph.lang.query.parsing.expressions import parse_expr
 from omnigraph.lang.query.parsing.foreign import teach
-from omnigraph.lang.query.parsing.literals import parse_integer, parse_list
-from omnigraph.lang.query.parsing.names import parse_property_name, parse_variable
+from omnigraph.lang.query.parsing.literals import parse_integer
+from omnigraph.lang.query.parsing.names import parse_variable
+from omnigraph.lang.query.parsing.statements import (
+    STATEMENTS,
+    STATEMENTS_TOLD,
+    at_statement,
+    parse_statements,
+)
 from omnigraph.lang.source import Source
 from omnigraph.lang.tokens import Kind
 from omnigraph.lang.types import (
@@ -30,9 +36,7 @@ from omnigraph.lang.types import (
     ValueType,
 )
 
-_STATEMENTS = (*terms.INSERTS, "update", "delete")
-_BODIES = ("match", *_STATEMENTS, "for")
-_STATEMENTS_TOLD = ", ".join(f"`{word}`" for word in (*_STATEMENTS, "for"))
+_BODIES = ("match", *STATEMENTS, "for")
 _NOTES = ("description", "instruction")
 
 
@@ -174,18 +178,29 @@ def _parse_notes(cursor: Cursor) -> tuple[str | None, str | None]:
 
 
 def _parse_body(cursor: Cursor, params: frozenset[str]) -> ast.Read | ast.Mutation:
-    if cursor.token.text in _STATEMENTS or _at_for(cursor):
-        statements = _parse_statements(cursor)
-        cursor.expect("}", instead=f"{_STATEMENTS_TOLD} or `}}`")
-        return ast.Mutation(statements)
+    if at_statement(cursor):
+        return _parse_mutation(cursor, None)
     if cursor.peek().text != "{":
-        cursor.fail_expected(f"`match`, or one of {_STATEMENTS_TOLD}", known=_BODIES)
-    read = _parse_read(cursor, params)
+        cursor.fail_expected(f"`match`, or one of {STATEMENTS_TOLD}", known=_BODIES)
+    body = _parse_matched(cursor, params)
     cursor.expect("}")
-    return read
+    return body
 
 
-def _parse_read(cursor: Cursor, params: frozenset[str]) -> ast.Read:
+def _parse_mutation(cursor: Cursor, clauses: tuple[ast.Clause, ...] | None) -> ast.Mutation:
+    """Statements, and what is to be told of what they have written."""
+    statements = parse_statements(cursor)
+    projections: tuple[terms.Projection, ...] = ()
+    if cursor.at("return"):
+        cursor.advance()
+        projections = _parse_columns(cursor)
+    if clauses is None:
+        expected = "`}`" if projections else f"{STATEMENTS_TOLD} or `}}`"
+        cursor.expect("}", instead=expected)
+    return ast.Mutation(statements, clauses, projections)
+
+
+def _parse_matched(cursor: Cursor, params: frozenset[str]) -> ast.Read | ast.Mutation:
     cursor.keyword("match")
     # A broken block is finished before the failure goes on up, so that mistakes in
     # `match`, in `return` and in `order` are all reported in one go.
@@ -201,6 +216,8 @@ def _parse_read(cursor: Cursor, params: frozenset[str]) -> ast.Read:
         broken = True
         if cursor.token.kind is not Kind.IDENT or cursor.peek().text not in ("{", "distinct"):
             raise
+    if not broken and at_statement(cursor):
+        return _parse_mutation(cursor, clauses)
     cursor.keyword("return")
     distinct = cursor.token.kind is Kind.IDENT and bool(cursor.keyword("distinct"))
     try:
@@ -279,132 +296,3 @@ def _parse_window(cursor: Cursor) -> tuple[terms.Count | None, terms.Count | Non
         cursor.keyword("offset")
         offset = parse_count(cursor)
     return limit, offset
-
-
-# -- mutations -------------------------------------------------------------------
-
-
-def _parse_statements(cursor: Cursor) -> tuple[ast.Statement, ...]:
-    statements: list[ast.Statement] = []
-    broken = False
-    while not (cursor.at("}") or cursor.at_end() or at_query(cursor)):
-        mark = cursor.mark()
-        try:
-            statements.append(_parse_statement(cursor))
-        except SyntaxFailure:
-            broken = True
-            cursor.skip_until(
-                lambda: cursor.token.text in _STATEMENTS or _at_for(cursor), since=mark
-            )
-    if broken:
-        cursor.accept("}")
-        raise SyntaxFailure
-    return tuple(statements)
-
-
-def _parse_statement(cursor: Cursor) -> ast.Statement:
-    word = cursor.token
-    if _at_for(cursor):
-        return _parse_for(cursor)
-    if word.text not in _STATEMENTS:
-        cursor.fail_expected(f"{_STATEMENTS_TOLD} or `}}`", known=_STATEMENTS)
-    cursor.advance()
-    token = cursor.expect_kind(Kind.TYPE)
-    type_name = terms.Name(token.text, span=token.span)
-    if word.text in terms.INSERTS:
-        assignments = _parse_assignments(cursor)
-        return ast.Insert(word.text, type_name, assignments, span=cursor.span_from(word.start))
-    if word.text == "delete":
-        return ast.Delete(type_name, _parse_where(cursor), span=cursor.span_from(word.start))
-    cursor.keyword("set")
-    assignments = _parse_assignments(cursor)
-    where = _parse_where(cursor)
-    return ast.Update(type_name, assignments, where, span=cursor.span_from(word.start))
-
-
-def _at_for(cursor: Cursor) -> bool:
-    return cursor.at("for") and cursor.peek().kind is Kind.VARIABLE
-
-
-def _parse_for(cursor: Cursor) -> ast.ForEach:
-    start = cursor.advance().start
-    variable = parse_variable(cursor, "a name for the element")
-    cursor.keyword("in")
-    over = parse_variable(cursor, "a list parameter")
-    cursor.expect("{")
-    with cursor.nested():
-        statements = _parse_statements(cursor)
-    if not statements:
-        cursor.fail_expected(_STATEMENTS_TOLD)
-    cursor.expect("}")
-    return ast.ForEach(variable, over, statements, span=cursor.span_from(start))
-
-
-def _parse_assignments(cursor: Cursor) -> tuple[ast.Assignment, ...]:
-    # An empty block parses: "no assignments" is a rule with a code of its own.
-    return parse_items(
-        cursor, lambda: _parse_assignment(cursor), noun="an assignment", required=False
-    )
-
-
-def _parse_assignment(cursor: Cursor) -> ast.Assignment:
-    token = cursor.expect_kind(Kind.IDENT, "a property name")
-    cursor.expect(":")
-    value = _parse_assigned(cursor, null_allowed=True)
-    cursor.accept(",")
-    return ast.Assignment(terms.Name(token.text, span=token.span), value)
-
-
-def _parse_assigned(cursor: Cursor, *, null_allowed: bool = False) -> terms.Assigned:
-    """A value, or a node by its type and its key: `Person($n)`."""
-    token = cursor.token
-    if token.kind is not Kind.TYPE or cursor.peek().text != "(":
-        return _parse_given(cursor, null_allowed=null_allowed)
-    cursor.advance()
-    cursor.expect("(")
-    members = [_parse_given(cursor)]
-    while cursor.accept(","):
-        members.append(_parse_given(cursor))
-    cursor.expect(")", instead="`,` or `)`")
-    name = terms.Name(token.text, span=token.span)
-    return terms.NodeKey(name, tuple(members), span=cursor.span_from(token.start))
-
-
-def _parse_given(cursor: Cursor, *, null_allowed: bool = False) -> terms.Given:
-    """A value, or a field of an element: `$s.year`."""
-    if cursor.token.kind is not Kind.VARIABLE or cursor.peek().text != ".":
-        return parse_value(cursor, null_allowed=null_allowed)
-    variable = parse_variable(cursor)
-    cursor.expect(".")
-    token = cursor.expect_kind(Kind.IDENT, "the name of a field")
-    name = terms.Name(token.text, span=token.span)
-    return terms.Access(variable, name, span=cursor.span_from(variable.span.start))
-
-
-def _parse_where(cursor: Cursor) -> tuple[ast.Atom, ...]:
-    cursor.keyword("where")
-    atoms = [_parse_atom(cursor)]
-    while cursor.accept("and"):
-        atoms.append(_parse_atom(cursor))
-    return tuple(atoms)
-
-
-def _parse_atom(cursor: Cursor) -> ast.Atom:
-    name = parse_property_name(cursor)
-    op = cursor.token.text
-    if op == "is":
-        cursor.advance()
-        negated = cursor.accept("not")
-        cursor.expect("null", instead="`null` or `not null`")
-        return ast.IsNull(name, negated)
-    if op == "in":
-        cursor.advance()
-        if cursor.token.kind is Kind.VARIABLE:
-            return ast.IsIn(name, cast("terms.Variable | terms.Access", _parse_given(cursor)))
-        return ast.IsIn(name, parse_list(cursor))
-    if (
-        op in terms.COMPARISONS or op in terms.WORD_OPERATORS
-    ) and cursor.token.kind is not Kind.STRING:
-        cursor.advance()
-        return ast.Compare(name, op, _parse_assigned(cursor))
-    cursor.fail_expected("an operator", known=(*terms.WORD_OPERATORS, "is", "in"))

@@ -1,0 +1,1 @@
+"""Type checking of mutations: statements, their values, their conditions and their ends."""
