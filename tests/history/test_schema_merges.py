@@ -485,6 +485,25 @@ def test_a_new_key_meets_a_column_that_was_written_anew(graph: og.Graph, swapped
     assert len(edges) == 3
 
 
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_new_key_meets_a_side_that_has_dropped_a_property(graph: og.Graph, swapped: bool) -> None:
+    """Its table still has the column that the merge keeps."""
+    keyed, plain = ("main", "dev") if swapped else ("dev", "main")
+    change(graph, plain, put("    since: I32?\n", "    note: String?\n"))
+    write(graph, plain, 'insert Knows { from: "Cy", to: "Ann", note: "new" }')
+    change(graph, keyed, put("since: I32?", "since: I32?\n    @key(src, dst)"))
+    write(graph, keyed, 'update Knows set { since: 2021 } where from = "Ann"')
+    resolved = {"Knows.since": "target" if swapped else "source"}
+    graph.branches.merge("dev", "main", resolve=resolved, dry_run=True)
+    graph.branches.merge("dev", "main", resolve=resolved)
+    edges = {name: row["since"] for name, row in rows(graph).items() if name.startswith("Knows")}
+    assert edges == {
+        'Knows:["Ann","Ben"]': 2021,
+        'Knows:["Ben","Cy"]': None,
+        'Knows:["Cy","Ann"]': None,
+    }
+
+
 def test_edges_that_a_key_cannot_tell_apart(graph: og.Graph) -> None:
     change(graph, "dev", put("since: I32?", "since: I32?\n    @key(src, dst)"))
     write(graph, "main", 'insert Knows { from: "Ann", to: "Ben", since: 3 }')

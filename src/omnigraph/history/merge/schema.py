@@ -7,7 +7,7 @@ they did not before. Rows are merged elsewhere, as if all sides had always had t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -206,16 +206,24 @@ class MergedSchema:
         keyed = self.types[type_id] if _is_keyed(plan, type_id) else None
         left = self._left_behind(side, type_id)
         sources = {names.of(name): column for name, column in left.items()}
+        planned = after.new_columns(table.columns, names)
+        # The columns of the target get names that nothing has had. Another side that has dropped
+        # a property may have its column still, and nobody keeps what is made of such a side.
+        is_kept = side is self.target or not planned
+        stored = set() if is_kept else set(table.dataset().schema.names)
+        written = {one.field.name: _unlike(stored, one.field.name) for one in planned}
         columns = tuple(
-            replace(one, source=one.source or sources.get(one.field.name))
-            for one in after.new_columns(table.columns, names)
+            replace(
+                one,
+                field=one.field.with_name(written[one.field.name]),
+                source=one.source or sources.get(one.field.name),
+            )
+            for one in planned
         )
         # What is not written stays in the column that the side has for it.
-        shown = after.view(table.columns)
-        written = {one.field.name for one in columns}
         pairs = (
-            (name, names.of(name) if names.of(name) in written else column)
-            for name, column in shown.pairs
+            (name, written.get(names.of(name), column))
+            for name, column in after.view(table.columns).pairs
         )
         return TableReshape(columns, StoredColumns(tuple(pairs)), keyed)
 
@@ -388,6 +396,13 @@ def merged_schema(
 def _is_keyed(plan: MigrationPlan, type_id: int) -> bool:
     """Whether the edges of a type get the ids of a key."""
     return any(isinstance(one, KeyEdges) for one in plan.effects_on(type_id))
+
+
+def _unlike(taken: Container[str], name: str) -> str:
+    """A name like this one that is not taken."""
+    while name in taken:
+        name += "@"
+    return name
 
 
 def _numbers(ids: Mapping[int, int]) -> dict[int, int]:
