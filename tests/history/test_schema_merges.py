@@ -504,6 +504,24 @@ def test_a_new_key_meets_a_side_that_has_dropped_a_property(graph: og.Graph, swa
     }
 
 
+def test_a_new_key_meets_a_side_that_has_dropped_the_type(graph: og.Graph) -> None:
+    key = put("since: I32?", "since: I32?\n    note: String?\n    @key(src, dst)")
+    change(graph, "main", key)
+    write(graph, "main", 'update Knows set { note: "new" } where from = "Ann"')
+    dropped = graph.schema_at("dev").partition("edge Knows")[0]
+    graph.apply_schema(dropped, branch="dev")
+    write(graph, "dev", 'insert Person { name: "Dan" }')
+    graph.branches.merge("dev", "main", resolve="target")
+    found = rows(graph)
+    assert found['Knows:["Ann","Ben"]'] == {
+        "from": "Ann",
+        "to": "Ben",
+        "since": 2020,
+        "note": "new",
+    }
+    assert "Person:Dan" in found
+
+
 def test_edges_that_a_key_cannot_tell_apart(graph: og.Graph) -> None:
     change(graph, "dev", put("since: I32?", "since: I32?\n    @key(src, dst)"))
     write(graph, "main", 'insert Knows { from: "Ann", to: "Ben", since: 3 }')

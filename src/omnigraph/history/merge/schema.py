@@ -261,6 +261,7 @@ class MergedSchema:
         if ours is None:
             raise AssertionError("the target has the table")
         shown = target.snapshot.by_identity[self.target.identity(type_id)]
+        is_compared = theirs is not None
         if theirs is None:
             theirs = base = ours
         elif base is None:
@@ -284,7 +285,7 @@ class MergedSchema:
                     ("base", self.base, self._base_plan),
                     ("source", self.source, self.source_plan),
                 )
-                if side.table(type_id) is not None and _is_keyed(plan, type_id)
+                if is_compared and side.table(type_id) is not None and _is_keyed(plan, type_id)
             },
         )
 
