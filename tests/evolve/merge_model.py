@@ -622,6 +622,11 @@ def _brought(schemas: _Schemas, state: State, base: Rows | None, refusals: list[
         after = replace(
             type_, properties={n: p for n, p in type_.properties.items() if n not in silent}
         )
+        if before.key is None and silent.intersection(type_.key or ()):
+            if state.rows[number]:
+                refusals.append(f"{type_.name}: a key of what was dropped")
+            rows[number] = {}
+            continue
         before, fitted = _fitted(before, state.rows[number], after, is_base=base is None)
         rows[number], refused = change_type(before, fitted, after)
         if base is not None:

@@ -486,6 +486,25 @@ def test_a_new_key_meets_a_column_that_was_written_anew(graph: og.Graph, swapped
 
 
 @pytest.mark.parametrize("swapped", [False, True])
+def test_a_new_key_of_what_the_other_side_has_dropped(graph: og.Graph, swapped: bool) -> None:
+    """Edges that were written there since have lost what their ids would be made of."""
+    keyed, plain = ("main", "dev") if swapped else ("dev", "main")
+    for branch in ("main", "dev"):
+        change(graph, branch, put("since: I32?", "since: I32 @default(7)\n    note: String?"))
+    graph.branches.merge("dev", "main")
+    graph.branches.merge("main", "dev")
+    change(graph, plain, put("    since: I32 @default(7)\n", ""))
+    write(graph, plain, 'update Knows set { note: "new" } where from = "Ann"')
+    change(graph, keyed, put("note: String?", "note: String?\n    @key(src, dst, since)"))
+    before = rows(graph)
+    kept = {"schema_drop_change": "target" if swapped else "source"}
+    with pytest.raises(errors.MergeConflicts) as caught:
+        graph.branches.merge("dev", "main", resolve=kept)
+    assert kinds(caught.value.conflicts) == [("value_constraint_violation", "Knows", "since", "")]
+    assert rows(graph) == before
+
+
+@pytest.mark.parametrize("swapped", [False, True])
 def test_a_new_key_meets_a_side_that_has_dropped_a_property(graph: og.Graph, swapped: bool) -> None:
     """Its table still has the column that the merge keeps."""
     keyed, plain = ("main", "dev") if swapped else ("dev", "main")
