@@ -545,6 +545,15 @@ def test_a_graph_that_has_lost_its_only_branch_says_so(tmp_path: Path) -> None:
     graph.mutate('query a() { insert Ship { name: "Fram" } }', branch="saved")
 
 
+def test_what_an_init_that_died_has_left_is_no_graph(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph.omni", "node Ship { name: String @key }")
+    shutil.rmtree(tmp_path / "graph.omni/__manifest/main/_versions")
+    with pytest.raises(NotFound, match="no graph"):
+        og.open(str(graph.location))
+    with pytest.raises(NotFound, match="no graph"):
+        og.open(tmp_path / "elsewhere")
+
+
 def test_copies_are_rewritten(patient: Patient) -> None:
     (patient.root / "_schema.pg").write_text("mine")
     assert og.repair(patient.root).repaired == ("rewrite _schema.pg from the manifest",)

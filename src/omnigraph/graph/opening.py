@@ -14,10 +14,11 @@ from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.graph.guard import guarded
 from omnigraph.graph.schema_sources import schema_source
 from omnigraph.graph.session import Graph
-from omnigraph.manifest.entries import SchemaContract
+from omnigraph.manifest.entries import MAIN, SchemaContract
 from omnigraph.manifest.root_copies import lagging_copies, write_copies
 from omnigraph.manifest.snapshot import MANIFEST_NAME, catalog_of
 from omnigraph.manifest.store import GraphHandle, Manifest
+from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.s3_client import require_reachable
@@ -59,10 +60,12 @@ def _without_main(root: Location, manifest: Manifest, error: StorageError) -> st
     """What is told of a graph whose main is lost, and which has other branches; else an error."""
     if error.kind in ("transient", "configuration"):
         raise error
-    if next(ControlObjects(root).walk(MANIFEST_NAME), None) is None:
+    branches = manifest.refs.read().of_kind("branch")
+    versions = HeadLog.versions(root.join(MANIFEST_NAME, MAIN))
+    if not branches and next(versions, None) is None:
         raise NotFound(f"there is no graph at {root}") from error
     what = f"branch main of {root} cannot be read: {error.message}"
-    for branch in manifest.refs.read().of_kind("branch"):
+    for branch in branches:
         with suppress(StorageError, BranchNotFound):
             catalog_of(manifest.view(branch).state.schema)
             return f"{what}; other branches can, and `omnigraph verify` tells what is lost"

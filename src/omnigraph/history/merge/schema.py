@@ -7,7 +7,7 @@ they did not before. Rows are merged elsewhere, as if all sides had always had t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import Conflicts, Resolve
 from omnigraph.history.merge.delta import MergeTables
 from omnigraph.history.merge.schema_sides import MergeSide, TouchedRows, as_made
-from omnigraph.lang.schema.catalog import Catalog, EdgeType
+from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.columns import ColumnNames, carried
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.schema.ir.identity import table_path
@@ -312,41 +312,6 @@ class MergedSchema:
     def is_stricter(self) -> bool:
         """Whether rows of the source may break what only the target asks of them, or differ."""
         return self.base.ir != self.target.ir
-
-    def refusals(self) -> Iterator[MergeConflict]:
-        """What rows of a side cannot be made to fit the merged schema."""
-        for side, plan in (("target", self.plan), ("source", self.source_plan)):
-            for refusal in plan.refusals:
-                kind, _, name = refusal.entity.partition(":")
-                owner, _, property_ = name.partition(".")
-                yield MergeConflict(
-                    "value_constraint_violation",
-                    "edge" if kind == "edge" else "node",
-                    owner,
-                    "",
-                    f"rows of the {side} do not fit the merged schema: {refusal.reason}",
-                    property_ or None,
-                )
-        yield from self._foreign_references()
-
-    def _foreign_references(self) -> Iterator[MergeConflict]:
-        """Edges name nodes by types that have other identities after the merge."""
-        for name, side in (("target", self.target), ("source", self.source)):
-            moved = set(side.numbers.values())
-            for type_id, edge in self.types.items():
-                table = side.table(type_id) if isinstance(edge, EdgeType) else None
-                if not isinstance(edge, EdgeType) or table is None or not table.pin.row_count:
-                    continue
-                for end, type_name in edge.end_types:
-                    if end in moved:
-                        yield MergeConflict(
-                            "value_constraint_violation",
-                            "edge",
-                            edge.name,
-                            "",
-                            f"edges of the {name} lead to a {type_name} that both branches have "
-                            "added: add the type on one of them, and the edges after the merge",
-                        )
 
 
 def merged_schema(
