@@ -27,6 +27,7 @@ SMALL_BYTES = 50 * 10**6
 AT_ONCE_ROWS = 100_000
 AT_ONCE_SECONDS = 1.0
 CSV_BYTES = 700 * 10**6
+READ_OF_STAGED = 2.0
 TIMEOUT = 1_800
 MB = 10**6
 
@@ -42,10 +43,13 @@ class Size:
     replaced: int
     rejected: int
     csv: int
+    store: int
 
 
-NORMAL = Size(1_500_000, 500_000, 1_000_000, 200_000, 100_000, 200_000, 2_000_000)
-LARGE = Size(12_000_000, 6_000_000, 24_000_000, 3_000_000, 1_200_000, 2_600_000, 10_000_000)
+NORMAL = Size(1_500_000, 500_000, 1_000_000, 200_000, 100_000, 200_000, 2_000_000, 200_000)
+LARGE = Size(
+    12_000_000, 6_000_000, 24_000_000, 3_000_000, 1_200_000, 2_600_000, 10_000_000, 1_200_000
+)
 RANGES = (1, 16, 64)
 
 
@@ -56,7 +60,7 @@ def run() -> list[Ratio]:
 
 def measure(size: Size) -> list[Ratio]:
     """All cases of a size."""
-    return [*_here(size), *_checked(size)]
+    return [*_here(size), *_on_store(size), *_checked(size)]
 
 
 def _here(size: Size) -> list[Ratio]:
@@ -75,6 +79,21 @@ def _here(size: Size) -> list[Ratio]:
         Ratio("100k rows of Parquet at once", few["parquet"], AT_ONCE_SECONDS, 1.0),
         Ratio("peak of a large CSV", much["peak"] / MB, CSV_BYTES / MB, 1.0, "MB"),
     ]
+
+
+def _on_store(size: Size) -> list[Ratio]:
+    """Bytes that are read of an object store, however the keys are cut."""
+    ratios = []
+    for ranges in RANGES:
+        found = _asked("store", size.store, ranges=ranges)
+        staged, read = found["staged"] / MB, found["read"] / MB
+        print(
+            f"store, {found['rows']:,} rows, {ranges} ranges: staged {staged:.1f} MB, "
+            f"read {read:.1f} MB"
+        )
+        name = f"read of S3 / staged, {ranges} ranges"
+        ratios.append(Ratio(name, read, staged, READ_OF_STAGED, "MB"))
+    return ratios
 
 
 def _checked(size: Size) -> list[Ratio]:

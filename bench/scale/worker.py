@@ -24,6 +24,7 @@ import pyarrow.parquet as pq
 import omnigraph as og
 from bench.scale.here import at_once, large_csv
 from bench.scale.processes import forget_peak, measured_runner, memory
+from bench.scale.store import on_store
 from omnigraph.pipeline.load.check import round_rows
 from omnigraph.pipeline.load.entry import catalog_for, load_given
 from omnigraph.pipeline.load.stage.frames import given
@@ -55,6 +56,14 @@ def edges(place: Path, count: int, people: int, *, missing: int = 0) -> Path:
         return {"from": _names(ends[0]), "to": _names(np.where(lost, people + rows, ends[1]))}
 
     return _written(place, count, columns)
+
+
+def graph_files(directory: Path, count: int, people_count: int) -> dict[str, Path]:
+    """Persons, and edges between them."""
+    return {
+        "Person": people(directory / "people.parquet", people_count),
+        "Knows": edges(directory / "edges.parquet", count, people_count),
+    }
 
 
 def bounded(place: Path, count: int, people: int) -> Path:
@@ -146,15 +155,13 @@ def measure(asked: Mapping[str, Any], directory: Path) -> dict[str, Any]:
             return at_once(directory, count)
         case "large csv":
             return large_csv(directory, count)
-    graph = og.init(directory / "graph", SCHEMA)
     few = max(count // 6, 1)
+    if asked["case"] == "store":
+        return on_store(directory, SCHEMA, graph_files(directory, count - few, few))
+    graph = og.init(directory / "graph", SCHEMA)
     match asked["case"]:
         case "graph":
-            files = {
-                "Person": people(directory / "people.parquet", few),
-                "Knows": edges(directory / "edges.parquet", count - few, few),
-            }
-            return load(graph, files, "append")
+            return load(graph, graph_files(directory, count - few, few), "append")
         case "nodes":
             return load(graph, {"Person": people(directory / "people.parquet", count)}, "append")
         case "small":

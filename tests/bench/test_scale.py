@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.bench_scale import CSV_BYTES, SMALL_BYTES, WORKER_BYTES, _asked, case
+from bench.bench_scale import CSV_BYTES, READ_OF_STAGED, SMALL_BYTES, WORKER_BYTES, _asked, case
 from bench.scale.model import Cluster, Load, Model, table
 
 PAGE = Path(__file__).parents[2] / "docs" / "developer" / "how-a-bulk-load-works.md"
@@ -31,6 +31,13 @@ def test_loads_of_one_process_are_measured() -> None:
     assert few["csv"] > 0
     assert (much["rows"], much["bytes"]) > (1_999, 200_000)
     assert 0 < much["peak"] < CSV_BYTES
+
+
+@pytest.mark.slow
+def test_what_a_load_reads_of_a_store_is_measured() -> None:
+    found = _asked("store", 6_000, ranges=3)
+    assert found["rows"] == 6_000
+    assert 6_000 < found["read"] <= READ_OF_STAGED * found["staged"]
 
 
 def test_the_page_shows_what_the_model_says() -> None:

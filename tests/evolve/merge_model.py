@@ -50,6 +50,11 @@ class Merged:
     settled: int = 0
     is_open: bool = False
     """Whether the contract says nothing of how a conflict is resolved."""
+    may_be_refused: bool = False
+    """Whether edges that the target has as the base had them stand in the way of a new key.
+
+    They do if the target has written them: rows do not tell.
+    """
 
     @property
     def is_clean(self) -> bool:
@@ -561,6 +566,11 @@ def _merge_rows(schemas: _Schemas, resolve: str | None, found: Merged) -> None:
     sides = {
         side: _brought(schemas, state, base, found.rules) for side, state in schemas.sides.items()
     }
+    for number, rule in _alike_as_before(schemas, base).items():
+        if rule in found.rules:
+            found.may_be_refused = True
+            found.rules.remove(rule)
+            sides["target"][number] = base[number]
     if found.rules:
         return
     merged = schemas.merged
@@ -622,6 +632,11 @@ def _brought(schemas: _Schemas, state: State, base: Rows | None, refusals: list[
         after = replace(
             type_, properties={n: p for n, p in type_.properties.items() if n not in silent}
         )
+        if before.key is None and silent.intersection(type_.key or ()):
+            if state.rows[number]:
+                refusals.append(f"{type_.name}: a key of what was dropped")
+            rows[number] = {}
+            continue
         before, fitted = _fitted(before, state.rows[number], after, is_base=base is None)
         rows[number], refused = change_type(before, fitted, after)
         if base is not None:
@@ -633,6 +648,21 @@ def _brought(schemas: _Schemas, state: State, base: Rows | None, refusals: list[
                     if id_ in base[number]:
                         row[one] = base[number][id_][one]
     return rows
+
+
+def _alike_as_before(schemas: _Schemas, base: Rows) -> dict[int, str]:
+    """The types of which the target has just the edges that the base had, alike under a new key."""
+    found: dict[int, str] = {}
+    for number, type_ in schemas.merged.items():
+        old, ours = schemas.base.schema.get(number), schemas.sides["target"].schema.get(number)
+        theirs = schemas.sides["source"].schema.get(number)
+        if old is None or ours != old or type_.key is None or old.key is not None:
+            continue
+        rows = schemas.base.rows[number]
+        is_same = schemas.sides["target"].rows[number] == rows
+        if is_same and theirs == type_ and len(base[number]) < len(rows):
+            found[number] = f"{type_.name}: {type_.name} has edges alike"
+    return found
 
 
 def _is_dropped(schemas: _Schemas, state: State, number: int) -> bool:

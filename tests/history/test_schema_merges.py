@@ -334,6 +334,34 @@ def test_what_the_target_dropped_comes_back_from_the_source(graph: og.Graph) -> 
     assert found["Person:Cy"] == {"name": "Cy", "age": 8, "bio": "cy"}
 
 
+@pytest.mark.parametrize("how", ["changed", "as it was", "optimized", "all new", "schema alone"])
+def test_rows_that_the_target_wrote_since_it_dropped_a_property(graph: og.Graph, how: str) -> None:
+    """They have again what they had, although the source has touched others, or none."""
+    change(graph, "main", put("    bio: String?\n", ""))
+    age = 30
+    if how != "optimized":
+        age = 31
+        write(graph, "main", 'update Person set { age: 31 } where name = "Ann"')
+    if how == "as it was":
+        age = 30
+        write(graph, "main", 'update Person set { age: 30 } where name = "Ann"')
+    elif how in {"all new", "optimized"}:
+        write(graph, "main", 'insert Person { name: "Dan" }')
+        graph.optimize()
+    if how == "schema alone":
+        change(graph, "dev", put("bio: String?", 'bio: String? @default("-")'))
+    else:
+        write(graph, "dev", 'update Person set { bio: "cy" } where name = "Cy"')
+    planned = graph.branches.merge("dev", "main", resolve="source", dry_run=True)
+    counted = planned.counts["node:Person"]
+    assert (counted.inserted, counted.deleted) == (0, 0)
+    graph.branches.merge("dev", "main", resolve="source")
+    found = rows(graph)
+    assert found["Person:Ann"] == {"name": "Ann", "age": age, "bio": "hi"}
+    assert found["Person:Cy"]["bio"] == (None if how == "schema alone" else "cy")
+    assert found["Person:Ben"] == {"name": "Ben", "age": None, "bio": None}
+
+
 def test_a_dropped_type_comes_back_if_asked(graph: og.Graph) -> None:
     change(graph, "main", lambda text: text[: text.index("edge Knows")])
     write(graph, "dev", 'insert Knows { from: "Cy", to: "Ann", since: 1 }')
@@ -483,6 +511,64 @@ def test_a_new_key_meets_a_column_that_was_written_anew(graph: og.Graph, swapped
     edges = {name: row["since"] for name, row in rows(graph).items() if name.startswith("Knows")}
     assert edges['Knows:["Cy","Ann"]'] == 3
     assert len(edges) == 3
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_new_key_of_what_the_other_side_has_dropped(graph: og.Graph, swapped: bool) -> None:
+    """Edges that were written there since have lost what their ids would be made of."""
+    keyed, plain = ("main", "dev") if swapped else ("dev", "main")
+    for branch in ("main", "dev"):
+        change(graph, branch, put("since: I32?", "since: I32 @default(7)\n    note: String?"))
+    graph.branches.merge("dev", "main")
+    graph.branches.merge("main", "dev")
+    change(graph, plain, put("    since: I32 @default(7)\n", ""))
+    write(graph, plain, 'update Knows set { note: "new" } where from = "Ann"')
+    change(graph, keyed, put("note: String?", "note: String?\n    @key(src, dst, since)"))
+    before = rows(graph)
+    kept = {"schema_drop_change": "target" if swapped else "source"}
+    with pytest.raises(errors.MergeConflicts) as caught:
+        graph.branches.merge("dev", "main", resolve=kept)
+    assert kinds([*caught.value.conflicts]) == [
+        ("value_constraint_violation", "Knows", "since", "")
+    ]
+    assert rows(graph) == before
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+def test_a_new_key_meets_a_side_that_has_dropped_a_property(graph: og.Graph, swapped: bool) -> None:
+    """Its table still has the column that the merge keeps."""
+    keyed, plain = ("main", "dev") if swapped else ("dev", "main")
+    change(graph, plain, put("    since: I32?\n", "    note: String?\n"))
+    write(graph, plain, 'insert Knows { from: "Cy", to: "Ann", note: "new" }')
+    change(graph, keyed, put("since: I32?", "since: I32?\n    @key(src, dst)"))
+    write(graph, keyed, 'update Knows set { since: 2021 } where from = "Ann"')
+    resolved = {"Knows.since": "target" if swapped else "source"}
+    graph.branches.merge("dev", "main", resolve=resolved, dry_run=True)
+    graph.branches.merge("dev", "main", resolve=resolved)
+    edges = {name: row["since"] for name, row in rows(graph).items() if name.startswith("Knows")}
+    assert edges == {
+        'Knows:["Ann","Ben"]': 2021,
+        'Knows:["Ben","Cy"]': None,
+        'Knows:["Cy","Ann"]': None,
+    }
+
+
+def test_a_new_key_meets_a_side_that_has_dropped_the_type(graph: og.Graph) -> None:
+    key = put("since: I32?", "since: I32?\n    note: String?\n    @key(src, dst)")
+    change(graph, "main", key)
+    write(graph, "main", 'update Knows set { note: "new" } where from = "Ann"')
+    dropped = graph.schema_at("dev").partition("edge Knows")[0]
+    graph.apply_schema(dropped, branch="dev")
+    write(graph, "dev", 'insert Person { name: "Dan" }')
+    graph.branches.merge("dev", "main", resolve="target")
+    found = rows(graph)
+    assert found['Knows:["Ann","Ben"]'] == {
+        "from": "Ann",
+        "to": "Ben",
+        "since": 2020,
+        "note": "new",
+    }
+    assert "Person:Dan" in found
 
 
 def test_edges_that_a_key_cannot_tell_apart(graph: og.Graph) -> None:

@@ -16,7 +16,7 @@ from lance import LanceOperation
 from lance.fragment import RowIdSequence, write_fragments
 
 import omnigraph as og
-from omnigraph.errors import BadRequest, BranchNotFound, NotFound
+from omnigraph.errors import BadRequest, BranchNotFound, NotFound, StorageError
 from omnigraph.maintain.verify.report import Finding, VerifyReport
 from omnigraph.storage.objects.control_objects import ControlObjects
 from tests.maintain.damage import SCHEMA, Patient, cut, flip, make_graph, people
@@ -482,6 +482,76 @@ def test_the_newest_whole_commit_is_kept_as_a_branch(patient: Patient) -> None:
     graph = og.open(patient.root)
     assert graph.commits.list("saved")[0].id == before
     graph.mutate('query a() { insert City { title: "Bodø" } }', branch="saved")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "plant",
+    [
+        lambda p: cut(min((p.manifest() / "_versions").glob("*.manifest")), 0),
+        lambda p: cut(min((p.manifest() / "_versions").glob("*.manifest"))),
+        lambda p: remove(p.manifest_data()),
+    ],
+    ids=["an empty version", "a cut version", "no rows"],
+)
+def test_what_is_left_of_main_is_kept_as_a_branch(
+    patient: Patient, plant: Callable[[Patient], None]
+) -> None:
+    before = patient.graph.commits.list()[1].id
+    plant(patient)
+    report = og.verify(patient.root)
+    assert kinds(report) == {"branch_unreadable"}
+    (verdict,) = (one for one in report.branches if one.branch == "main")
+    assert (verdict.head_commit_id, verdict.newest_whole_commit_id) == (None, before)
+    done = og.repair(patient.root, confirm=True, keep_as="saved")
+    assert [(one.branch, one.commit_id, one.kept_as) for one in done.rescues] == [
+        ("main", before, "saved")
+    ]
+    assert set(og.verify(patient.root).whole_branches) == {"dev", "saved"}
+    graph = og.open(patient.root)
+    assert "main" in graph.notices[0]
+    assert graph.commits.list("saved")[0].id == before
+    graph.mutate('query a() { insert City { title: "Bodø" } }', branch="saved")
+    count = "query q() { match { $c: City } return { count($c) as n } }"
+    assert graph.query(count, branch="saved").rows == [{"n": 3}]
+    assert graph.query(count, branch="dev").rows == [{"n": 2}]
+    with pytest.raises(StorageError):
+        graph.query(count)
+
+
+@pytest.mark.slow
+def test_what_is_left_of_another_branch_is_kept_too(patient: Patient) -> None:
+    patient.graph = og.open(patient.root)
+    patient.graph.mutate('query a() { insert City { title: "Bodø" } }', branch="dev")
+    before = patient.graph.commits.list("dev")[1].id
+    remove(patient.manifest_data("dev"))
+    og.repair(patient.root, confirm=True, keep_as="saved")
+    graph = og.open(patient.root)
+    assert graph.notices == []
+    assert graph.commits.list("saved")[0].id == before
+
+
+def test_a_graph_that_has_lost_its_only_branch_says_so(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph.omni", "node Ship { name: String @key }")
+    graph.mutate('query a() { insert Ship { name: "Fram" } }')
+    newest = max(
+        (tmp_path / "graph.omni/__manifest/main/data").iterdir(), key=lambda p: p.stat().st_mtime_ns
+    )
+    newest.unlink()
+    with pytest.raises(StorageError, match="omnigraph repair"):
+        og.open(tmp_path / "graph.omni")
+    og.repair(tmp_path / "graph.omni", confirm=True, keep_as="saved")
+    graph = og.open(tmp_path / "graph.omni")
+    graph.mutate('query a() { insert Ship { name: "Fram" } }', branch="saved")
+
+
+def test_what_an_init_that_died_has_left_is_no_graph(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "graph.omni", "node Ship { name: String @key }")
+    shutil.rmtree(tmp_path / "graph.omni/__manifest/main/_versions")
+    with pytest.raises(NotFound, match="no graph"):
+        og.open(str(graph.location))
+    with pytest.raises(NotFound, match="no graph"):
+        og.open(tmp_path / "elsewhere")
 
 
 def test_copies_are_rewritten(patient: Patient) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyarrow import csv
 
 import omnigraph as og
 from omnigraph.errors import KeyConflict, ValidationError
@@ -182,11 +183,37 @@ def test_a_column_that_is_not_there_is_absent(twins: Twins, tmp_path: Path) -> N
     done = twins.load_tables(frames, mode="patch")
     assert done.error is None
     assert found(twins.inline, of="Person")["Ann"] == before | {"age": 9, "rank": 5}
-    csv = tmp_path / "Person.csv"
-    csv.write_text('name,age,mail\nAnn,,""\n')
-    twins.inline.load(csv, mode="patch")
+    file = tmp_path / "Person.csv"
+    file.write_text('name,age,mail\nAnn,,""\n')
+    twins.inline.load(file, mode="patch")
     after = found(twins.inline, of="Person")["Ann"]
     assert after == before | {"age": None, "rank": 5, "mail": ""}
+
+
+@pytest.mark.parametrize("way", ["lines", "frame", "file"])
+def test_of_what_is_all_key_nothing_is_left_to_mention(tmp_path: Path, way: str) -> None:
+    schema = """
+    node Tag { word: String @key }
+    edge Near: Tag -> Tag { year: I32  @key(src, dst, year) }
+    """
+    graph = og.init(tmp_path / "graph", schema)
+    graph.load([{"type": "Tag", "data": {"word": "a"}}], mode="append")
+    tags = [{"word": word} for word in "ab"]
+    near = [{"from": "a", "to": "b", "year": year} for year in (1, 2)]
+    data: Any = {"Tag": pa.Table.from_pylist(tags), "Near": pa.Table.from_pylist(near)}
+    if way == "lines":
+        data = [
+            *({"type": "Tag", "data": one} for one in tags),
+            *(edge("Near", ("a", "b"), year=one["year"]) for one in near),
+        ]
+    elif way == "file":
+        for name, rows in data.items():
+            csv.write_csv(rows, tmp_path / f"{name}.csv")
+        data = {name: tmp_path / f"{name}.csv" for name in data}
+    for _ in range(2):
+        graph.load(data, mode="patch")
+        assert sorted(found(graph, of="Tag")) == ["a", "b"]
+        assert sorted(found(graph, of="Near")) == ['["a","b","1"]', '["a","b","2"]']
 
 
 @pytest.mark.slow

@@ -5,18 +5,20 @@ Owns the steps of opening. A graph that is opened read-only is left exactly as i
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 
 from omnigraph.embed.configuration import EmbedderConfig
-from omnigraph.errors import NotFound, StorageError
+from omnigraph.errors import BranchNotFound, NotFound, StorageError
 from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.graph.guard import guarded
 from omnigraph.graph.schema_sources import schema_source
 from omnigraph.graph.session import Graph
-from omnigraph.manifest.entries import SchemaContract
+from omnigraph.manifest.entries import MAIN, SchemaContract
 from omnigraph.manifest.root_copies import lagging_copies, write_copies
-from omnigraph.manifest.snapshot import catalog_of
+from omnigraph.manifest.snapshot import MANIFEST_NAME, catalog_of
 from omnigraph.manifest.store import GraphHandle, Manifest
+from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.s3_client import require_reachable
@@ -42,17 +44,34 @@ def open(  # noqa: A001 - the word everybody expects: `omnigraph.open`
     root = Location.parse(str(location))
     require_reachable(root)
     manifest = Manifest(root)
+    graph = Graph(GraphHandle(root, manifest, read_only), actor)
     try:
         contract = manifest.view().state.schema
     except StorageError as error:
-        if error.kind == "not_found":
-            raise NotFound(f"there is no graph at {root}") from error
-        raise
+        graph.notices.append(_without_main(root, manifest, error))
+        return graph
     catalog_of(contract)
-    graph = Graph(GraphHandle(root, manifest, read_only), actor)
     if not read_only:
         graph.notices += [*_mend_files(root, contract), *_sweep(root, manifest)]
     return graph
+
+
+def _without_main(root: Location, manifest: Manifest, error: StorageError) -> str:
+    """What is told of a graph whose main is lost, and which has other branches; else an error."""
+    if error.kind in ("transient", "configuration"):
+        raise error
+    branches = manifest.refs.read().of_kind("branch")
+    versions = HeadLog.versions(root.join(MANIFEST_NAME, MAIN))
+    if not branches and next(versions, None) is None:
+        raise NotFound(f"there is no graph at {root}") from error
+    what = f"branch main of {root} cannot be read: {error.message}"
+    for branch in branches:
+        with suppress(StorageError, BranchNotFound):
+            catalog_of(manifest.view(branch).state.schema)
+            return f"{what}; other branches can, and `omnigraph verify` tells what is lost"
+    raise StorageError(
+        f"{what}; `omnigraph repair` shows what is left and can be kept", kind=error.kind
+    ) from error
 
 
 def embedded_by(opened: Graph, embedding: EmbedderConfig | None) -> Graph:

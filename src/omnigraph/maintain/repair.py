@@ -12,19 +12,21 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
 
 from omnigraph.errors import BadRequest, OmniGraphError
 from omnigraph.maintain.indexes import ensure_indices
 from omnigraph.maintain.repair_report import DatasetRepair, RepairReport, Rescue
 from omnigraph.maintain.verify.files import foreign_versions
+from omnigraph.maintain.verify.lineage import newest_left
 from omnigraph.maintain.verify.operation import verify
 from omnigraph.maintain.verify.report import DERIVED, BranchVerdict, VerifyReport
 from omnigraph.manifest.branches import BranchRefs, normalise_branch
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.publish_request import PendingCommit
 from omnigraph.manifest.root_copies import lagging_copies, write_copies
+from omnigraph.manifest.snapshot import find_commit
 from omnigraph.manifest.store import Manifest
 from omnigraph.storage.indexes.table_indexes import drop_indexes, indexes_of
 from omnigraph.storage.objects.control_objects import ControlObjects
@@ -165,7 +167,19 @@ def _rescued(
     if keep_as is None or commit_id is None:
         return Rescue(lost.branch, commit_id)
     name = f"{keep_as}-{lost.branch.replace('/', '-')}" if several else keep_as
-    return Rescue(lost.branch, commit_id, BranchRefs(manifest).keep(name, commit_id, ACTOR))
+    older = None
+    if lost.head_commit_id is None:
+        older = newest_left(manifest, manifest.branch_id(lost.branch))
+    refs = BranchRefs(manifest)
+    if older is None:
+        return Rescue(lost.branch, commit_id, refs.keep(name, commit_id, ACTOR))
+    commit = find_commit(older, commit_id)
+    if commit is None:
+        return Rescue(lost.branch, commit_id)
+    kept = manifest.view_at(commit)
+    head = replace(kept.state.head, oldest_commit_id=older.state.head.oldest_commit_id)
+    kept = replace(kept, state=replace(kept.state, head=head))
+    return Rescue(lost.branch, commit_id, refs.keep_state(name, kept, ACTOR))
 
 
 def _datasets(

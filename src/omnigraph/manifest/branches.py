@@ -62,6 +62,10 @@ class BranchRefs:
 
         return self._create(name, fork)
 
+    def keep_state(self, name: str, kept: BranchState, actor: str | None = None) -> str:
+        """Fork a branch from a state that no branch leads to: whose newest ones are lost."""
+        return self._create(name, lambda refs: self._fork(name, kept, refs, actor))
+
     def tags(self) -> Sequence[str]:
         """Every tag by name."""
         return self.manifest.refs.read().of_kind("tag")

@@ -155,7 +155,7 @@ class Manifest:
                 # there is a newer one, or the branch is gone.
                 if error.kind != "not_found":
                     raise
-                newest = HeadLog.newest_version(self.location.join(branch_id))
+                newest = next(HeadLog.versions(self.location.join(branch_id)), None)
                 # A writer that came too late may have left a version of a branch that is gone.
                 if newest is None or (newest == tried and not self.is_named(branch_id)):
                     self._explain_absence(branch_id, error)

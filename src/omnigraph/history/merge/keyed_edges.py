@@ -7,7 +7,7 @@ added; a dry run has copies outside the graph. Edges that the key cannot tell ap
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from tempfile import mkdtemp
 
@@ -42,7 +42,8 @@ def with_keys(
     if not wanted or sides.adopts:
         return sides
     tables = {"base": sides.base, "source": sides.source, "target": sides.target}
-    broken = [found for name in wanted for found in _alike(sides, name, tables[name])]
+    broken = [*_dropped(sides, wanted, tables)]
+    broken = broken or [found for name in wanted for found in _alike(sides, name, tables[name])]
     if broken:
         conflicts.standing += broken
         return replace(sides, source=sides.base)
@@ -90,6 +91,26 @@ def _copied(sides: MergeTables, table: Table, scratch: str) -> Table:
 
     written = write_streams(copy, (), rows())
     return copy.at(apply_rows(copy, written))
+
+
+def _dropped(
+    sides: MergeTables, wanted: Collection[str], tables: Mapping[str, Table]
+) -> Iterator[MergeConflict]:
+    """The sides that have dropped what the key is made of: of rows they wrote since it is lost."""
+    for side, dropped in zip(("source", "target"), sides.silent, strict=True):
+        if side not in wanted or not tables[side].pin.row_count:
+            continue
+        for name in sides.type.key:
+            if name in dropped:
+                yield MergeConflict(
+                    "value_constraint_violation",
+                    "edge",
+                    sides.type.name,
+                    "",
+                    f"the {side} has dropped {sides.type.name}.{name}, which the key of the merged "
+                    "type is made of: let the drop win, or add the property there again",
+                    name,
+                )
 
 
 def _alike(sides: MergeTables, side: str, table: Table) -> list[MergeConflict]:

@@ -25,6 +25,7 @@ from omnigraph.history.merge.conflicts import (
 )
 from omnigraph.history.merge.delta import sides_of
 from omnigraph.history.merge.keyed_edges import with_keys
+from omnigraph.history.merge.misfits import misfits
 from omnigraph.history.merge.plan import MergePlan
 from omnigraph.history.merge.schema import UNIFIED, MergedSchema, about_schemas, merged_schema
 from omnigraph.lang.schema.catalog import EdgeType
@@ -207,7 +208,7 @@ class Merge(Change[MergeResult]):
         if merged.plan.steps:
             self.notes[SCHEMA_STEPS] = merged.plan.to_json()["steps"]
         if not conflicts.standing:
-            conflicts.standing += merged.refusals()
+            conflicts.standing += misfits(merged)
         sides = merged.tables(base)
         if not conflicts.standing:
             sides = {

@@ -76,7 +76,7 @@ class MergePlan:
         for key, sides in self.sides.items():
             if sides.target_key is None:
                 self.tables[key] = adopt_source(sides, self.limits)
-            elif not sides.source_changed:
+            elif not (sides.source_changed or (sides.silent[1] and sides.target_changed)):
                 if sides.reshape is not None and not sides.reshape.is_nothing:
                     self.tables[key] = left_alone(sides, self.limits)
             elif sides.adopts:

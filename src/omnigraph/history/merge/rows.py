@@ -239,6 +239,24 @@ def _as_before(rows: pa.Table, base: pa.Table, names: Sequence[str]) -> pa.Table
     return rows
 
 
+def with_restored(
+    merged: MergedRows, stored: pa.Table, target: pa.Table, dropped: Sequence[str]
+) -> MergedRows:
+    """With what the target has lost of the rows that it wrote since it dropped some properties.
+
+    ``stored`` are these rows as they lie there, ``target`` the same with what they had before.
+    """
+    lost = target.filter(pa.array(any_differs(stored, target, dropped)))
+    lost = without(lost, merged.gone.column(ID))
+    updated = lost.select(merged.updated.column_names).cast(merged.updated.schema)
+    gone = lost.select(merged.gone.column_names).cast(merged.gone.schema)
+    return replace(
+        merged,
+        updated=pa.concat_tables([merged.updated, updated]),
+        gone=pa.concat_tables([merged.gone, gone]),
+    )
+
+
 def completed(rows: Range, base: Table, columns: list[str], *, by_property: bool) -> Range:
     """With what the base said where both sides have touched a row, and only there.
 

@@ -7,7 +7,7 @@ they did not before. Rows are merged elsewhere, as if all sides had always had t
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -15,7 +15,7 @@ from omnigraph.errors import MergeConflict
 from omnigraph.history.merge.conflicts import Conflicts, Resolve
 from omnigraph.history.merge.delta import MergeTables
 from omnigraph.history.merge.schema_sides import MergeSide, TouchedRows, as_made
-from omnigraph.lang.schema.catalog import Catalog, EdgeType
+from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.columns import ColumnNames, carried
 from omnigraph.lang.schema.compile import CompiledSchema, compile_schema
 from omnigraph.lang.schema.ir.identity import table_path
@@ -206,16 +206,24 @@ class MergedSchema:
         keyed = self.types[type_id] if _is_keyed(plan, type_id) else None
         left = self._left_behind(side, type_id)
         sources = {names.of(name): column for name, column in left.items()}
+        planned = after.new_columns(table.columns, names)
+        # The columns of the target get names that nothing has had. Another side that has dropped
+        # a property may have its column still, and nobody keeps what is made of such a side.
+        is_kept = side is self.target or not planned
+        stored = set() if is_kept else set(table.dataset().schema.names)
+        written = {one.field.name: _unlike(stored, one.field.name) for one in planned}
         columns = tuple(
-            replace(one, source=one.source or sources.get(one.field.name))
-            for one in after.new_columns(table.columns, names)
+            replace(
+                one,
+                field=one.field.with_name(written[one.field.name]),
+                source=one.source or sources.get(one.field.name),
+            )
+            for one in planned
         )
         # What is not written stays in the column that the side has for it.
-        shown = after.view(table.columns)
-        written = {one.field.name for one in columns}
         pairs = (
-            (name, names.of(name) if names.of(name) in written else column)
-            for name, column in shown.pairs
+            (name, written.get(names.of(name), column))
+            for name, column in after.view(table.columns).pairs
         )
         return TableReshape(columns, StoredColumns(tuple(pairs)), keyed)
 
@@ -253,6 +261,7 @@ class MergedSchema:
         if ours is None:
             raise AssertionError("the target has the table")
         shown = target.snapshot.by_identity[self.target.identity(type_id)]
+        is_compared = theirs is not None
         if theirs is None:
             theirs = base = ours
         elif base is None:
@@ -276,7 +285,7 @@ class MergedSchema:
                     ("base", self.base, self._base_plan),
                     ("source", self.source, self.source_plan),
                 )
-                if side.table(type_id) is not None and _is_keyed(plan, type_id)
+                if is_compared and side.table(type_id) is not None and _is_keyed(plan, type_id)
             },
         )
 
@@ -303,41 +312,6 @@ class MergedSchema:
     def is_stricter(self) -> bool:
         """Whether rows of the source may break what only the target asks of them, or differ."""
         return self.base.ir != self.target.ir
-
-    def refusals(self) -> Iterator[MergeConflict]:
-        """What rows of a side cannot be made to fit the merged schema."""
-        for side, plan in (("target", self.plan), ("source", self.source_plan)):
-            for refusal in plan.refusals:
-                kind, _, name = refusal.entity.partition(":")
-                owner, _, property_ = name.partition(".")
-                yield MergeConflict(
-                    "value_constraint_violation",
-                    "edge" if kind == "edge" else "node",
-                    owner,
-                    "",
-                    f"rows of the {side} do not fit the merged schema: {refusal.reason}",
-                    property_ or None,
-                )
-        yield from self._foreign_references()
-
-    def _foreign_references(self) -> Iterator[MergeConflict]:
-        """Edges name nodes by types that have other identities after the merge."""
-        for name, side in (("target", self.target), ("source", self.source)):
-            moved = set(side.numbers.values())
-            for type_id, edge in self.types.items():
-                table = side.table(type_id) if isinstance(edge, EdgeType) else None
-                if not isinstance(edge, EdgeType) or table is None or not table.pin.row_count:
-                    continue
-                for end, type_name in edge.end_types:
-                    if end in moved:
-                        yield MergeConflict(
-                            "value_constraint_violation",
-                            "edge",
-                            edge.name,
-                            "",
-                            f"edges of the {name} lead to a {type_name} that both branches have "
-                            "added: add the type on one of them, and the edges after the merge",
-                        )
 
 
 def merged_schema(
@@ -388,6 +362,13 @@ def merged_schema(
 def _is_keyed(plan: MigrationPlan, type_id: int) -> bool:
     """Whether the edges of a type get the ids of a key."""
     return any(isinstance(one, KeyEdges) for one in plan.effects_on(type_id))
+
+
+def _unlike(taken: Container[str], name: str) -> str:
+    """A name like this one that is not taken."""
+    while name in taken:
+        name += "@"
+    return name
 
 
 def _numbers(ids: Mapping[int, int]) -> dict[int, int]:

@@ -21,6 +21,7 @@ from omnigraph.history.merge.rows import (
     Range,
     completed,
     merge_rows,
+    with_restored,
     without_opinion,
 )
 from omnigraph.lang.schema.catalog import EdgeType
@@ -202,13 +203,16 @@ def _merge(
         only_in(target, base, columns, located=True, limits=limits),
     ]
     for rows in merge_join(streams):
-        found = Range(*rows)
+        found = stored = Range(*rows)
         if any(sides.silent):
             found = without_opinion(found, *sides.silent)
         if is_brief:
             by_property = not sides.type.merge_rows and not counts_edges
             found = completed(found, base, columns, by_property=by_property)
-        yield merge_rows(sides.type, found, columns, conflicts)
+        merged = merge_rows(sides.type, found, columns, conflicts)
+        if sides.silent[1]:
+            merged = with_restored(merged, stored.target, found.target, sides.silent[1])
+        yield merged
 
 
 def _empty(sides: MergeTables, directory: str | None, *, takes_over: bool) -> MergedTable:

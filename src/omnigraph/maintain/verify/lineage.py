@@ -9,21 +9,25 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from contextvars import copy_context
 from dataclasses import dataclass, field
-from itertools import takewhile
+from itertools import islice, takewhile
 from typing import TypeVar
 
 from omnigraph.errors import BranchNotFound, OmniGraphError, StorageError
 from omnigraph.maintain.verify.report import DERIVED, Finding
-from omnigraph.manifest.entries import MAIN, Commit
+from omnigraph.manifest.entries import MAIN, Commit, StoredVersion
 from omnigraph.manifest.refs import DIRECTORY, Refs
 from omnigraph.manifest.snapshot import MANIFEST_NAME, BranchState, ancestors_of, catalog_of
 from omnigraph.manifest.state import line_of
 from omnigraph.manifest.store import Manifest
+from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.tables.table import TablePin
 
 CONCURRENCY = 8
+TRIED = 100
+"""Of a branch that cannot be read so many versions are tried."""
 T = TypeVar("T")
 R = TypeVar("R")
 
@@ -150,6 +154,7 @@ class Lineage:
             self.branches.append(branch)
             text = f"branch {branch.name} cannot be read: {error.message}"
             self.report(Finding("branch_unreadable", text, place), (), branch.name)
+            branch.line = self._left(branch)
             return
         head = view.state.head
         if head.ended:
@@ -170,6 +175,23 @@ class Lineage:
         branch.line = self._line(branch, view)
         for commit in branch.line:
             self._branches_of[commit.id].add(branch.name)
+
+    def _left(self, branch: BranchLook) -> Sequence[Commit]:
+        """The commits of a branch whose newest state is lost, as far as they can be read."""
+        older = newest_left(self.manifest, branch.branch_id)
+        if older is None:
+            return ()
+        # What was reclaimed since is not there, and nothing is wrong with that.
+        left = [one for one in self._line(branch, older) if self._is_there(one)]
+        for commit in left:
+            self._branches_of[commit.id].add(branch.name)
+        return left
+
+    def _is_there(self, commit: Commit) -> bool:
+        try:
+            return self.manifest.find_state(commit) is not None
+        except OmniGraphError:
+            return False
 
     def _is_gone(self, branch: BranchLook) -> bool:
         """Whether a branch was deleted since its name was read."""
@@ -244,6 +266,19 @@ class Lineage:
         for table, version in view.state.live:
             self.pins[table.path, version.pin][commit_id] = None
             self.type_keys[table.path] = table.type_key
+
+
+def newest_left(manifest: Manifest, branch_id: str) -> BranchState | None:
+    """The newest state of a branch that can be read, where the newest of all cannot."""
+    try:
+        versions = list(islice(HeadLog.versions(manifest.location.join(branch_id)), TRIED))
+    except OmniGraphError:
+        return None
+    for version in versions:
+        with suppress(OmniGraphError):
+            found = manifest.view_of(StoredVersion(branch_id, version))
+            return None if found.state.head.ended else found
+    return None
 
 
 def is_missing(error: OmniGraphError) -> bool:

@@ -9,7 +9,7 @@ the rows mean.
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -150,11 +150,11 @@ class HeadLog:
         return cls(location, dataset, _mark=mark)
 
     @staticmethod
-    def newest_version(location: Location) -> int | None:
-        """The newest version that is there; None when there is no table."""
+    def versions(location: Location) -> Iterator[int]:
+        """The versions that are there, newest first; none when there is no table."""
         # From before them: servers differ in what comes after a directory.
         versions = map(version_of, ControlObjects(location).names_in(QUEUE, "_versions"))
-        return next((one for one in versions if one is not None and one < DETACHED), None)
+        return (one for one in versions if one is not None and one < DETACHED)
 
     @property
     def metadata(self) -> Mapping[bytes, bytes]:
