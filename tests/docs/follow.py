@@ -73,7 +73,10 @@ class Follower:
         if target is not None:
             Path(target).write_text(out, encoding="utf-8")
             out = ""
-        printed = (captured.err + out).replace(str(Path.cwd()), HOME)
+        err = captured.err.replace(str(Path.cwd()), HOME)
+        out = out.replace(str(Path.cwd()), HOME)
+        # A terminal shows them as they come, which nobody can tell afterwards.
+        printed = out + err if _settled(out + err) == _settled(shown) else err + out
         assert _settled(printed) == _settled(shown), block.place
         assert (self.code != 0) == bool(_FAILED.search(shown)), block.place
         for written, real in zip(_ID.findall(shown), _ID.findall(printed), strict=True):
