@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tomllib
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -25,6 +26,8 @@ PAGES = (
     "docs/user/branches.md",
     "docs/user/history.md",
 )
+FOR_DEVELOPERS = {"bench", "docs", "test"}
+"""The extras that users have no use for."""
 
 
 class BeginningTypist(Beginner, Typist):
@@ -33,7 +36,7 @@ class BeginningTypist(Beginner, Typist):
 
 @pytest.fixture(scope="module")
 def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The programs of an environment with the wheel and the pinned dependencies."""
+    """The programs of an environment with the wheel, its extras and the pinned dependencies."""
     place = tmp_path_factory.mktemp("fresh")
     found = place / "venv" / "bin"
     build = ("wheel", "--quiet", "--no-deps", "--no-build-isolation", "-w", place, ROOT)
@@ -44,7 +47,10 @@ def programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for name in ("build", "product"):
         _run(found / "python", "-m", "pip", *pinned, ROOT / "requirements" / f"{name}.txt")
     (wheel,) = place.glob("*.whl")
-    _run(found / "python", "-m", "pip", "install", "--quiet", "--no-deps", wheel)
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    names = {*extras["project"]["optional-dependencies"]} - FOR_DEVELOPERS
+    wanted = f"{wheel}[{','.join(sorted(names))}]"
+    _run(found / "python", "-m", "pip", "install", "--quiet", "--no-build-isolation", wanted)
     return found
 
 
