@@ -47,6 +47,12 @@ class Story:
         """Begin a paragraph."""
         self._print(f"\n{text}")
 
+    def end(self, seconds: float) -> None:
+        """How long it took, and what to type next."""
+        self.say(f"That took {seconds:.0f} seconds. Three things to type next:\n")
+        for line in _next_steps():
+            self._print(f"  {line}")
+
     def run(self, *arguments: str, expect: int = 0, shows: str = "", brief: bool = False) -> None:
         """Show a command and what it prints, stdout and stderr as they come; or the first line."""
         self._print(f"$ omnigraph {' '.join(map(_quoted, arguments))}")
@@ -64,7 +70,10 @@ class Story:
             sys.exit(f"this did not do what it says: code {ran.returncode}, expected {expect}")
 
     def run_on_terminal(self, *arguments: str) -> None:
-        """The same, with the bars that a terminal has."""
+        """The same, with the bars that a terminal has; where there is none, as any other."""
+        if not sys.stdout.isatty():
+            self.run(*arguments)
+            return
         self._print(f"$ omnigraph {' '.join(map(_quoted, arguments))}")
         code = subprocess.run([OMNIGRAPH, *arguments], cwd=self.place, check=False).returncode
         if code:
@@ -87,10 +96,7 @@ def main() -> None:
         branch_and_merge(story)
         look_back(story)
         load_much(story)
-    took = time.monotonic() - begun
-    print(f"\nThat took {took:.0f} seconds. Three things to type next:\n")
-    for line in _next_steps():
-        print(f"  {line}")
+    story.end(time.monotonic() - begun)
     if story.lines > LONGEST:
         sys.exit(f"the story has {story.lines} lines, more than {LONGEST}")
 
@@ -121,7 +127,9 @@ def branch_and_merge(story: Story) -> None:
     story.run("mutate", update, "--branch", "countries", "--as", "ann", "--quiet")
     story.run("mutate", "add_film", "Siberia", "2018", "--as", "ben", "--quiet")
     story.run("diff", "main", "countries", "--stat")
-    story.run("branch", "merge", "countries", "-m", "Countries", "--quiet", shows="merged")
+    story.run(
+        "branch", "merge", "countries", "-m", "Countries", "--quiet", shows="merged", brief=True
+    )
 
 
 def look_back(story: Story) -> None:
@@ -131,7 +139,7 @@ def look_back(story: Story) -> None:
     story.run("blame", "Film", "Speed")
     count = "match { $f: Film } return { count($f) as films }"
     story.run("query", count, "--snapshot", "main~2")
-    story.run("revert", "main", "--quiet", shows="reverted")
+    story.run("revert", "main", "--quiet", shows="reverted", brief=True)
 
 
 def load_much(story: Story) -> None:

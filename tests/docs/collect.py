@@ -24,7 +24,32 @@ MIGRATION_CODE = re.compile(r"OG-[A-Z]{2}-[0-9]{3}")
 
 def commands(root: click.Group) -> dict[str, list[str]]:
     """Every visible command by its words (the root has none), with its options."""
-    return dict(_walk(root, "", click.Context(root, **root.context_settings)))
+    return {words: options(command, ctx) for words, command, ctx in walk(root)}
+
+
+def walk(root: click.Group) -> Iterator[tuple[str, click.Command, click.Context]]:
+    """Every visible command by its words, with a context for it."""
+    yield from _walk(root, "", click.Context(root, **root.context_settings))
+
+
+def choices(command: click.Command, ctx: click.Context) -> set[str]:
+    """What its visible options and its arguments can be, where that is one of a few words."""
+    return {
+        str(word)
+        for param in command.get_params(ctx)
+        if isinstance(param.type, click.Choice) and not getattr(param, "hidden", False)
+        for word in param.type.choices
+    }
+
+
+def shared(command: click.Command, ctx: click.Context, sort: type[click.Option]) -> set[str]:
+    """The spellings of its options that are of a sort."""
+    return {
+        spelling
+        for param in command.get_params(ctx)
+        if isinstance(param, sort)
+        for spelling in (*param.opts, *param.secondary_opts)
+    }
 
 
 def error_codes(root: type[OmniGraphError] = OmniGraphError) -> dict[str, str]:
@@ -72,16 +97,17 @@ def environment_variables(source: str) -> set[str]:
 
 def _walk(
     command: click.Command, words: str, ctx: click.Context
-) -> Iterator[tuple[str, list[str]]]:
-    yield words, _options(command, ctx)
+) -> Iterator[tuple[str, click.Command, click.Context]]:
+    yield words, command, ctx
     if isinstance(command, click.Group):
         for name in command.list_commands(ctx):
             child = command.get_command(ctx, name)
             if child is not None and not child.hidden:
-                yield from _walk(child, f"{words} {name}".strip(), click.Context(child, ctx))
+                below = click.Context(child, ctx, info_name=name)
+                yield from _walk(child, f"{words} {name}".strip(), below)
 
 
-def _options(command: click.Command, ctx: click.Context) -> list[str]:
+def options(command: click.Command, ctx: click.Context) -> list[str]:
     """Every spelling of every visible option."""
     return [
         spelling

@@ -6,9 +6,11 @@ import json
 import re
 from pathlib import Path
 
+import click
 import pytest
 
 from omnigraph.cli.main import cli
+from omnigraph.cli.options.scope import GlobalOption
 from omnigraph.config.json_schema import project_schema
 from omnigraph.config.keys import OPERATOR, OPERATOR_FILE, PROJECT, PROJECT_FILE, Key, rows
 from omnigraph.write.publish.failpoints import FAILPOINTS
@@ -16,17 +18,20 @@ from tests.docs.collect import (
     LINT_CODE,
     MIGRATION_CODE,
     TYPE_CODE,
+    choices,
     codes,
-    commands,
     environment_variables,
     error_codes,
+    options,
+    shared,
+    walk,
 )
 from tests.faults import STORAGE_POINTS
 
 ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "omnigraph"
 USER_DOCS = ROOT / "docs" / "user"
-COMMANDS = commands(cli)
+COMMANDS = {words: (command, ctx) for words, command, ctx in walk(cli)}
 
 
 def in_backticks(text: str) -> set[str]:
@@ -54,10 +59,27 @@ def section(words: str) -> str:
 
 @pytest.mark.parametrize("words", COMMANDS)
 def test_every_command_and_option(words: str) -> None:
+    command, ctx = COMMANDS[words]
     documented = in_backticks(section(words))
-    # The global options are documented once, for the root.
-    own = set(COMMANDS[words]) - set(COMMANDS[""] if words else [])
+    own = set(options(command, ctx))
+    if words:  # the global options are documented once, for the root
+        own -= {*shared(command, ctx, GlobalOption), *ctx.help_option_names}
     assert not own - documented, f"options of `{words}` missing in docs/user/cli.md"
+    said = set(re.findall(r"[\w-]+", section(words)))
+    assert not choices(command, ctx) - said, f"values of `{words}` missing in docs/user/cli.md"
+
+
+@pytest.mark.parametrize(
+    "words", [words for words, (command, _) in COMMANDS.items() if command.params and words]
+)
+def test_every_command_has_its_usage(words: str) -> None:
+    if not isinstance(COMMANDS[words][0], click.Group):
+        assert section(words).lstrip().startswith(f"```text\nomnigraph {words}")
+
+
+def test_global_options_of_a_verb_are_those_of_the_root() -> None:
+    for words, (command, ctx) in COMMANDS.items():
+        assert shared(command, ctx, GlobalOption) <= {*options(*COMMANDS[""])}, words
 
 
 @pytest.mark.parametrize(("name", "code"), error_codes().items())

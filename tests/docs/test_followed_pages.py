@@ -66,10 +66,14 @@ def test_the_page_does_what_it_shows(
     follower = (Beginner if page.name == "getting-started.md" else Follower)(page, capsys)
     follower.follow()
     assert follower.ran > 0
+    if page.name == "two-minutes.md":
+        (proposed,) = (block for block in follower.blocks if block.info == "pg")
+        assert Path("film.pg").read_text(encoding="utf-8") == proposed.text
 
 
 def test_the_pages_that_teach_are_followed() -> None:
     assert {page.name for page in PAGES} >= {
+        *("README.md", "two-minutes.md", "history.md", "branches.md", "merging.md"),
         *("changing-the-schema.md", "cli.md", "getting-started.md", "graphs.md"),
         *("loading.md", "query-mutations.md", "transactions.md"),
     }

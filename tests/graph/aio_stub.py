@@ -49,7 +49,9 @@ class Stub:
     def __init__(self) -> None:
         self.imports: set[str] = set()
         self.reading = Module("omnigraph.graph.reading")
+        self.tables = Module("omnigraph.graph.tables")
         self.upkeep = Module("omnigraph.graph.upkeep")
+        self.loading = Module("omnigraph.graph.loading")
         self.session = Module("omnigraph.graph.session")
         self.looking_back = Module("omnigraph.graph.looking_back")
         self.branches = Module("omnigraph.graph.branches")
@@ -59,7 +61,10 @@ class Stub:
 
     def text(self) -> str:
         """All of it, formatted."""
-        modules = (self.reading, self.looking_back, self.branches, self.namespaces)
+        modules = (
+            *(self.reading, self.tables, self.looking_back),
+            *(self.branches, self.namespaces),
+        )
         origins = {name: of for module in modules for name, of in module.origins.items()}
         spaces = {name: one for one in (self.branches, self.namespaces) for name in one.classes}
         parts = [
@@ -78,7 +83,9 @@ class Stub:
             *(_property(name.lower(), name) for name in NAMESPACES),
             *self._surface(self.looking_back, "LookingBack"),
             *self._surface(self.reading, "Reading"),
+            *self._surface(self.tables, "Tables"),
             *self._surface(self.upkeep, "Upkeep"),
+            *self._surface(self.loading, "Loading"),
             *self._surface(self.session, "Session"),
             *self._plain("Session"),
         ]

@@ -386,19 +386,6 @@ class Session:
         progress: bool = False,
         actor: str | None = None,
     ) -> OptimizeReport: ...
-    async def mutate(
-        self,
-        source: str | Path | Source,
-        name: str | Mapping[str, Any] | None = None,
-        params: Mapping[str, Any] | None = None,
-        *,
-        branch: str = ...,
-        if_commit: str | None = None,
-        run_id: str | None = None,
-        max_bytes: int | None = None,
-        message: str | None = None,
-        actor: str | None = None,
-    ) -> MutationResult: ...
     async def load(
         self,
         data: object,
@@ -452,6 +439,19 @@ class Session:
         *,
         spark: SparkSession | SparkSettings | str | None = None,
     ) -> None: ...
+    async def mutate(
+        self,
+        source: str | Path | Source,
+        name: str | Mapping[str, Any] | None = None,
+        params: Mapping[str, Any] | None = None,
+        *,
+        branch: str = ...,
+        if_commit: str | None = None,
+        run_id: str | None = None,
+        max_bytes: int | None = None,
+        message: str | None = None,
+        actor: str | None = None,
+    ) -> MutationResult: ...
     async def apply_schema(
         self,
         source: str | Path | Source,

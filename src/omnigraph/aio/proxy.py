@@ -222,7 +222,16 @@ def init(
     actor: str | None = None,
     threads: int = THREADS,
 ) -> Opening:
-    """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text."""
+    """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text.
+
+    >>> import asyncio
+    >>> from omnigraph import aio
+    >>> async def names():
+    ...     async with aio.init("club.omni", "node Member { name: String @key }") as graph:
+    ...         return await graph.branches.list()
+    >>> asyncio.run(names())
+    ['main']
+    """
 
     def work() -> graph.Graph:
         from omnigraph import graph
@@ -239,7 +248,16 @@ def open(  # noqa: A001 - the word everybody expects: `aio.open`
     actor: str | None = None,
     threads: int = THREADS,
 ) -> Opening:
-    """Open a graph; its calls run on so many ``threads`` at the most."""
+    """Open a graph; its calls run on so many ``threads`` at the most.
+
+    >>> import asyncio
+    >>> from omnigraph import aio
+    >>> async def names():
+    ...     async with aio.open("film.omni") as graph:
+    ...         return await graph.branches.list()
+    >>> asyncio.run(names())
+    ['draft', 'main']
+    """
 
     def work() -> graph.Graph:
         from omnigraph import graph

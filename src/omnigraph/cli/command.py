@@ -61,6 +61,10 @@ class VerbCommand(click.Command):
         _write_options(ctx, formatter, "Options", own)
         _write_options(ctx, formatter, "Global options", shared)
 
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """End with what to type."""
+        _write_examples(ctx, formatter)
+
 
 class VerbGroup(click.Group):
     """A verb of two words: its commands share the first one and the global options.
@@ -88,6 +92,10 @@ class VerbGroup(click.Group):
         own = [param for param in self.get_params(ctx) if not isinstance(param, GlobalOption)]
         _write_options(ctx, formatter, "Options", own)
         self.format_commands(ctx, formatter)
+
+    def format_epilog(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """End with what to type."""
+        _write_examples(ctx, formatter)
 
 
 class LazyGroup(VerbGroup):
@@ -151,6 +159,15 @@ def _write_options(
     if records:
         with formatter.section(title):
             formatter.write_dl(records)
+
+
+def _write_examples(ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    """Each on a line of its own, however long: it is there to be copied."""
+    from omnigraph.cli.examples import examples_of
+
+    with formatter.section("Examples"):
+        for line in examples_of(words_of(ctx)):
+            formatter.write(f"{' ' * formatter.current_indent}{line}\n")
 
 
 SPELLINGS: Mapping[tuple[str, ...], str] = {

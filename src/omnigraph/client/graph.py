@@ -255,7 +255,12 @@ class ServedGraph(ServedReading):
         if_commit: str | None = None,
         run_id: str | None = None,
     ) -> MutationResult:
-        """Run a stored mutation as one commit."""
+        """Run a stored mutation as one commit.
+
+        >>> served = og.open(url, graph="film")
+        >>> served.invoke_mutation("add_film", {"title": "Speed", "year": 1994}).affected_nodes
+        1
+        """
         body = encode(InvokeRequest(params_of(params), branch, expect_mutation=True))
         return self._change(("queries", name), body, if_commit, run_id)
 

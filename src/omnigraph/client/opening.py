@@ -49,6 +49,10 @@ def open(  # noqa: A001 - as above
     A location that begins with `http://` or `https://` is a server, ``graph`` one of its graphs
     and ``token`` who you are; ``timeout`` is in seconds, for each answer. Nothing is asked before
     something is wanted of the graph.
+
+    >>> with og.open("film.omni", read_only=True) as graph:
+    ...     graph.branches.list()
+    ['draft', 'main']
     """
     if not is_server_url(location):
         if (graph, token, timeout) != (None, None, None):

@@ -56,14 +56,24 @@ class Project:
 
     @guarded
     def branch(self, name: str | None = None) -> str:
-        """The default branch of a graph."""
+        """The default branch of a graph.
+
+        >>> done = Path("omnigraph.yaml").write_text("graphs: {film: {uri: film.omni}}")
+        >>> og.project().branch("film")
+        'main'
+        """
         return self._layers.branch(self._meant(name).name).value
 
     @guarded
     def open(
         self, name: str | None = None, *, read_only: bool = False, actor: str | None = None
     ) -> engine.Graph | ServedGraph:
-        """Open a graph, the default one without a name; on a server the token says who acts."""
+        """Open a graph, the default one without a name; on a server the token says who acts.
+
+        >>> done = Path("omnigraph.yaml").write_text("graphs: {film: {uri: film.omni}}")
+        >>> og.project().open("film", read_only=True).branches.list()
+        ['draft', 'main']
+        """
         found = self._meant(name)
         if not found.is_served:
             who = actor or self._layers.actor.value
@@ -106,6 +116,10 @@ def project(location: str | Path | None = None) -> Project:
     """The project of the working directory, of another one, or of a file.
 
     What nobody knows in the file is a warning; the variables of its `env_file` are set.
+
+    >>> done = Path("omnigraph.yaml").write_text("graphs: {film: {uri: film.omni}}")
+    >>> list(og.project())
+    ['film']
     """
     is_file = location is not None and Path(location).is_file()
     if location is not None and not Path(location).exists():

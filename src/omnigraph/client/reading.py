@@ -96,7 +96,11 @@ class ServedReading(Unserved):
 
     @guarded
     def status(self, branch: str = MAIN, *, wait: float | None = None) -> GraphStatus:
-        """The health of the graph; with ``wait`` once its indexes are ready, or that time is up."""
+        """The health of the graph; with ``wait`` once its indexes are ready, or that time is up.
+
+        >>> og.open(url, graph="film").status().rows
+        7
+        """
         return results.status(self._status(branch, wait))
 
     @guarded
@@ -164,7 +168,12 @@ class ServedReading(Unserved):
 
     @guarded
     def stored_queries(self) -> StoredQueriesBody:
-        """The stored queries of the graph, by name."""
+        """The stored queries of the graph, by name.
+
+        >>> served = og.open(url, graph="film")
+        >>> [query.name for query in served.stored_queries().queries]
+        ['add_film', 'films']
+        """
         return self._connection.json(Ask(method="GET", parts=("queries",)), StoredQueriesBody)
 
     @guarded
@@ -177,7 +186,12 @@ class ServedReading(Unserved):
         snapshot: str | None = None,
         timeout: float | None = None,
     ) -> Result:
-        """Run a stored read query."""
+        """Run a stored read query.
+
+        >>> served = og.open(url, graph="film")
+        >>> served.invoke("films", {"until": 2000}).rows
+        [{'film': 'The Matrix'}]
+        """
         shown, at = _at(branch, snapshot)
         body = encode(InvokeRequest(params_of(params), shown, at, expect_mutation=False))
         return self._rows(("queries", name), body, branch, snapshot, timeout)

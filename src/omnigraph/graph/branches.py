@@ -21,12 +21,22 @@ class Branches(Surface):
 
     @action("read", hides=True)
     def list(self) -> list[str]:
-        """Every branch by name, main included."""
+        """Every branch by name, main included.
+
+        >>> graph.branches.list()
+        ['draft', 'main']
+        """
         return self._refs().list()
 
     @action("branch_create", branch=began_at("from_branch"), target="name", hides=shows_the_same)
     def create(self, name: str, from_branch: str = MAIN, actor: str | None = None) -> str:
-        """Fork a branch from the head of another, or from any commit; returns its normal name."""
+        """Fork a branch from the head of another, or from any commit; returns its normal name.
+
+        >>> graph.branches.create("review")
+        'review'
+        >>> graph.branches.create("before", from_branch="main~1")
+        'before'
+        """
         manifest, actor = self._access.handle.manifest, actor or self._access.actor
         commit = commit_to_begin_at(manifest, from_branch)
         if commit is not None:
@@ -39,6 +49,9 @@ class Branches(Surface):
         """Give a branch another name, under which it goes on; returns its normal name.
 
         Names record nobody; ``actor`` is who has to be allowed to do it.
+
+        >>> graph.branches.rename("draft", "review")
+        'review'
         """
         return self._refs().rename(old, new)
 
@@ -58,6 +71,9 @@ class Branches(Surface):
         """Have a branch show what a commit showed, schema and all, as one new commit.
 
         Nothing of its history goes: what it is put back from is one commit before.
+
+        >>> graph.branches.reset("draft", to="main").outcome
+        'reset'
         """
         return self._replay(
             "reset", to, name, dry_run=dry_run, run_id=run_id, message=message, actor=actor
@@ -79,6 +95,9 @@ class Branches(Surface):
         """Undo on a branch what one commit did, as a new commit; conflicts are as in a merge.
 
         A merge is undone as a whole: back to what its branch was before it.
+
+        >>> graph.branches.revert("draft", onto="draft").outcome
+        'reverted'
         """
         return self._replay(
             "revert",
@@ -107,6 +126,9 @@ class Branches(Surface):
         """Do on a branch what one commit did elsewhere; conflicts are as in a merge.
 
         Of a merge that is all it brought to its branch.
+
+        >>> graph.branches.cherry_pick("draft", onto="main").outcome
+        'picked'
         """
         return self._replay(
             "cherry_pick",
@@ -124,6 +146,9 @@ class Branches(Surface):
         """Remove a branch; commits that only it had are gone. Returns its normal name.
 
         A name that is gone records nobody; ``actor`` is who has to be allowed to do it.
+
+        >>> graph.branches.delete("draft")
+        'draft'
         """
         return self._refs().delete(name)
 
@@ -148,6 +173,11 @@ class Branches(Surface):
         ``dry_run`` changes nothing and returns them. ``delete_source`` deletes the source
         afterwards; should that fail, the result says why. A merge that is repeated under its
         ``run_id`` gives the first result, whatever became of the source since.
+
+        >>> done = graph.mutate('create Film { title: "Speed", year: 1994 }')
+        >>> merged = graph.branches.merge("draft", delete_source=True, message="The right year")
+        >>> merged.outcome, merged.commit.message, graph.branches.list()
+        ('merged', 'The right year', ['main'])
         """
         result = merge_branch(
             self._access.handle,
@@ -229,14 +259,25 @@ class Tags(Surface):
 
     @action("read", hides=True)
     def list(self) -> dict[str, str]:
-        """Every tag by name, with the id of its commit."""
+        """Every tag by name, with the id of its commit.
+
+        >>> done = graph.tags.create("v1")
+        >>> list(graph.tags.list())
+        ['v1']
+        """
         manifest = self._access.handle.manifest
         views = ((name, manifest.tag(name)) for name in self._refs().tags())
         return {name: view.state.head_commit_id for name, view in views if view is not None}
 
     @action("branch_create", branch=made_on("ref"), target="name", hides=shows_the_same)
     def create(self, name: str, ref: str = MAIN, actor: str | None = None) -> str:
-        """Name a commit, which stays readable as long as it has a tag; returns the normal name."""
+        """Name a commit, which stays readable as long as it has a tag; returns the normal name.
+
+        >>> graph.tags.create("v1", "main~1")
+        'v1'
+        >>> graph.query("match { $f: Film } return { $f.title }", snapshot="v1").rows
+        []
+        """
         commit = find_revision(self._access.handle.manifest, ref)
         return self._refs().tag(name, commit.id, actor or self._access.actor)
 
@@ -245,6 +286,10 @@ class Tags(Surface):
         """Remove a tag; returns its normal name.
 
         A name that is gone records nobody; ``actor`` is who has to be allowed to do it.
+
+        >>> done = graph.tags.create("v1")
+        >>> graph.tags.delete("v1")
+        'v1'
         """
         return self._refs().untag(name)
 

@@ -23,6 +23,9 @@ def verify(location: str | Path, *, deep: bool = False, branch: str | None = Non
 
     ``deep`` reads every data file against its checksum, and asks indexes for every value. Works
     on a graph that cannot be opened any more, and writes nothing.
+
+    >>> og.verify("film.omni").is_sound
+    True
     """
     root = Location.parse(str(location))
     require_reachable(root)
@@ -40,6 +43,9 @@ def repair(
     """Make again what is derived, and tell what is lost; without ``confirm`` only tell.
 
     As `Graph.repair`, for a graph that cannot be opened any more.
+
+    >>> og.repair("film.omni").is_whole
+    True
     """
     root = Location.parse(str(location))
     require_reachable(root)

@@ -24,7 +24,11 @@ class LookingBack(Surface):
 
     @action("read", branch=state_at("ref"), hides=True)
     def schema_at(self, ref: str | Snapshot) -> str:
-        """The source of the schema that a branch has, or that a commit was made with."""
+        """The source of the schema that a branch has, or that a commit was made with.
+
+        >>> graph.schema_at("draft") == graph.schema
+        True
+        """
         return self._shown(ref).schema.source
 
     @action("read", branch="branch")
@@ -32,13 +36,24 @@ class LookingBack(Surface):
         """The commits that changed the schema of a branch, newest first, with their steps.
 
         Those that merges brought along from other branches are among them.
+
+        >>> graph.schema_log()
+        [commit ... on main: the first schema]
         """
         return schema_log(self._access.handle.manifest.ancestors(normalise_branch(branch)))
 
     @action("read", branch=state_at("a"), hides=True)
     @action("read", branch=state_at("b"), hides=True)
     def schema_diff(self, a: str | Snapshot, b: str | Snapshot) -> MigrationPlan:
-        """What leads from the schema of ``a`` to that of ``b``: branches, commits or snapshots."""
+        """What leads from the schema of ``a`` to that of ``b``: branches, commits or snapshots.
+
+        >>> wanted = graph.schema + "node Genre { name: String @key }"
+        >>> done = graph.apply_schema(wanted, branch="draft")
+        >>> graph.schema_diff("main", "draft")
+        1 step: 1 safe
+        safe
+          node:Genre is added (metadata only)
+        """
         old, new = (accepted_schema(self._shown(one).schema).ir for one in (a, b))
         return plan_migration(old, new)
 
@@ -57,6 +72,10 @@ class LookingBack(Surface):
 
         ``kinds`` are `node` and `edge`, ``ops`` are `insert`, `update` and `delete`; without
         any, everything counts. Rows are read when the differences are looked at.
+
+        >>> for change in graph.diff("main", "draft"):
+        ...     print(change.op, change.id, change.was("year"), change.now("year"))
+        update John Wick 2014 2015
         """
         before, after = self._shown(a), self._shown(b)
         return diff(before, after, Filters(kinds, types, ops))
@@ -74,6 +93,11 @@ class LookingBack(Surface):
 
         Merges are followed to where it was really changed. Of a node and an edge type of one name
         the node is meant; write `edge:Name` for the other.
+
+        >>> for one in graph.history("Film", "John Wick", branch="draft").changes:
+        ...     print(one.commit.actor, one.change.op, one.change.changed)
+        ann update ('year',)
+        None insert ()
         """
         access = self._access
         return EntityLine(access.handle, branch, type, id, access.limited).history(limit)
@@ -86,7 +110,13 @@ class LookingBack(Surface):
         *,
         branch: str = MAIN,
     ) -> list[SetBy]:
-        """Every property of one entity as it is now, with the commit that set it last."""
+        """Every property of one entity as it is now, with the commit that set it last.
+
+        >>> for by in graph.blame("Film", "John Wick", branch="draft"):
+        ...     print(by.property, by.value, by.commit.actor)
+        title John Wick None
+        year 2015 ann
+        """
         access = self._access
         return EntityLine(access.handle, branch, type, id, access.limited).blame()
 

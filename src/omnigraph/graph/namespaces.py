@@ -49,6 +49,11 @@ class Commits(Surface):
         With ``merged`` also those that merges brought along from other branches, which may
         be gone: all that the branch descends from, by time. Only those of an ``actor``, ``since`` a
         time, whose message has a text (``grep``), or that changed one of some ``types``.
+
+        >>> [commit.message for commit in graph.commits.list()]
+        ['Two films', None]
+        >>> [commit.actor for commit in graph.commits.list("draft", actor="ann")]
+        ['ann']
         """
         access, branch = self._access, normalise_branch(branch)
         if types is not None:
@@ -61,7 +66,11 @@ class Commits(Surface):
 
     @action("read", hides=True)
     def get(self, commit_id: str) -> Commit:
-        """One commit, on whatever branch it is, by its id or another name of it."""
+        """One commit, on whatever branch it is, by its id or another name of it.
+
+        >>> graph.commits.get("draft~1").message
+        'Two films'
+        """
         return self._shown(find_revision(self._access.handle.manifest, commit_id))
 
     def _shown(self, commit: Commit) -> Commit:
@@ -85,6 +94,10 @@ class Commits(Surface):
         """A page of what a commit changed against its first parent, with both images.
 
         Without filters everything; the token of a page leads to the next one.
+
+        >>> page = graph.commits.changes("draft")
+        >>> page.cause.actor_id, [(change.op, change.id) for change in page.changes]
+        ('ann', [('update', 'John Wick')])
         """
         return commit_changes(
             self._access.handle,
@@ -121,6 +134,14 @@ class Changes(Surface):
 
         ``start`` is `now`, `beginning` or `after:<commit id>`. Every commit is delivered at
         least once; a commit larger than a page goes on with the page's token.
+
+        >>> page = graph.changes.poll(start="beginning")
+        >>> [len(block.changes) for block in page.blocks], page.caught_up
+        ([7], True)
+        >>> done = graph.mutate('create Person { name: "Dan" }')
+        >>> [block] = graph.changes.poll(cursor=page.cursor).blocks
+        >>> [change.id for change in block.changes]
+        ['Dan']
         """
         return self._feed.poll(
             branch,
@@ -167,5 +188,11 @@ class Changes(Surface):
 
         Written to a file; or, without a path, lines of which the last is the handshake. The
         operations only bind the cursor.
+
+        >>> baseline = graph.changes.baseline("film.jsonl")
+        >>> baseline.report.total
+        7
+        >>> graph.changes.poll(cursor=baseline.resume_cursor).caught_up
+        True
         """
         return self._feed.baseline(path, branch, Filters(kinds, types, ops))

@@ -29,7 +29,12 @@ from omnigraph.write.recovery.sweep import sweep
 def init(
     location: str | Path, schema: str | Path, *, force: bool = False, actor: str | None = None
 ) -> Graph:
-    """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text."""
+    """Make a graph and open it; ``schema`` is the path of a `.pg` file, or its text.
+
+    >>> graph = og.init("club.omni", "node Member { name: String @key }")
+    >>> graph.branches.list()
+    ['main']
+    """
     root = Location.parse(str(location))
     require_reachable(root)
     create_graph(root, schema_source(schema), force=force, actor=actor)

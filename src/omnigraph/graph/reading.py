@@ -5,9 +5,9 @@ Owns those public methods, each written once. Thin: the packages below know how.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, overload
+from typing import Any, Literal
 
 from omnigraph.evolve.planning import plan_schema
 from omnigraph.graph.access import action, shown_at
@@ -22,9 +22,7 @@ from omnigraph.maintain.index_choice import index_status
 from omnigraph.maintain.reports import IndexStatus
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
-from omnigraph.read.limited.view import is_whole
 from omnigraph.read.output.blobs import Blob, BlobSelector, find_value
-from omnigraph.read.output.export import Export, ExportReport, open_export, write_export
 from omnigraph.read.output.result import Result
 from omnigraph.read.plan.explain import Explanation, explain
 from omnigraph.read.plan.physical import Expansion
@@ -34,15 +32,8 @@ from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.cancellation import Cancellation
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import cache_uses
-from omnigraph.storage.tables.limited_table import deny
 from omnigraph.write.change.results import Recovery
 from omnigraph.write.recovery.sweep import recoveries
-
-if TYPE_CHECKING:
-    import lance
-    from pyspark.sql import DataFrame, SparkSession
-
-    from omnigraph.pipeline.spark.settings import SparkSettings
 
 
 class Reading(LookingBack):
@@ -97,6 +88,12 @@ class Reading(LookingBack):
         With ``check`` the steps that depend on data are tried on the data, and say which rows
         stand against them. ``queries`` are texts of stored queries by their names: those that
         would no longer compile are listed. Nothing is changed.
+
+        >>> wanted = graph.schema.replace("born: I32?", "born: I32?  died: I32?")
+        >>> graph.plan_schema(wanted, check=True)
+        1 step: 1 safe
+        safe
+          node:Person.died is added as I32? (metadata only)
         """
         wanted = desired_source(source)
 
@@ -110,24 +107,41 @@ class Reading(LookingBack):
 
     @action("read", branch=shown_at("commit"), hides=True)
     def snapshot(self, branch: str = MAIN, *, commit: str | None = None) -> Snapshot:
-        """What a branch shows now, or what a commit showed."""
+        """What a branch shows now, or what a commit showed.
+
+        >>> sorted(graph.snapshot("draft").tables)
+        ['edge:ActedIn', 'node:Film', 'node:Person']
+        """
         return self._access.snapshot(branch, commit)
 
     @action("read", branch="branch")
     def index_status(self, branch: str = MAIN) -> IndexStatus:
-        """Which indexes a branch has, how much they cover, and which are missing and why."""
+        """Which indexes a branch has, how much they cover, and which are missing and why.
+
+        >>> {index.state for index in graph.index_status().indexes}
+        {'pending'}
+        """
         return index_status(self._access.snapshot(branch))
 
     @action("read")
     def recoveries(self) -> list[Recovery]:
-        """What became of writes that did not finish, newest first."""
+        """What became of writes that did not finish, newest first.
+
+        >>> graph.recoveries()
+        []
+        """
         return recoveries(self.location)
 
     @action("read", branch=shown_at(), hides=True)
     def lint(
         self, source: str | Source, *, branch: str = MAIN, snapshot: str | None = None
     ) -> LintReport:
-        """Everything that can be said of queries against the schema of a branch, or of a commit."""
+        """Everything that can be said of queries against the schema of a branch, or of a commit.
+
+        >>> report = graph.lint("query all() { match { $p: Person } return { $p.nam } }")
+        >>> [(finding.code, finding.message) for finding in report.findings]
+        []
+        """
         _, catalog = self._access.view(branch, snapshot)
         return lint_queries(query_source(source), catalog)
 
@@ -154,6 +168,10 @@ class Reading(LookingBack):
         ``timeout`` is in seconds, ``max_bytes`` bounds what it holds at once (a quarter of the
         memory unless `OMNIGRAPH_QUERY_BYTES` says otherwise), and ``cancellation`` lets another
         thread stop it.
+
+        >>> question = "match { $f: Film  $f.year < $until } return { $f.title as film }"
+        >>> graph.query(question, {"until": 2000}).rows
+        [{'film': 'The Matrix'}]
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
@@ -184,6 +202,12 @@ class Reading(LookingBack):
         """How a read query would be run; with ``analyze`` it is run, and how that went.
 
         Without ``analyze`` no data is read, and parameters may be left out.
+
+        >>> print(graph.explain("match { $p: Person } return { $p.name }").text)
+        plan of query on branch main, commit ...
+        scan $p: Person
+            every row, 2 nodes, about 2 rows
+        project p.name := $p.name
         """
         text, is_old = query_source(source), snapshot is not None
         budget = Budget(timeout, max_bytes, cancellation)
@@ -210,6 +234,12 @@ class Reading(LookingBack):
         """A Blob property of one entity, to be read piece by piece.
 
         It stays what it is now: the value of the newest commit of a branch, or of the one named.
+
+        >>> posters = og.init("posters.omni", "node Film { title: String @key  poster: Blob? }")
+        >>> row = {"type": "Film", "data": {"title": "Speed", "poster": "base64:aGVsbG8="}}
+        >>> done = posters.load([row], mode="append")
+        >>> posters.blob("node", "Film", "Speed", "poster").read()
+        b'hello'
         """
         selector = BlobSelector(entity, type, id, property)
         manifest = self._access.handle.manifest
@@ -221,149 +251,3 @@ class Reading(LookingBack):
             return find_value(shown, catalog, selector, require_kept)
 
         return self._access.read(run, branch, snapshot)
-
-    @action("read", branch=shown_at())
-    def sql(
-        self,
-        text: str,
-        params: Sequence[Any] | Mapping[str, Any] | None = None,
-        *,
-        branch: str = MAIN,
-        snapshot: str | None = None,
-    ) -> Result:
-        """Ask the tables of a branch, or of what a commit showed, in SQL, by DuckDB.
-
-        Every type is a view of its name, with its properties, `id`, and for edges `from` and `to`.
-        Needs the extra `sql`.
-        """
-        from omnigraph.read.output.sql import run_sql
-
-        def run(shown: Snapshot, _: Catalog) -> Result:
-            at = (shown.branch, None) if snapshot is None else (None, shown.commit_id)
-            return Result(run_sql(shown, text, params), "sql", shown.commit_id, *at)
-
-        return self._access.read(run, branch, snapshot)
-
-    # -- whole tables ----------------------------------------------------------------
-
-    @action("read", branch=shown_at(), hides=True)
-    def table(
-        self, type_name: str, *, branch: str = MAIN, snapshot: str | None = None
-    ) -> lance.LanceDataset:
-        """The pinned dataset of a type, for reading with other tools; never write to it.
-
-        It has the columns that are stored, under the names that `columns` of the snapshot's
-        table knows. Of a node and an edge type of one name the node is meant; write `edge:Name`
-        for the other.
-        """
-
-        def run(shown: Snapshot, _: Catalog) -> lance.LanceDataset:
-            return shown.named(type_name).pinned.dataset()
-
-        return self._access.read(run, branch, snapshot)
-
-    @action("read", branch=shown_at())
-    def to_spark(
-        self,
-        type_name: str,
-        *,
-        branch: str = MAIN,
-        snapshot: str | None = None,
-        columns: Sequence[str] | None = None,
-        spark: SparkSession | SparkSettings | str | None = None,
-    ) -> DataFrame:
-        """The entities of a type as a DataFrame, which shows one commit for as long as it lives.
-
-        All columns but blobs, or those named. Without a session of yours, this process has one.
-        """
-        from omnigraph.pipeline.source.frame import read_frame
-
-        shown = self._access.snapshot(branch, snapshot)
-        return read_frame(self.location, shown, type_name, columns, spark)
-
-    @action("read", branch=shown_at("commit"))
-    def create_views(
-        self,
-        spark: SparkSession | SparkSettings | str | None = None,
-        *,
-        branch: str = MAIN,
-        commit: str | None = None,
-        prefix: str = "",
-        types: Sequence[str] | None = None,
-        columns: Mapping[str, Sequence[str]] | None = None,
-    ) -> list[str]:
-        """Make a temporary view of each type in a session of Spark; what the views are called.
-
-        They show one commit. A ``prefix`` lets those of several stand side by side. ``types`` are
-        those that get a view, ``columns`` those of types that shall not have all but blobs.
-        """
-        from omnigraph.pipeline.source.views import ViewChoice, create_views
-
-        shown = self._access.snapshot(branch, commit)
-        return create_views(self.location, shown, spark, ViewChoice(prefix, types, columns or {}))
-
-    @overload
-    def export(
-        self,
-        path: None = None,
-        *,
-        branch: str = MAIN,
-        snapshot: str | None = None,
-        types: Sequence[str] | None = None,
-        format: str = "jsonl",
-        engine: str = "auto",
-    ) -> Export: ...
-
-    @overload
-    def export(
-        self,
-        path: str | Path,
-        *,
-        branch: str = MAIN,
-        snapshot: str | None = None,
-        types: Sequence[str] | None = None,
-        format: str = "jsonl",
-        engine: str = "auto",
-        spark: SparkSession | SparkSettings | str | None = None,
-        progress: bool = False,
-    ) -> ExportReport: ...
-
-    @action("export", branch=shown_at(), hides=True)
-    def export(
-        self,
-        path: str | Path | None = None,
-        *,
-        branch: str = MAIN,
-        snapshot: str | None = None,
-        types: Sequence[str] | None = None,
-        format: str = "jsonl",  # noqa: A002 - the word of the API
-        engine: str = "auto",
-        spark: SparkSession | SparkSettings | str | None = None,
-        progress: bool = False,
-    ) -> Export | ExportReport:
-        """The entities of a branch as NDJSON lines, or written to a file when one is named.
-
-        With ``snapshot`` they are those that a commit showed, under the schema that it had.
-        ``types`` are names of node or edge types; without any, everything is exported. Parquet,
-        and a path that ends in `/`, make a directory of files, written on Spark.
-        """
-        from omnigraph.pipeline.export.operation import choose_export_engine, export_on_spark
-
-        shown, catalog = self._access.view(branch, snapshot)
-        chosen = choose_export_engine(path, format, engine)
-        if chosen == "spark" and not is_whole(shown):
-            deny()
-        if chosen == "inline" or path is None:
-            export = open_export(shown, catalog, types, format)
-            return export if path is None else write_export(export, path)
-        from omnigraph.pipeline.load.entry import SparkTarget
-
-        return export_on_spark(
-            self.location,
-            shown,
-            catalog,
-            types,
-            format_=format,
-            path=path,
-            spark=SparkTarget.of(spark, progress=progress),
-        )

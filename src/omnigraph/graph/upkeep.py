@@ -11,7 +11,7 @@ from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from omnigraph.graph.access import Access, Arguments, action
-from omnigraph.graph.reading import Reading
+from omnigraph.graph.tables import Tables
 from omnigraph.maintain.cleanup import GRACE, cleanup
 from omnigraph.maintain.health import GraphStatus
 from omnigraph.maintain.indexes import ensure_indices
@@ -37,12 +37,17 @@ def _one_branch(_: Access, given: Arguments) -> str | None:
     return None if given["branch"] is None else normalise_branch(given["branch"])
 
 
-class Upkeep(Reading):
+class Upkeep(Tables):
     """What a session does to keep a graph in order."""
 
     @action("read", branch="branch")
     def status(self, branch: str = MAIN) -> GraphStatus:
-        """The health of the graph, with the types of one branch: what there is, and what is due."""
+        """The health of the graph, with the types of one branch: what there is, and what is due.
+
+        >>> health = graph.status()
+        >>> health.level, health.rows
+        ('ok', 7)
+        """
         manifest = self._access.handle.manifest
         return graph_status(self.location, manifest, normalise_branch(branch))
 
@@ -52,6 +57,9 @@ class Upkeep(Reading):
 
         ``deep`` reads every data file against its checksum, and asks indexes for every value.
         Nothing is written. A graph too damaged to be opened is looked at by `omnigraph.verify`.
+
+        >>> graph.verify(deep=True).is_sound
+        True
         """
         return verify(self.location, deep=deep, branch=branch)
 
@@ -74,6 +82,9 @@ class Upkeep(Reading):
         query returns anything else after it, and no writer waits. Commits are only reclaimed if
         ``keep`` or ``older_than`` says which may go, as for `cleanup`. After ``max_seconds``
         nothing new is begun; no more than ``max_bytes`` are written again.
+
+        >>> graph.maintain(max_seconds=60).failed
+        ()
         """
         limits = MaintenanceLimits(max_seconds, max_bytes, keep, older_than, grace)
         maintainer = Maintainer(
@@ -96,6 +107,9 @@ class Upkeep(Reading):
         A commit goes if it is beyond the newest ``keep`` of its branch and older than
         ``older_than``. What was the newest state less than ``grace`` ago stays,
         for whoever still reads it. ``progress`` is called as it goes on, from any thread.
+
+        >>> graph.cleanup(keep=1, dry_run=True).commits_reclaimed
+        0
         """
         return cleanup(
             self.location,
@@ -115,6 +129,9 @@ class Upkeep(Reading):
 
         ``force`` makes all indexes again. ``keep_as`` names a branch that is made of the newest
         whole commit of a branch that has lost something.
+
+        >>> graph.repair().is_whole
+        True
         """
         return repair(self.location, confirm=confirm, force=force, keep_as=keep_as)
 
@@ -123,6 +140,9 @@ class Upkeep(Reading):
         """Build the indexes that the schema asks for, and extend those that lag, as one commit.
 
         Changes no row, and keeps no writer waiting. Without anything to do there is no commit.
+
+        >>> {change.action for change in graph.ensure_indices().changes}
+        {'built'}
         """
         manifest = self._access.handle.manifest
         return ensure_indices(
@@ -149,6 +169,9 @@ class Upkeep(Reading):
         to some. With ``cluster`` nodes are put in the order of their ids, edges in that of their
         ends. Changes no row, and keeps no writer waiting. Without anything to do there is no
         commit.
+
+        >>> graph.optimize(dry_run=True).fragments_removed
+        0
         """
         from omnigraph.maintain.optimize import Optimize, optimize
         from omnigraph.pipeline.load.entry import SparkTarget

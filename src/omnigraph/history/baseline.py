@@ -48,7 +48,12 @@ class BaselineLines(Iterator[str]):
         yield self._last
 
     def chunks(self) -> Iterator[bytes]:
-        """The lines in pieces of some megabytes."""
+        """The lines in pieces of some megabytes.
+
+        >>> lines = b"".join(graph.changes.baseline().chunks()).splitlines()
+        >>> len(lines)
+        8
+        """
         for chunk in self._export.chunks():
             yield chunk.data
         yield f"{self._last}\n".encode()

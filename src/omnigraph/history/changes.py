@@ -76,12 +76,20 @@ class Change:
     former: Mapping[str, str | None] = field(default_factory=dict)
 
     def was(self, name: str) -> Any:
-        """What a property said before, whatever it was called; null for one that was not there."""
+        """What a property said before, whatever it was called; null for one that was not there.
+
+        >>> [change.was("year") for change in graph.diff("main", "draft")]
+        [2014]
+        """
         former = self.former.get(name, name)
         return None if self.before is None else self.before.properties.get(former or "")
 
     def now(self, name: str) -> Any:
-        """What it says after; null for one that is not there any more."""
+        """What it says after; null for one that is not there any more.
+
+        >>> [change.now("year") for change in graph.diff("main", "draft")]
+        [2015]
+        """
         return None if self.after is None else self.after.properties.get(name)
 
     @property

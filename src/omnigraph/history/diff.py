@@ -111,7 +111,12 @@ class Diff:
         )
 
     def version_of(self, change: Change) -> int:
-        """The published version of the table in which one of the changes is seen."""
+        """The published version of the table in which one of the changes is seen.
+
+        >>> diff = graph.diff("main", "draft")
+        >>> [diff.version_of(change) for change in diff]
+        [3]
+        """
         return self._versions[change.type.id]
 
     def __repr__(self) -> str:

@@ -79,6 +79,12 @@ def infer(data: object, *, null: str | None = None, delimiter: str = ",") -> Inf
 
     The first million rows of each are looked at. Types follow from values, keys from columns
     whose values are all different, edges from columns whose values are keys of others.
+
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"title": ["Speed", "Heat"], "year": [1994, 1995]})
+    >>> proposal = og.infer({"Film": frame})
+    >>> "title: String @key" in proposal.schema
+    True
     """
     # Refuses what these cannot be.
     CsvOptions(delimiter=delimiter, null=null)

@@ -161,14 +161,22 @@ class Snapshot:
         return all(found.pinned.location.is_local for found in islice(self.tables.values(), 1))
 
     def table(self, kind: EntityKind, name: str) -> SnapshotTable:
-        """The table of a type, or NotFound when the type did not exist here."""
+        """The table of a type, or NotFound when the type did not exist here.
+
+        >>> graph.snapshot().table("edge", "ActedIn").version
+        2
+        """
         found = self.tables.get(f"{kind}:{name}")
         if found is None:
             raise NotFound(f"there is no {kind} type {name} at commit {self.commit_id}")
         return found
 
     def named(self, name: str) -> SnapshotTable:
-        """The table of a type by its name: that of a node, unless `edge:Name` is written."""
+        """The table of a type by its name: that of a node, unless `edge:Name` is written.
+
+        >>> list(graph.snapshot().named("Film").columns)
+        ['@id', 'title', 'year']
+        """
         for key in (name, f"node:{name}", f"edge:{name}"):
             if key in self.tables:
                 return self.tables[key]

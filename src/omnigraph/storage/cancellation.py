@@ -15,7 +15,14 @@ class Cancellation:
         self._event = threading.Event()
 
     def cancel(self) -> None:
-        """Stop the query at its next step."""
+        """Stop the query at its next step.
+
+        >>> stop = og.Cancellation()
+        >>> stop.cancel()
+        >>> graph.query("match { $p: Person } return { $p.name }", cancellation=stop)
+        Traceback (most recent call last):
+        omnigraph.errors.QueryCancelled: ...
+        """
         self._event.set()
 
     @property

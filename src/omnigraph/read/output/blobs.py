@@ -92,7 +92,14 @@ class Blob:
             self._fail(error)
 
     def read(self, start: int = 0, end: int | None = None) -> bytes:
-        """The bytes from ``start`` up to ``end``, at most 4 MiB of them: `chunks` gives more."""
+        """The bytes from ``start`` up to ``end``, at most 4 MiB of them: `chunks` gives more.
+
+        >>> posters = og.init("posters.omni", "node Film { title: String @key  poster: Blob? }")
+        >>> row = {"type": "Film", "data": {"title": "Speed", "poster": "base64:aGVsbG8="}}
+        >>> done = posters.load([row], mode="append")
+        >>> posters.blob("node", "Film", "Speed", "poster").read(1, 4)
+        b'ell'
+        """
         first, last = self._within(start, end)
         if last - first > PIECE:
             raise ResourceLimit(
@@ -103,7 +110,14 @@ class Blob:
         return b"".join(self._pieces(first, last))
 
     def chunks(self, start: int = 0, end: int | None = None) -> Iterator[bytes]:
-        """The same of any size, in pieces of at most 4 MiB."""
+        """The same of any size, in pieces of at most 4 MiB.
+
+        >>> posters = og.init("posters.omni", "node Film { title: String @key  poster: Blob? }")
+        >>> row = {"type": "Film", "data": {"title": "Speed", "poster": "base64:aGVsbG8="}}
+        >>> done = posters.load([row], mode="append")
+        >>> b"".join(posters.blob("node", "Film", "Speed", "poster").chunks())
+        b'hello'
+        """
         yield from self._pieces(*self._within(start, end))
 
     def __iter__(self) -> Iterator[bytes]:

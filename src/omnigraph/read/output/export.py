@@ -68,7 +68,11 @@ class Export(Iterator[str]):
             yield from chunk.data.decode().split("\n")[:-1]
 
     def chunks(self) -> Iterator[Chunk]:
-        """The lines in pieces of some megabytes."""
+        """The lines in pieces of some megabytes.
+
+        >>> [chunk.rows for chunk in graph.export().chunks()]
+        [3, 2, 2]
+        """
         for type_, table in self.tables:
             yield from _chunks_of(type_, table, self._limits)
 

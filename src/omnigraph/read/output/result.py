@@ -50,7 +50,12 @@ class Result:
         return [row for page in self.pages() for row in page]
 
     def pages(self, size: int = PAGE) -> Iterator[list[dict[str, Any]]]:
-        """The same rows, so many at a time."""
+        """The same rows, so many at a time.
+
+        >>> films = graph.query("match { $f: Film } return { $f.year as year } order { year }")
+        >>> [len(page) for page in films.pages(size=1)]
+        [1, 1]
+        """
         if all(_is_plain(field.type) for field in self.table.schema):
             for start in range(0, len(self), size):
                 yield self.table.slice(start, size).to_pylist()
@@ -59,27 +64,53 @@ class Result:
             yield msgspec.json.decode(text, type=list[dict[str, Any]])
 
     def json_pages(self, size: int = PAGE) -> Iterator[str]:
-        """The rows as JSON arrays of so many rows each."""
+        """The rows as JSON arrays of so many rows each.
+
+        >>> films = graph.query("match { $f: Film } return { $f.year as year } order { year }")
+        >>> next(films.json_pages(size=1))
+        '[{"year":1999}]'
+        """
         for start in range(0, len(self), size):
             lines = _json_lines(self.table.slice(start, size))
             yield f"[{','.join(lines.to_pylist())}]"
 
     def json_lines(self, size: int = PAGE) -> Iterator[str]:
-        """The rows as JSON, one a line, so many lines at a time."""
+        """The rows as JSON, one a line, so many lines at a time.
+
+        >>> films = graph.query("match { $f: Film } return { $f.year as year } order { year }")
+        >>> print(*films.json_lines())
+        {"year":1999}
+        {"year":2014}
+        """
         for start in range(0, len(self), size):
             lines = _json_lines(self.table.slice(start, size))
             yield "\n".join(lines.to_pylist())
 
     def json_rows(self) -> str:
-        """All rows as one JSON array."""
+        """All rows as one JSON array.
+
+        >>> films = graph.query("match { $f: Film } return { $f.year as year } order { year }")
+        >>> films.json_rows()
+        '[{"year":1999},{"year":2014}]'
+        """
         return f"[{','.join(page[1:-1] for page in self.json_pages())}]"
 
     def to_arrow(self) -> pa.Table:
-        """The rows as an Arrow table; a `DateTime` is a timestamp of milliseconds in UTC."""
+        """The rows as an Arrow table; a `DateTime` is a timestamp of milliseconds in UTC.
+
+        >>> films = graph.query("match { $f: Film } return { $f.year as year } order { year }")
+        >>> films.to_arrow().schema.field("year").type
+        DataType(int32)
+        """
         return self.table
 
     def to_pandas(self) -> Any:
-        """The rows as a pandas frame; integers have pandas' own types, which know null."""
+        """The rows as a pandas frame; integers have pandas' own types, which know null.
+
+        >>> films = graph.query("match { $f: Film } return { $f.year as year } order { year }")
+        >>> films.to_pandas()["year"].tolist()
+        [1999, 2014]
+        """
         pd = import_module("pandas")
         integers = {
             pa.int32(): pd.Int32Dtype(),
@@ -90,7 +121,12 @@ class Result:
         return self.to_arrow().to_pandas(types_mapper=integers.get)
 
     def to_polars(self) -> Any:
-        """The rows as a polars frame; polars has to be installed."""
+        """The rows as a polars frame; polars has to be installed.
+
+        >>> films = graph.query("match { $f: Film } return { $f.year as year } order { year }")
+        >>> films.to_polars().shape
+        (2, 1)
+        """
         try:
             polars = import_module("polars")
         except ImportError as error:
@@ -101,12 +137,21 @@ class Result:
         return polars.from_arrow(self.to_arrow())
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The rows with Python's own values: a `Date` is a date, a `DateTime` a datetime."""
+        """The rows with Python's own values: a `Date` is a date, a `DateTime` a datetime.
+
+        >>> films = graph.query("match { $f: Film } return { $f.year as year } order { year }")
+        >>> films.to_dicts()
+        [{'year': 1999}, {'year': 2014}]
+        """
         found: list[dict[str, Any]] = self.table.to_pylist()
         return found
 
     def scalar(self) -> Any:
-        """The only value there is; an error when there is none, or another."""
+        """The only value there is; an error when there is none, or another.
+
+        >>> graph.query("match { $f: Film } return { count($f) as films }").scalar()
+        2
+        """
         if self.table.num_rows != 1 or self.table.num_columns != 1:
             raise BadRequest(
                 f"the result is not one value: it has {_counted(len(self), 'row')} and "
@@ -115,7 +160,12 @@ class Result:
         return self.table.column(0)[0].as_py()
 
     def head(self, count: int = 5) -> Result:
-        """The first rows."""
+        """The first rows.
+
+        >>> films = graph.query("match { $f: Film } return { $f.year as year } order { year }")
+        >>> films.head(1).rows
+        [{'year': 1999}]
+        """
         return self[: max(count, 0)]
 
     @overload

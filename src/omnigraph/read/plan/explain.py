@@ -60,7 +60,12 @@ class Explanation:
         return "\n".join(self._lines())
 
     def to_json(self) -> dict[str, Any]:
-        """The explanation for programs."""
+        """The explanation for programs.
+
+        >>> plan = graph.explain("match { $p: Person } return { $p.name }")
+        >>> [step["operator"] for step in plan.to_json()["operators"]]
+        ['scan', 'project']
+        """
         body: dict[str, Any] = {
             "query_name": self.query_name,
             "target": {"branch": self.branch, "snapshot": self.snapshot},

@@ -97,7 +97,12 @@ class MigrationPlan:
     # -- for those who read it ---------------------------------------------------------
 
     def to_json(self) -> Json:
-        """The plan as plain data; ``broken_queries`` are there if there are any."""
+        """The plan as plain data; ``broken_queries`` are there if there are any.
+
+        >>> plan = graph.plan_schema(graph.schema + "node Genre { name: String @key }")
+        >>> [(step["kind"], step["tier"]) for step in plan.to_json()["steps"]]
+        [('add_type', 'safe')]
+        """
         found: Json = {
             "supported": self.supported,
             "steps": [step.to_json() for step in self.steps],
@@ -107,7 +112,14 @@ class MigrationPlan:
         return found
 
     def describe(self, style: Style = plain) -> str:
-        """The plan for people, by tiers, a line per step; ``style`` may colour the tiers."""
+        """The plan for people, by tiers, a line per step; ``style`` may colour the tiers.
+
+        >>> plan = graph.plan_schema(graph.schema + "node Genre { name: String @key }")
+        >>> print(plan.describe())
+        1 step: 1 safe
+        safe
+          node:Genre is added (metadata only)
+        """
         return text_of(self.steps, self._refusal, self.broken_queries, style)
 
     def __repr__(self) -> str:
@@ -117,7 +129,15 @@ class MigrationPlan:
         return html_of(self.steps, self.broken_queries)
 
     def require_supported(self) -> None:
-        """Raise one error that tells all that stands against the plan, if anything does."""
+        """Raise one error that tells all that stands against the plan, if anything does.
+
+        >>> plan = graph.plan_schema(graph.schema.replace("year: I32", "year: Bool"))
+        >>> plan.supported
+        False
+        >>> plan.require_supported()
+        Traceback (most recent call last):
+        omnigraph.errors.SchemaChangeRefused: ...
+        """
         refusals = self.refusals
         if not refusals:
             return
