@@ -117,6 +117,13 @@ class Diff:
     def __repr__(self) -> str:
         return f"<Diff of manifest versions {self.from_version} and {self.to_version}>"
 
+    def _repr_html_(self) -> str:
+        from omnigraph.display.history import diff_html
+
+        heading = f"manifest versions {self.from_version} and {self.to_version}"
+        plan = self.schema._repr_html_() if self.schema.steps else ""
+        return diff_html(heading, self.stats, self, plan)
+
 
 def diff(before: Snapshot, after: Snapshot, filters: Filters) -> Diff:
     """What is different in ``after``."""
