@@ -29,14 +29,25 @@ def test_it_is_one_screen(more: int) -> None:
     )
 
 
-def test_the_line_that_asked_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    lines = ["def ask():\n", "    fail()\n", "ask()\n"]
+@pytest.mark.parametrize(
+    ("written", "told"),
+    [("fail()", ["  line 2: fail()"]), ("get_ipython().run_line_magic('gq', '')", [])],
+)
+def test_the_line_that_asked_is_told(
+    monkeypatch: pytest.MonkeyPatch, written: str, told: list[str]
+) -> None:
+    lines = ["def ask():\n", f"    {written}\n", "ask()\n"]
     monkeypatch.setitem(linecache.cache, "<cell 1>", (0, None, lines, "<cell 1>"))
 
     def fail() -> None:
         raise BadRequest("no")
 
-    frames: dict[str, object] = {"__name__": "__main__", "fail": fail}
+    class Shell:
+        def run_line_magic(self, *_: str) -> None:
+            fail()
+
+    names = {"fail": fail, "get_ipython": Shell}
+    frames: dict[str, object] = {"__name__": "__main__", **names}
     with pytest.raises(OmniGraphError) as caught:
         exec(compile("".join(lines), "<cell 1>", "exec"), frames)  # noqa: S102 - as a notebook does
-    assert caught.value._render_traceback_()[1:] == ["  line 2: fail()", "no"]
+    assert caught.value._render_traceback_()[1:] == [*told, "no"]

@@ -115,6 +115,9 @@ def test_what_writes_say_is_short(graph: og.Graph) -> None:
     assert repr(done) == f"<MutationResult on main: 1 node, 0 edges, commit {done.commit.id}>"
     again = graph.mutate(SET, {"n": "Nobody", "t": "x"})
     assert repr(again) == "<MutationResult on main: 0 nodes, 0 edges, no commit>"
+    graph.mutate(SET, {"n": "Ann", "t": "x"})
+    emptied = graph.mutate('insert Person { name: "Ann" }')
+    assert "\nwarning: insert replaced 1 Person and emptied note" in repr(emptied)
     line = '{"type": "Person", "data": {"name": "Ben"}}'
     loaded = graph.load(line, mode="merge", dry_run=True)
     assert repr(loaded) == "<LoadResult on main: 1 node, 0 edges, a dry run>"

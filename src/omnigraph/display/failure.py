@@ -33,5 +33,7 @@ def _asked_by(traceback: TracebackType | None) -> str | None:
             break
         if module == "__main__":
             text = getline(frame.f_code.co_filename, line, frame.f_globals).strip()
-            found = f"  line {line}: {text}" if text else None
+            # Of a magic nothing is left but how IPython calls it.
+            is_written = bool(text) and not text.startswith("get_ipython().")
+            found = f"  line {line}: {text}" if is_written else None
     return found

@@ -57,7 +57,8 @@ class MutationResult:
 
     def __repr__(self) -> str:
         changed = _entities(self.affected_nodes, self.affected_edges)
-        return f"<MutationResult on {self.branch}: {changed}, {_made(self.commit)}>"
+        told = f"<MutationResult on {self.branch}: {changed}, {_made(self.commit)}>"
+        return "\n".join([told, *(f"warning: {warning}" for warning in self.warnings)])
 
 
 @dataclass(frozen=True, slots=True)
