@@ -46,7 +46,7 @@ def open(  # noqa: A001 - the word everybody expects: `omnigraph.open`
         contract = manifest.view().state.schema
     except StorageError as error:
         if error.kind == "not_found":
-            raise NotFound(f"there is no graph at {root}") from error
+            raise NotFound(f"there is no graph at {root}") from None
         raise
     catalog_of(contract)
     graph = Graph(GraphHandle(root, manifest, read_only), actor)

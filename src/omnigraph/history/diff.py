@@ -149,5 +149,5 @@ def named_state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
         hint = did_you_mean(named, names) or "the lists of branches and commits show what is"
         raise NotFound(
             f"there is no branch and no commit {named!r}: {hint}", details={"target": named}
-        ) from error
+        ) from None
     return graph.manifest.view_at(commit).snapshot

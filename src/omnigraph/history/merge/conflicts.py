@@ -100,7 +100,7 @@ def _entity(name: str, catalog: Catalog) -> tuple[str, str]:
     try:
         found = catalog.find(type_name)
     except NotFound as error:
-        raise BadRequest(f"{error.message}; an entity to resolve is Type:id") from error
+        raise BadRequest(f"{error.message}; an entity to resolve is Type:id") from None
     return f"{found.kind}:{found.name}", id_
 
 
