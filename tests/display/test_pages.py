@@ -103,7 +103,7 @@ def test_a_log(graph: og.Graph) -> None:
 
 def test_a_commit(graph: og.Graph) -> None:
     commit = graph.commits.list()[0]
-    shown = f"{commit.time:%Y-%m-%d %H:%M:%S}"
+    shown = f"{commit.time:%Y-%m-%dT%H:%M:%SZ}"
     assert repr(commit) == f"<Commit {commit.id} on main by {EVIL}, {shown}: {EVIL}>"
     assert page(commit).count(SAFE) == 2
     assert round(commit.time.timestamp() * 1_000_000) == commit.created_at

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import atexit
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from IPython.core.completer import provisionalcompleter
-from IPython.core.interactiveshell import InteractiveShell
-from traitlets.config import Config
 
 import omnigraph as og
 from omnigraph import errors
+from tests.ipython_shell import ipython_shell
 
 SCHEMA = """\
 node Person {
@@ -61,21 +58,8 @@ class Notebook:
 
 @pytest.fixture(scope="module")
 def ipython(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    config = Config()
-    config.HistoryManager.enabled = False
-    config.InteractiveShell.colors = "nocolor"
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("IPYTHONDIR", str(tmp_path_factory.mktemp("ipython")))
-        # Both are another's while a notebook is there, and these again afterwards.
-        patch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-        patch.setattr(sys, "path", [*sys.path])
-        make: Any = InteractiveShell
-        shell = make(config=config)
-        assert shell.Completer is not None
-        shell.Completer.use_jedi = False
+    with ipython_shell(tmp_path_factory.mktemp("ipython")) as shell:
         yield shell
-        atexit.unregister(shell.atexit_operations)
-        shell.atexit_operations()
 
 
 @pytest.fixture

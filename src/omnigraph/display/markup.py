@@ -78,4 +78,4 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 def moment(microseconds: int) -> str:
     """A time since the epoch, for people, to the second."""
-    return datetime.fromtimestamp(microseconds // 1_000_000, UTC).strftime("%Y-%m-%d %H:%M:%S")
+    return datetime.fromtimestamp(microseconds // 1_000_000, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
