@@ -120,7 +120,9 @@ def test_a_result_gets_a_name(notebook: Notebook, graph: og.Graph) -> None:
     notebook(f"%%gq --out names\n{NAMES}")
     assert notebook("names.columns") == ["name"]
     assert notebook(f"also = %gq {NAMES}\nalso[0]") == {"name": "Ann"}
-    assert "cannot be the name" in str(notebook.fails(f"%gq -o 1x {NAMES}"))
+    assert "cannot be the name" in str(notebook.fails('%gq -o 1x delete Person where name = "Ann"'))
+    # It is told before anything is done.
+    assert len(graph.commits.list()) == 2
 
 
 def test_a_mutation_is_a_commit_with_a_message(notebook: Notebook, graph: og.Graph) -> None:
@@ -256,6 +258,16 @@ def test_the_graph_is_asked_again_after_a_cell(notebook: Notebook, graph: og.Gra
     assert "Film" not in notebook.offers("%gq match { $f: Fi")
     notebook("1")
     assert notebook.offers("%gq match { $f: Fi") == ["Film"]
+
+
+def test_the_types_are_those_of_the_branch(notebook: Notebook, graph: og.Graph) -> None:
+    graph.branches.create("dev")
+    graph.apply_schema(SCHEMA + "node Film { title: String @key }", branch="dev")
+    assert "Film" not in notebook.offers("%gq match { $f: Fi")
+    assert notebook.offers("%gq -b dev match { $f: Fi") == ["Film"]
+    notebook(f"%gq_open {graph.location} -b dev")
+    assert notebook.offers("%gq match { $f: Fi") == ["Film"]
+    assert "Film" not in notebook.offers("%gq -g people match { $f: Fi")
 
 
 def test_without_a_graph_the_words_are_completed(notebook: Notebook) -> None:

@@ -239,11 +239,12 @@ def test_named_properties_come_as_they_are(graph: og.Graph) -> None:
     [
         (pa.array([1, 2], pa.int64()), [1, 2], np.int64),
         (pa.array([2**63, None], pa.uint64()), [2.0**63, np.nan], np.float64),
+        (pa.array([1, 2**32 - 1], pa.uint32()), [1, 2**32 - 1], np.int64),
         (pa.array([True, None]), [1.0, np.nan], np.float64),
         (pa.array([0.5, None], pa.float32()), [0.5, np.nan], np.float32),
         (pa.array([], pa.list_(pa.float32(), 3)), np.empty((0, 3)), np.float32),
     ],
-    ids=["whole", "missing", "bool", "float", "no vectors"],
+    ids=["whole", "missing", "unsigned", "bool", "float", "no vectors"],
 )
 def test_numbers_become_arrays(column: pa.Array, wanted: Any, dtype: Any) -> None:
     found = values_of(pa.chunked_array([column]))

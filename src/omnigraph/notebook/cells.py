@@ -98,18 +98,18 @@ class Cells:
         text = header.rest if cell is None else cell
         if not text.strip():
             raise BadRequest("there is no query: %gq match { … } return { … }, or %%gq and a cell")
-        result = self._result(header, text)
         out = header.value("--out")
+        if out is not None and not out.isidentifier():
+            raise BadRequest(f"{out} cannot be the name of a variable")
+        result = self._result(header, text)
         if out is not None:
-            if not out.isidentifier():
-                raise BadRequest(f"{out} cannot be the name of a variable")
             self.shell.user_ns[out] = result
         return result
 
     def _result(self, header: Header, text: str) -> Any:
         graph, source = self.meant(header.value("--graph")), Source(text, CELL)
         name, params = header.value("--name"), self._params(header)
-        branch, snapshot = self._branch(header), header.value("--snapshot")
+        branch, snapshot = self.branch_of(header), header.value("--snapshot")
         is_change = is_mutation(text, name)
         if is_change and (snapshot is not None or header.is_explaining):
             raise BadRequest("a mutation changes a branch: leave --snapshot and --explain out")
@@ -121,7 +121,7 @@ class Cells:
         ask = graph.explain if header.is_explaining else graph.query
         return ask(source, name, params, branch=branch, snapshot=snapshot)
 
-    def _branch(self, header: Header) -> str:
+    def branch_of(self, header: Header) -> str:
         """The branch that is named, or that of the graph that was opened for cells."""
         named, is_opened = header.value("--branch"), header.value("--graph") is None
         return named or (self.branch if is_opened and self.graph is not None else MAIN)

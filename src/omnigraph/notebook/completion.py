@@ -85,7 +85,7 @@ class CellCompleter:
         """The types of the graph that is meant; none where there is none."""
         try:
             graph = self.cells.meant(header.value("--graph"))
-            branch = header.value("--branch") or self.cells.branch
+            branch = self.cells.branch_of(header)
             key = (id(graph), branch)
             if key not in self._schemas:
                 self._schemas[key] = declared_in(Source(_schema_of(graph, branch), "<schema>"))

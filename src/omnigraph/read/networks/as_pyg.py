@@ -73,6 +73,9 @@ def values_of(column: pa.ChunkedArray) -> Values:
         column = pc.cast(column, pa.int8())
     if not (pa.types.is_integer(column.type) or pa.types.is_floating(column.type)):
         return listed(column)
+    if column.type == pa.uint32():
+        # Which torch computes with; a U64 stays one.
+        column = pc.cast(column, pa.int64())
     if column.null_count and not pa.types.is_floating(column.type):
         # Larger numbers than a double holds are rounded, as in every library with missing numbers.
         column = pc.cast(column, pa.float64(), safe=False)
