@@ -35,6 +35,8 @@ class Spot:
     column: int = 0
     x: float = 0.0
     y: float = 0.0
+    is_bend: bool = False
+    """Whether an arrow only passes here."""
     before: list[Spot] = field(default_factory=list)
     after: list[Spot] = field(default_factory=list)
 
@@ -71,7 +73,7 @@ def lay_out(
         left, right = (target, source) if is_back else (source, target)
         named = Spot(size, (left, right, number), spots[left].column + 1)
         passed = range(named.column + 1, spots[right].column)
-        bends = [Spot(Size(0, BEND), (left, right, number), column) for column in passed]
+        bends = [_bend((left, right, number), column) for column in passed]
         way = [spots[left], named, *bends, *([] if left == right else [spots[right]])]
         for one, other in pairwise(way):
             one.after.append(other)
@@ -83,6 +85,10 @@ def lay_out(
     _order(columns)
     _place(columns)
     return Layout(spots, ways, told, backwards, *_extent(columns))
+
+
+def _bend(order: tuple[object, ...], column: int) -> Spot:
+    return Spot(Size(0, BEND), order, column, is_bend=True)
 
 
 def _ranks(names: Sequence[str], arrows: Sequence[tuple[str, str]]) -> dict[str, int]:
@@ -178,7 +184,7 @@ def _place(columns: Sequence[Sequence[Spot]]) -> None:
         width = max((spot.size.width for spot in column), default=0.0)
         y = MARGIN
         for spot in column:
-            if spot.size.height == BEND:
+            if spot.is_bend:
                 # An arrow crosses a column level, so that it meets no box of it.
                 spot.size = Size(width, BEND)
             spot.x, spot.y = x + (width - spot.size.width) / 2, y
