@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import builtins
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,6 +27,11 @@ def ipython_shell(directory: Path) -> Iterator[Any]:
         patch.setenv("IPYTHONDIR", str(directory.absolute()))
         patch.setitem(sys.modules, "__main__", sys.modules["__main__"])
         patch.setattr(sys, "path", [*sys.path])
+        # Whoever looks for a person at a prompt is not to find one when it is gone.
+        for name in ("ps1", "ps2", "ps3"):
+            patch.setattr(sys, name, "", raising=False)
+        for name in ("__IPYTHON__", "display"):
+            patch.setattr(builtins, name, None, raising=False)
         shell = make(config=config)
         # Its cache of modules would be written where somebody's own is.
         shell.Completer.use_jedi = False
