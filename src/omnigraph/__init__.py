@@ -74,3 +74,17 @@ _OF_GRAPH = {*__all__} - {"OmniGraphError", "__version__", "errors"}
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_OF_GRAPH})
+
+
+def load_ipython_extension(ipython: Any) -> None:
+    """What `%load_ext omnigraph` does: queries in cells, and completion in them."""
+    from omnigraph.notebook.extension import load
+
+    load(ipython)
+
+
+def unload_ipython_extension(ipython: Any) -> None:
+    """What `%unload_ext omnigraph` does."""
+    from omnigraph.notebook.extension import unload
+
+    unload(ipython)

@@ -38,8 +38,8 @@
     ├── StorageError                storage_error
     └── InternalError               internal_error
 
-Owns the classes, their stable codes and how much of a value a message quotes. Imports
-nothing of the project, so that every layer may raise from here.
+Owns the classes, their stable codes and how much of a value a message quotes. Imports nothing of
+the project but what a notebook shows them with: every layer may raise from here.
 """
 
 from __future__ import annotations
@@ -104,6 +104,12 @@ class OmniGraphError(Exception):
 
     def __str__(self) -> str:
         return self.message
+
+    def _render_traceback_(self) -> list[str]:
+        """What a notebook shows of it."""
+        from omnigraph.display.failure import failure_lines
+
+        return failure_lines(self, self.code)
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Errors cross processes: rebuilt as they are, whatever their constructor asks for."""
@@ -276,6 +282,11 @@ class MergeConflicts(OmniGraphError):
             shown.append(f"and {len(conflicts) - 3} more")
         super().__init__(f"merge conflicts: {'; '.join(shown)}", details={"count": len(conflicts)})
         self.conflicts = tuple(conflicts)
+
+    def _repr_html_(self) -> str:
+        from omnigraph.display.history import conflicts_html
+
+        return conflicts_html(self.conflicts)
 
 
 class NotFound(OmniGraphError):

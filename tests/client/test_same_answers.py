@@ -41,7 +41,11 @@ LOOKS: dict[str, Call] = {
     ),
     "arrow": lambda g: g.query(PEOPLE).to_arrow(),
     "pandas": lambda g: g.query(PEOPLE).to_pandas().to_dict("records").__repr__(),
+    "a result as a page": lambda g: g.query(PEOPLE)._repr_html_(),
+    "one row and one value": lambda g: (g.query(PEOPLE)[0], g.query(PEOPLE).head(1)["age"]),
     "schema": lambda g: g.schema,
+    "schema as a picture": lambda g: g.catalog._repr_html_(),
+    "status as a page": lambda g: g.status()._repr_html_().partition("</p>")[2],
     "branches": lambda g: g.branches.list(),
     "commits": lambda g: g.commits.list(),
     "commits of nobody": lambda g: g.commits.list(actor="nobody"),
@@ -312,3 +316,15 @@ def test_stored_queries(pair: Pair) -> None:
         pair.served.invoke("grow")
     done = pair.served.invoke_mutation("grow", {"name": "Nobody"}, run_id="s1")
     assert (done.affected_nodes, done.commit) == (0, None)
+
+
+def test_a_served_graph_has_a_page(pair: Pair) -> None:
+    page = pair.served._repr_html_()
+    assert pair.served.location in page
+    assert '<td>node:Person</td><td style="text-align: right">' in page
+    assert "<svg" in page
+    log = pair.served.commits.list()
+    assert log[:1]._repr_html_().count(log[0].id) == 1
+    silent = og.open("http://127.0.0.1:1", graph="film", token="t")  # noqa: S106 - of nobody
+    assert "<svg" not in silent._repr_html_()
+    assert f"{silent!r}".replace("<", "&lt;").replace(">", "&gt;") in silent._repr_html_()

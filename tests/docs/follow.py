@@ -3,7 +3,7 @@
 Owns what a block means to somebody who tries a page out. A block with a title is a
 file; the lines of a `console` block that begin with `$ ` are run, and print what
 stands below them, where a line `…` stands for any lines; `pycon` blocks are doctests that share
-their names.
+their names, and `ipython` blocks cells of a notebook that has these names too.
 """
 
 from __future__ import annotations
@@ -12,6 +12,8 @@ import doctest
 import os
 import re
 import shlex
+from contextlib import ExitStack
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -19,12 +21,15 @@ import pytest
 
 from omnigraph.cli.main import main
 from tests.docs.examples import Block, blocks_of, transcripts
+from tests.ipython_shell import ipython_shell
 
 HOME = "/home/ann"
 _ID = re.compile(r"\b[0-7][0-9A-HJKMNP-TV-Z]{25}\b")
 _TIME = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ")
 _MOMENT = re.compile(r'(?<="created_at": )\d+')
 _ANYTHING = "…"
+_CELL = re.compile(r"In \[\d+\]: ?")
+_GOES_ON = "   ...:"
 _FAILED = re.compile(r"^(error[:\[]|ERROR )", re.MULTILINE)
 
 
@@ -46,8 +51,9 @@ class Follower:
 
     def follow(self) -> None:
         """Every block, in order."""
-        for block in self.blocks:
-            self.do(block)
+        with ExitStack() as self.open:
+            for block in self.blocks:
+                self.do(block)
 
     def do(self, block: Block) -> None:
         """One block."""
@@ -59,6 +65,8 @@ class Follower:
         elif block.info == "pycon":
             self.ran += 1
             self.python(block)
+        elif block.info == "ipython":
+            self._cells(block)
 
     def _run(self, line: str, shown: str, block: Block) -> None:
         self.ran += 1
@@ -107,6 +115,41 @@ class Follower:
         failed = runner.run(test, clear_globs=False).failed
         assert failed == 0, self.capsys.readouterr().out
         self.names |= test.globs
+
+    def _cells(self, block: Block) -> None:
+        self.ran += 1
+        shell = self._shell
+        shell.user_ns.update(self.names)
+        for cell, shown in cells_of(block):
+            shell.run_cell(cell, store_history=True)
+            captured = self.capsys.readouterr()
+            printed = (captured.out + captured.err).replace(str(Path.cwd()), HOME)
+            assert _settled(_plain(printed)) == _settled(_plain(shown)), block.place
+
+    @cached_property
+    def _shell(self) -> Any:
+        return self.open.enter_context(ipython_shell(Path(".ipython")))
+
+
+def cells_of(block: Block) -> list[tuple[str, str]]:
+    """The cells of a block, each with what it shows."""
+    found: list[tuple[str, str]] = []
+    for line in block.text.splitlines(keepends=True):
+        begins = _CELL.match(line)
+        if begins is not None:
+            found.append((line[begins.end() :], ""))
+        elif line.startswith(_GOES_ON):
+            cell, shown = found.pop()
+            found.append((cell + line.removeprefix(_GOES_ON).removeprefix(" "), shown))
+        else:
+            cell, shown = found.pop()
+            found.append((cell, shown + line))
+    return found
+
+
+def _plain(text: str) -> str:
+    """The text without what nobody sees at the ends of lines."""
+    return "\n".join(line.rstrip() for line in text.strip().splitlines())
 
 
 def _fits(printed: str, shown: str) -> bool:

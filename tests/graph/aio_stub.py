@@ -54,6 +54,7 @@ class Stub:
         self.loading = Module("omnigraph.graph.loading")
         self.session = Module("omnigraph.graph.session")
         self.looking_back = Module("omnigraph.graph.looking_back")
+        self.networks = Module("omnigraph.graph.networks")
         self.branches = Module("omnigraph.graph.branches")
         self.namespaces = Module("omnigraph.graph.namespaces")
         self.proxies = Module("omnigraph.aio.proxy")
@@ -82,6 +83,7 @@ class Stub:
         session = [
             *(_property(name.lower(), name) for name in NAMESPACES),
             *self._surface(self.looking_back, "LookingBack"),
+            *self._surface(self.networks, "Networks"),
             *self._surface(self.reading, "Reading"),
             *self._surface(self.tables, "Tables"),
             *self._surface(self.upkeep, "Upkeep"),

@@ -117,6 +117,10 @@ class Calls:
             ),
             "table": (lambda s: s.table("Person", snapshot=commit), ("read", "dev", None)),
             "to_spark": (lambda s: s.to_spark("Person"), ("read", "main", None)),
+            "to_networkx": (lambda s: s.to_networkx(snapshot=commit), ("read", "dev", None)),
+            # A type that is not there is told before a library that is not.
+            "to_igraph": (lambda s: s.to_igraph(types=["Nobody"]), ("read", "main", None)),
+            "to_pyg": (lambda s: s.to_pyg(types=["Nobody"]), ("read", "main", None)),
             "create_views": (lambda s: s.create_views(commit=commit), ("read", "dev", None)),
             "export": (lambda s: list(s.export(branch=" dev")), ("export", "dev", None)),
             "mutate": (lambda s: s.mutate(ADD, branch=" dev"), ("change", "dev", None)),
@@ -186,7 +190,12 @@ TWICE = {
 NEEDS_SPARK = {"to_spark", "create_views", "stream_load", "run_pipeline", "validate_pipeline"}
 ALSO = {"branches.rename": [("ann", "branch_delete", None, "dev")]}
 """What is asked after the first question has been answered."""
-FAILS = {"embed": errors.BadRequest, "blob": errors.BadRequest}
+FAILS: dict[str, type[errors.OmniGraphError]] = {
+    "embed": errors.BadRequest,
+    "blob": errors.BadRequest,
+    "to_igraph": errors.NotFound,
+    "to_pyg": errors.NotFound,
+}
 """What is allowed and then refused for another reason: no type here has vectors or blobs."""
 
 

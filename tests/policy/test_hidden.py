@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from random import Random
 
@@ -236,10 +237,14 @@ rules:
     query = "query q() { match { $n: Note } return { $n.name as n, count($n) as c } }"
     shown = [
         session.schema,
-        repr(session.catalog),
+        repr(asdict(session.catalog)),
+        session.catalog._repr_html_(),
+        session._repr_html_(),
+        repr(list(session.to_networkx().nodes(data=True))),
         repr(dict(session.snapshot().tables)),
-        repr(session.commits.list()),
-        repr(session.commits.get(graph.snapshot().commit_id)),
+        repr([asdict(commit) for commit in session.commits.list()]),
+        repr(asdict(session.commits.get(graph.snapshot().commit_id))),
+        session.commits.list()._repr_html_(),  # type: ignore[attr-defined]
         str(session.explain(query)),
         str(session.explain(query, analyze=True)),
         repr(list(session.export())),
@@ -338,3 +343,43 @@ rules:
 
 
 ALL_NOTES = "query q() { match { $x: Note } return { $x.name as n } }"
+
+
+def test_of_a_network_those_rows_are_there_that_are_shown(tmp_path: Path) -> None:
+    schema = """\
+node Note { name: String @key team: String secret: String? }
+node Team { name: String @key }
+edge About: Note -> Note { secret: String? }
+edge Of: Note -> Team
+"""
+    graph = og.init(tmp_path / "whole", schema)
+    notes = [("r1", "red"), ("b1", "blue"), ("b2", "blue")]
+    graph.load(
+        [
+            *({"type": "Note", "data": {"name": name, "team": team}} for name, team in notes),
+            {"type": "Team", "data": {"name": "red"}},
+            {"edge": "About", "from": "r1", "to": "b1"},
+            {"edge": "About", "from": "b1", "to": "b2", "data": {"id": "a2", "secret": "s"}},
+            {"edge": "Of", "from": "b1", "to": "red"},
+        ],
+        mode="append",
+    )
+    policy = parse_policy(
+        """
+version: 1
+groups: {readers: [ann]}
+rules:
+  - id: r
+    allow: {actors: {group: readers}, actions: [read], types: [Note, About],
+            hide: {Note: [secret], About: [secret]}, rows: {Note: 'team = "blue"'}}
+"""
+    )
+    session = graph.as_actor("ann", policy)
+    network = session.to_networkx()
+    assert set(network.nodes) == {"b1", "b2"}
+    assert list(network.edges(data=True)) == [("b1", "b2", {"@type": "About", "@id": "a2"})]
+    with pytest.raises(errors.NotFound, match="no type here has a property secret"):
+        session.to_networkx(properties=["secret"])
+    page = session._repr_html_()
+    assert "About" in page
+    assert not re.search("secret|Team|red|<td>", page.replace(str(graph.location), ""))

@@ -209,3 +209,55 @@ def test_the_past_is_named(graph: og.Graph) -> None:
     result = graph.query(query, snapshot=commit)
     assert (len(result), result.branch, result.snapshot) == (0, None, commit)
     assert repr(result).startswith(f"0 rows from snapshot {commit} via q")
+
+
+# -- as a sequence -----------------------------------------------------------------
+
+
+def test_rows_columns_and_parts(graph: og.Graph) -> None:
+    result = people(graph, 7)
+    assert result[0] == {"name": "p000", "age": 0}
+    assert result[-1] == result.rows[6]
+    assert result["age"] == list(range(7))
+    assert result[1:3].rows == result.rows[1:3]
+    assert result[::-3]["name"] == ["p006", "p003", "p000"]
+    assert result[1:3].commit_id == result.commit_id
+    assert (len(result.head()), len(result.head(2)), len(result.head(0))) == (5, 2, 0)
+    assert len(result.head(100)) == 7
+    with pytest.raises(IndexError):
+        result[7]
+    with pytest.raises(BadRequest, match="there is no column 'nam': did you mean `name`"):
+        result["nam"]
+
+
+def test_one_value(graph: og.Graph) -> None:
+    asked = graph.query("match { $s: Sample } return { max($s.moment) as at }")
+    assert asked.scalar() == MOMENT
+    with pytest.raises(BadRequest, match="it has 3 rows and 1 column"):
+        samples(graph, "$s.i32 as i32").scalar()
+
+
+def test_values_of_python(graph: og.Graph) -> None:
+    first, *_ = samples(graph, "$s.day as day, $s.moment as at, $s.moments as ats").to_dicts()
+    assert first == {"day": date(2020, 5, 1), "at": MOMENT, "ats": [BEFORE]}
+
+
+def test_other_libraries_read_it_as_it_is(graph: og.Graph) -> None:
+    result = people(graph, 3)
+    assert pa.table(result).equals(result.to_arrow())
+    polars = pytest.importorskip("polars")
+    assert polars.DataFrame(result).equals(result.to_polars())
+    duckdb = pytest.importorskip("duckdb")
+    assert duckdb.sql("select sum(age) from result").fetchall() == [(3,)]
+
+
+def test_parameters_stand_behind_a_query_or_its_path(graph: og.Graph, tmp_path: Path) -> None:
+    people(graph, 3)
+    text = "query one($age: I32) { match { $p: Person { age: $age } } return { $p.name as name } }"
+    path = tmp_path / "one.gq"
+    path.write_text(text)
+    for source in (text, path):
+        assert graph.query(source, {"age": 2}).rows == [{"name": "p002"}]
+        assert graph.query(source, "one", {"age": 1}).rows == [{"name": "p001"}]
+        with pytest.raises(BadRequest, match="params are given twice"):
+            graph.query(source, {"age": 2}, {"age": 1})

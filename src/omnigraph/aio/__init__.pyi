@@ -227,6 +227,30 @@ class Session:
         self, type: str, id: str, *, branch: str = ..., limit: int | None = None
     ) -> EntityHistory: ...
     async def blame(self, type: str, id: str, *, branch: str = ...) -> list[SetBy]: ...
+    async def to_networkx(
+        self,
+        *,
+        branch: str = ...,
+        snapshot: str | None = None,
+        types: Sequence[str] | None = None,
+        properties: Sequence[str] | None = None,
+    ) -> Any: ...
+    async def to_igraph(
+        self,
+        *,
+        branch: str = ...,
+        snapshot: str | None = None,
+        types: Sequence[str] | None = None,
+        properties: Sequence[str] | None = None,
+    ) -> Any: ...
+    async def to_pyg(
+        self,
+        *,
+        branch: str = ...,
+        snapshot: str | None = None,
+        types: Sequence[str] | None = None,
+        properties: Sequence[str] | None = None,
+    ) -> Any: ...
     @property
     def location(self) -> Location: ...
     @property

@@ -23,7 +23,8 @@ from omnigraph.client.namespaces import (
 )
 from omnigraph.client.reading import ServedReading, params_of
 from omnigraph.client.unserved import refuse
-from omnigraph.errors import BadRequest
+from omnigraph.display.graphs import graph_html, unread_html
+from omnigraph.errors import BadRequest, OmniGraphError
 from omnigraph.evolve.apply import SchemaResult
 from omnigraph.graph.guard import guarded
 from omnigraph.graph.schema_sources import desired_source, named_query, query_source
@@ -282,3 +283,12 @@ class ServedGraph(ServedReading):
 
     def __repr__(self) -> str:
         return f"<Graph {self.location}>"
+
+    def _repr_html_(self) -> str:
+        """Its page in a notebook; a server that does not answer has one that says so."""
+        try:
+            shown, catalog = self.snapshot(), self.catalog
+            counts = {f"{o.entity_kind}:{o.type_name}": o.entity_count for o in shown.datasets}
+            return graph_html(self.location, None, self.branches.list(), counts, catalog)
+        except OmniGraphError as error:
+            return unread_html(repr(self), error.message)

@@ -14,6 +14,7 @@ from omnigraph.client import results
 from omnigraph.client.connection import Ask, Connection
 from omnigraph.client.streams import ServedBaseline, write_baseline
 from omnigraph.client.unserved import refuse, unserved_method
+from omnigraph.display.history import Commits
 from omnigraph.errors import BadRequest
 from omnigraph.graph.guard import guarded
 from omnigraph.history.baseline import Baseline
@@ -159,7 +160,7 @@ class ServedCommits(_Namespace):
             branch=normalise_branch(branch),
         )
         found = map(results.commit, self._connection.json(ask, CommitsBody).commits)
-        return [one for one in found if actor is None or one.actor == actor]
+        return Commits(one for one in found if actor is None or one.actor == actor)
 
     @guarded
     def get(self, commit_id: str) -> Commit:

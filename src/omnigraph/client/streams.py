@@ -143,7 +143,7 @@ def _replaced(path: str | Path, write: Callable[[BinaryIO], None]) -> None:
         with replaced_file(target) as file:
             write(file)
     except OSError as error:
-        raise BadRequest(f"cannot write {target}: {error.strerror or error}") from error
+        raise BadRequest(f"cannot write {target}: {error.strerror or error}") from None
 
 
 def _of_one_type(piece: bytes) -> Iterator[Chunk]:

@@ -167,7 +167,7 @@ def _write(directory: Path, lines: list[str]) -> Path:
         finally:
             draft.unlink(missing_ok=True)
     except OSError as error:
-        raise BadRequest(f"cannot write {path}: {error.strerror}") from error
+        raise BadRequest(f"cannot write {path}: {error.strerror}") from None
     return path
 
 

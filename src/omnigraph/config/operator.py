@@ -117,7 +117,7 @@ def read_operator_config(directory: Path | None = None) -> OperatorConfig:
         return OperatorConfig(path)
     except (OSError, UnicodeDecodeError) as error:
         reason = getattr(error, "strerror", None) or "it is not UTF-8 text"
-        raise BadRequest(f"cannot read {path}: {reason}") from error
+        raise BadRequest(f"cannot read {path}: {reason}") from None
     return _Reader(path).read(text)
 
 

@@ -33,7 +33,7 @@ def write_template(name: str, directory: Path) -> list[Path]:
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text, encoding="utf-8")
     except OSError as error:
-        raise BadRequest(f"cannot write {error.filename}: {error.strerror}") from error
+        raise BadRequest(f"cannot write {error.filename}: {error.strerror}") from None
     return list(texts)
 
 

@@ -32,7 +32,10 @@ def guarded(function: Function) -> Function:
             raise
         except BaseException as error:
             misfit = arguments.misfit(args, named) if isinstance(error, TypeError) else None
-            failure = misfit or failure_of(error, function.__name__)
+            if misfit is not None:
+                # It says what was given wrong; who gave it has no use for where that was noticed.
+                raise misfit from None
+            failure = failure_of(error, function.__name__)
             if failure is None:
                 raise
             raise failure from error

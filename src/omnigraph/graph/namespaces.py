@@ -10,6 +10,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import overload
 
+from omnigraph.display.history import Commits as ShownCommits
 from omnigraph.graph.access import (
     Access,
     Surface,
@@ -62,7 +63,7 @@ class Commits(Surface):
         manifest = access.handle.manifest
         commits = manifest.ancestors(branch) if merged else manifest.commits(branch)
         found = CommitSearch(actor, since, grep, types).among(access.handle, commits)
-        return [self._shown(commit) for commit in found]
+        return ShownCommits(self._shown(commit) for commit in found)
 
     @action("read", hides=True)
     def get(self, commit_id: str) -> Commit:

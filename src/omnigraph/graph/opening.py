@@ -68,7 +68,7 @@ def _without_main(root: Location, manifest: Manifest, error: StorageError) -> st
     branches = manifest.refs.read().of_kind("branch")
     versions = HeadLog.versions(root.join(MANIFEST_NAME, MAIN))
     if not branches and next(versions, None) is None:
-        raise NotFound(f"there is no graph at {root}") from error
+        raise NotFound(f"there is no graph at {root}") from None
     what = f"branch main of {root} cannot be read: {error.message}"
     for branch in branches:
         with suppress(StorageError, BranchNotFound):

@@ -12,6 +12,7 @@ from typing import Any, Literal
 from omnigraph.evolve.planning import plan_schema
 from omnigraph.graph.access import action, shown_at
 from omnigraph.graph.looking_back import LookingBack
+from omnigraph.graph.networks import Networks
 from omnigraph.graph.schema_sources import desired_source, named_query, query_source
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
@@ -36,7 +37,7 @@ from omnigraph.write.change.results import Recovery
 from omnigraph.write.recovery.sweep import recoveries
 
 
-class Reading(LookingBack):
+class Reading(Networks, LookingBack):
     """What a session shows of a graph."""
 
     @property

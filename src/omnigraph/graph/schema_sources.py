@@ -27,9 +27,9 @@ def _read(path: Path) -> str:
     try:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise BadRequest(f"cannot read {path}: {error.strerror}") from error
+        raise BadRequest(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise BadRequest(f"{path} is not UTF-8 text (byte {error.start})") from error
+        raise BadRequest(f"{path} is not UTF-8 text (byte {error.start})") from None
 
 
 def desired_source(schema: str | Path | Source) -> Source:

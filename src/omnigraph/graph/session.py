@@ -225,6 +225,11 @@ class Session(Loading):
     def __repr__(self) -> str:
         return f"<Session of {self.actor} at {self.location}>"
 
+    def _repr_html_(self) -> str:
+        from omnigraph.graph.page import page_of
+
+        return page_of(self)
+
 
 class Graph(Session):
     """An opened graph: a session without a policy, which makes those that have one."""

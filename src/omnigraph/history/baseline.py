@@ -83,7 +83,7 @@ def locked(path: str | Path) -> Iterator[None]:
     try:
         descriptor = _acquire(lock)
     except OSError as error:
-        raise BadRequest(f"cannot write {target}: {error.strerror or error}") from error
+        raise BadRequest(f"cannot write {target}: {error.strerror or error}") from None
     if descriptor is None:
         raise Conflict(
             f"another program is writing a baseline to {path}: wait for it, or choose another path",

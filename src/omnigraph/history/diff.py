@@ -122,6 +122,13 @@ class Diff:
     def __repr__(self) -> str:
         return f"<Diff of manifest versions {self.from_version} and {self.to_version}>"
 
+    def _repr_html_(self) -> str:
+        from omnigraph.display.history import diff_html
+
+        heading = f"manifest versions {self.from_version} and {self.to_version}"
+        plan = self.schema._repr_html_() if self.schema.steps else ""
+        return diff_html(heading, self.stats, self, plan)
+
 
 def diff(before: Snapshot, after: Snapshot, filters: Filters) -> Diff:
     """What is different in ``after``."""
@@ -147,5 +154,5 @@ def named_state(graph: GraphHandle, named: str | Snapshot) -> Snapshot:
         hint = did_you_mean(named, names) or "the lists of branches and commits show what is"
         raise NotFound(
             f"there is no branch and no commit {named!r}: {hint}", details={"target": named}
-        ) from error
+        ) from None
     return graph.manifest.view_at(commit).snapshot

@@ -38,13 +38,17 @@ PURPOSE = "changes/forward"
 _AFTER = "after:"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class CommitChanges:
     """One page of the changes of a commit; without a token it is the last."""
 
     cause: Cause
     changes: tuple[Change, ...]
     next_page_token: str | None = None
+
+    def __repr__(self) -> str:
+        more = "" if self.next_page_token is None else ", and more"
+        return f"<CommitChanges {self.cause.graph_commit_id}: {len(self.changes)}{more}>"
 
 
 Show = Callable[[Snapshot, str], Snapshot]
@@ -121,7 +125,7 @@ def _parent_state(graph: GraphHandle, commit: Commit) -> Snapshot:
     return graph.manifest.view_at(parent).snapshot
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class FeedPage:
     """Blocks of changes, and how to go on.
 
@@ -133,6 +137,11 @@ class FeedPage:
     next_page_token: str | None = None
     cursor: str | None = None
     caught_up: bool = False
+
+    def __repr__(self) -> str:
+        changes = sum(len(block.changes) for block in self.blocks)
+        then = "caught up" if self.caught_up else "more to come"
+        return f"<FeedPage of {changes} changes by {len(self.blocks)} commits, {then}>"
 
 
 class Feed:

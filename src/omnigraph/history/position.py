@@ -89,8 +89,8 @@ class ChangePosition:
                 if "id" in body
                 else LongId(urlsafe_b64decode(body["prefix"]), urlsafe_b64decode(body["sha256"]))
             )
-        except (KeyError, TypeError, ValueError) as error:
-            raise rejected("it says no position") from error
+        except (KeyError, TypeError, ValueError):
+            raise rejected("it says no position") from None
         if kind not in KINDS or not isinstance(type_id, str) or not isinstance(id_, str | LongId):
             raise rejected("it says no position")
         return cls(kind, type_id, id_)
@@ -162,15 +162,15 @@ def _content(text: str) -> dict[str, Any]:
         raise rejected(f"it is longer than {MAX_LENGTH} bytes")
     try:
         sealed = urlsafe_b64decode(text.encode("ascii") + b"=" * (-len(text) % 4))
-    except (UnicodeEncodeError, binascii.Error) as error:
-        raise rejected("it is malformed") from error
+    except (UnicodeEncodeError, binascii.Error):
+        raise rejected("it is malformed") from None
     data, digest = sealed[:-_HASH_BYTES], sealed[-_HASH_BYTES:]
     if sha256(data).digest() != digest:
         raise rejected("it was altered or cut")
     try:
         content = msgspec.json.decode(data)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise rejected("it is malformed") from error
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        raise rejected("it is malformed") from None
     if not isinstance(content, dict):
         raise rejected("it is malformed")
     return content

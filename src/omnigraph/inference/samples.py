@@ -73,10 +73,10 @@ def _of_file(path: Path, null: str | None, delimiter: str) -> Sample:
             rows, is_whole = _csv(path, null, "\t" if path.suffix == ".tsv" else delimiter)
         else:
             raise BadRequest(f"{path} is neither CSV nor Parquet")
-    except FileNotFoundError as error:
-        raise BadRequest(f"there is no file {path}") from error
+    except FileNotFoundError:
+        raise BadRequest(f"there is no file {path}") from None
     except (OSError, ValueError) as error:
-        raise BadRequest(f"cannot read {path}: {error}") from error
+        raise BadRequest(f"cannot read {path}: {error}") from None
     return Sample(path.stem, rows, is_whole, str(path))
 
 

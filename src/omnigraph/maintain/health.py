@@ -62,7 +62,7 @@ class TypeStatus:
         return "damaged" if self.error is not None else "due" if self.due else "ok"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class GraphStatus:
     """A graph, and one of its branches in detail.
 
@@ -100,6 +100,23 @@ class GraphStatus:
     def level(self) -> Level:
         """The worst of what was found."""
         return max((one.level for one in self.findings), key=_ORDER.index, default="ok")
+
+    def __repr__(self) -> str:
+        return f"<GraphStatus {self._heading}>"
+
+    def _repr_html_(self) -> str:
+        from omnigraph.display.graphs import status_html
+
+        return status_html(self._heading, self.types, self.findings)
+
+    @property
+    def _heading(self) -> str:
+        """All of it in one line."""
+        return (
+            f"{self.location}: {self.level}, {self.branch} at {self.head.id}, {self.rows:,} rows "
+            f"in {len(self.types):,} types, {self.commits_kept:,} commits, "
+            f"{self.stored_bytes:,} bytes"
+        )
 
 
 def judged(status: GraphStatus, notices: Sequence[str] = ()) -> GraphStatus:

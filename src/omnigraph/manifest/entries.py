@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from typing import Any, Literal
 
 from omnigraph.lang.schema.columns import AS_WRITTEN
@@ -79,7 +80,7 @@ SCHEMA_STEPS = "schema_steps"
 """Where the metadata of a commit note the steps that changed the schema."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class Commit:
     """One graph commit; ``branch`` is None for main, ``created_at`` is µs since the epoch.
 
@@ -102,6 +103,21 @@ class Commit:
         """What somebody said about it, if anybody did."""
         found = self.metadata.get(MESSAGE)
         return found if isinstance(found, str) else None
+
+    @property
+    def time(self) -> datetime:
+        """When it was made, in UTC."""
+        return datetime.fromtimestamp(0, UTC) + timedelta(microseconds=self.created_at)
+
+    def __repr__(self) -> str:
+        from omnigraph.display.history import commit_text
+
+        return commit_text(self)
+
+    def _repr_html_(self) -> str:
+        from omnigraph.display.history import commit_html
+
+        return commit_html(self)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,7 +137,7 @@ class _TablesByIdentity(Mapping[TableIdentity, SnapshotTable]):
         return len(self._keys)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Snapshot:
     """One consistent view of the whole graph."""
 
@@ -181,6 +181,9 @@ class Snapshot:
             if key in self.tables:
                 return self.tables[key]
         raise NotFound(f"there is no type {name} at commit {self.commit_id}")
+
+    def __repr__(self) -> str:
+        return f"<Snapshot of {self.branch} at {self.commit_id}, {len(self.tables)} types>"
 
 
 def snapshot_of(state: ManifestState, root: Location) -> Snapshot:

@@ -60,9 +60,9 @@ def text_of(path: str | Path) -> str:
     try:
         return Path(path).read_text(encoding="utf-8-sig")
     except OSError as error:
-        raise BadRequest(f"cannot read {path}: {error.strerror}") from error
+        raise BadRequest(f"cannot read {path}: {error.strerror}") from None
     except UnicodeDecodeError as error:
-        raise BadRequest(f"{path} is not UTF-8 text (byte {error.start})") from error
+        raise BadRequest(f"{path} is not UTF-8 text (byte {error.start})") from None
 
 
 def parse_rules(source: str, file: str = "<policy>", name: str = "policy") -> PolicyFile:

@@ -18,10 +18,8 @@ from omnigraph.cli.render.formats import Format, TableLayout
 from omnigraph.cli.render.output import diagnose, write_note, write_text
 from omnigraph.cli.shell.output import show_result
 from omnigraph.cli.verbs.data.mutate import result_lines
-from omnigraph.errors import LanguageError, QueryCancelled
-from omnigraph.lang.query.compile import parse_source
-from omnigraph.lang.query.syntax import Mutation
-from omnigraph.lang.query.unnamed import is_unnamed
+from omnigraph.errors import QueryCancelled
+from omnigraph.lang.query.unnamed import is_mutation
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source
@@ -147,13 +145,3 @@ class ShellSession:
     def _say_time(self, seconds: float) -> None:
         if self.has_timing:
             write_note(f"{seconds * 1000:.1f} ms")
-
-
-def is_mutation(statement: str) -> bool:
-    """Whether a statement changes something; what does not parse is refused as a query is."""
-    text = f"query q() {{ {statement}\n}}" if is_unnamed(statement) else statement
-    try:
-        file = parse_source(Source(text, "<query>"))
-    except LanguageError:
-        return False
-    return any(isinstance(query.body, Mutation) for query in file.queries)

@@ -100,7 +100,7 @@ def _entity(name: str, catalog: Catalog) -> tuple[str, str]:
     try:
         found = catalog.find(type_name)
     except NotFound as error:
-        raise BadRequest(f"{error.message}; an entity to resolve is Type:id") from error
+        raise BadRequest(f"{error.message}; an entity to resolve is Type:id") from None
     return f"{found.kind}:{found.name}", id_
 
 
@@ -221,7 +221,7 @@ class MergedRowCounts:
     combined: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MergeResult:
     """What became of a merge.
 
@@ -252,3 +252,29 @@ class MergeResult:
     def with_deletion(self, error: str | None) -> MergeResult:
         """The same, after the source branch was to be deleted."""
         return replace(self, branch_deleted=error is None, branch_delete_error=error)
+
+    def __repr__(self) -> str:
+        return f"<MergeResult {self._heading}>"
+
+    def _repr_html_(self) -> str:
+        from omnigraph.display.history import merge_html
+
+        plan = self.schema._repr_html_() if self.schema.steps else ""
+        return merge_html(
+            self._heading,
+            self.counts,
+            self.commit,
+            standing=self.conflicts,
+            settled=self.resolved,
+            plan=plan,
+        )
+
+    @property
+    def _heading(self) -> str:
+        """What became of it, in one line."""
+        told = f"{self.source} into {self.target}: {self.outcome.replace('_', ' ')}"
+        if self.is_dry_run:
+            told += " (dry run)"
+        if self.conflicts:
+            told += f", {len(self.conflicts):,} in conflict"
+        return told if self.commit is None else f"{told}, commit {self.commit.id}"

@@ -1,7 +1,8 @@
 """Queries without a header: `match { … } return { … }` by itself, where one query is meant.
 
 Owns giving such a text the header it leaves out, with parameters declared by the values they are
-given: of the types that a value may have, the first under which the query compiles.
+given: of the types that a value may have, the first under which the query compiles. Tells those
+that change something.
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from typing import Any
 
 from omnigraph.errors import LanguageError
 from omnigraph.lang.literals import parse_date, parse_datetime
-from omnigraph.lang.query.compile import CompiledQuery, compile_query
+from omnigraph.lang.query.compile import CompiledQuery, compile_query, parse_source
+from omnigraph.lang.query.syntax import Mutation
 from omnigraph.lang.query.terms import INSERTS
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.source import Source
@@ -49,6 +51,23 @@ def is_unnamed(text: str) -> bool:
     """Whether a text is the body of a query."""
     token = next(scan(Source(text[:65_536], "<query>")), None)
     return token is not None and token.text in BODIES
+
+
+def is_mutation(text: str, name: str | None = None) -> bool:
+    """Whether a query changes something; of several, one that is named or any of them.
+
+    What does not parse is refused as a query is.
+    """
+    whole = f"query {NAME}() {{ {text}\n}}" if is_unnamed(text) else text
+    try:
+        file = parse_source(Source(whole, "<query>"))
+    except LanguageError:
+        return False
+    return any(
+        isinstance(query.body, Mutation)
+        for query in file.queries
+        if name is None or query.name.text == name
+    )
 
 
 def _headers(params: Mapping[Any, object]) -> Iterator[str]:

@@ -147,7 +147,7 @@ def unknown_type(name: str, known: Iterable[str]) -> NotFound:
     return NotFound(f"there is no type {name}: {hint}", details={"type_name": name})
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Catalog:
     """All types of one schema; ``schema_hash`` identifies it for caches."""
 
@@ -258,3 +258,15 @@ class Catalog:
     def incident_edges(self, node_type: str) -> tuple[EdgeType, ...]:
         """Every edge type that can touch a node of this type, by name."""
         return self._incident.get(node_type, ())
+
+    # -- for people --------------------------------------------------------------------
+
+    def __repr__(self) -> str:
+        from omnigraph.display.schema import summary_of
+
+        return f"<Catalog of {summary_of(self)}>"
+
+    def _repr_html_(self) -> str:
+        from omnigraph.display.schema import schema_html
+
+        return schema_html(self)

@@ -112,7 +112,7 @@ def find_snapshot(root: Location, branch: str | None, commit: str | None) -> Sna
         return manifest.view(normalise_branch(branch or MAIN)).snapshot
     except StorageError as error:
         if error.kind == "not_found":
-            raise NotFound(f"there is no graph at {root}") from error
+            raise NotFound(f"there is no graph at {root}") from None
         raise
 
 

@@ -181,7 +181,7 @@ def write_export(export: Export, path: str | Path) -> ExportReport:
                 counts[chunk.kind][chunk.type_name] += chunk.rows
                 size += len(chunk.data)
     except OSError as error:
-        raise BadRequest(f"cannot write {target}: {error.strerror or error}") from error
+        raise BadRequest(f"cannot write {target}: {error.strerror or error}") from None
     return ExportReport(str(path), counts["node"], counts["edge"], size)
 
 

@@ -129,11 +129,11 @@ class Result:
         """
         try:
             polars = import_module("polars")
-        except ImportError as error:
+        except ImportError:
             raise BadRequest(
                 "polars is not installed: install it (pip install polars), or use to_arrow() "
                 "or to_pandas()"
-            ) from error
+            ) from None
         return polars.from_arrow(self.to_arrow())
 
     def to_dicts(self) -> list[dict[str, Any]]:

@@ -6,16 +6,17 @@ nothing in them is taken for markup.
 
 from __future__ import annotations
 
-from html import escape
 from io import StringIO
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+import pyarrow as pa
 from rich.box import SIMPLE_HEAD
 from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
+from omnigraph.display.markup import first_of, joined, paragraph, table
 from omnigraph.read.output.cells import is_number, printable
 
 if TYPE_CHECKING:
@@ -48,16 +49,13 @@ def rich_text(result: Result) -> Group:
 
 def html_of(result: Result) -> str:
     """A table for a notebook."""
-    names = "".join(f"<th>{escape(name)}</th>" for name in result.columns)
-    rows = "".join(
-        "<tr>" + "".join(_html_cell(row[name]) for name in result.columns) + "</tr>"
-        for row in _first(result)
-    )
-    more = f"<p>{escape(left_out(result))}</p>" if left_out(result) else ""
-    return (
-        f"<p>{escape(heading(result))}</p>"
-        f"<table><thead><tr>{names}</tr></thead><tbody>{rows}</tbody></table>{more}"
-    )
+    rows = _first(result)
+    numbers = [
+        at for at, name in enumerate(result.columns) if any(is_number(row[name]) for row in rows)
+    ]
+    cells = ([_cell(row[name]) for name in result.columns] for row in rows)
+    shown = table(result.columns, cells, numbers)
+    return joined([paragraph(heading(result)), shown, first_of(len(result), "row", MAX_ROWS)])
 
 
 def heading(result: Result) -> str:
@@ -73,14 +71,36 @@ def left_out(result: Result) -> str:
 
 
 def _first(result: Result) -> list[dict[str, Any]]:
-    return next(result.pages(MAX_ROWS), [])
+    rows = next(result.pages(MAX_ROWS), [])
+    ways = [field.name for field in result.table.schema if _holds_ways(field.type)]
+    return [{**row, **{name: way_text(row[name]) for name in ways}} for row in rows]
+
+
+def _holds_ways(type_: pa.DataType) -> bool:
+    """Whether a column has ways: their nodes beside their edges."""
+    if not pa.types.is_struct(type_) or [field.name for field in type_] != ["nodes", "edges"]:
+        return False
+    return all(
+        pa.types.is_list(part.type)
+        and pa.types.is_struct(part.type.value_type)
+        and part.type.value_type.get_field_index("@id") >= 0
+        for part in type_
+    )
+
+
+def way_text(way: dict[str, Any] | None) -> object:
+    """A way as it is walked: `Ayr -[Road]-> Bute`."""
+    if way is None:
+        return None
+    first, *others = way["nodes"]
+    parts = [str(first["@id"])]
+    for edge, here, there in zip(way["edges"], way["nodes"][:-1], others, strict=True):
+        is_along = edge["from"] == here["@id"] and edge["to"] == there["@id"]
+        arrow = f"-[{edge['@type']}]->" if is_along else f"<-[{edge['@type']}]-"
+        parts += [arrow, str(there["@id"])]
+    return " ".join(parts)
 
 
 def _cell(value: object) -> str:
     text = printable(value if isinstance(value, str) else msgspec.json.encode(value).decode())
     return text if len(text) <= MAX_TEXT else text[: MAX_TEXT - 1] + "…"
-
-
-def _html_cell(value: object) -> str:
-    align = ' style="text-align: right"' if is_number(value) else ""
-    return f"<td{align}>{escape(_cell(value))}</td>"

@@ -26,10 +26,10 @@ def run_sql(shown: Snapshot, text: str, params: Params | None = None) -> pa.Tabl
     """What a statement returns, with a view for every type of the snapshot."""
     try:
         duckdb = import_module("duckdb")
-    except ImportError as error:
+    except ImportError:
         raise BadRequest(
             "SQL needs DuckDB, which is not installed: pip install 'omnigraph[sql]'"
-        ) from error
+        ) from None
     connection = duckdb.connect(":memory:")
     try:
         for number, (name, table) in enumerate(_views(shown)):

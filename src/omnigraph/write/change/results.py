@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Literal
 
+from omnigraph.display.markup import counted
 from omnigraph.errors import BadRequest
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ class EmptiedProperties:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class MutationResult:
     """What a mutation did; ``commit`` is None when nothing changed.
 
@@ -55,6 +56,11 @@ class MutationResult:
     repeats_run: bool = field(default=False, compare=False)
     rows: list[dict[str, Any]] | None = None
     """What the query returns of what it has written, as JSON would have it."""
+
+    def __repr__(self) -> str:
+        changed = _entities(self.affected_nodes, self.affected_edges)
+        told = f"<MutationResult on {self.branch}: {changed}, {_made(self.commit)}>"
+        return "\n".join([told, *(f"warning: {warning}" for warning in self.warnings)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +119,7 @@ class RejectSample:
     raw: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class LoadResult:
     """What a load did; ``nodes`` and ``edges`` count the accepted input rows of each type.
 
@@ -157,6 +163,12 @@ class LoadResult:
         """All input rows."""
         return sum(self.nodes.values()) + sum(self.edges.values())
 
+    def __repr__(self) -> str:
+        rejected = f", {self.rejected:,} rejected" if self.rejected else ""
+        rows = _entities(sum(self.nodes.values()), sum(self.edges.values())) + rejected
+        made = "a dry run" if self.is_dry_run else _made(self.published)
+        return f"<{type(self).__name__} on {self.branch}: {rows}, {made}>"
+
 
 @dataclass(frozen=True, slots=True)
 class StepResult:
@@ -170,7 +182,7 @@ class StepResult:
     checks: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, repr=False)
 class PipelineResult(LoadResult):
     """What a pipeline did: the counts of all its steps, the rest as of the last."""
 
@@ -200,3 +212,12 @@ class Recovery:
     writer_kind: str
     tables: tuple[TableOutcome, ...]
     created_at: int
+
+
+def _entities(nodes: int, edges: int) -> str:
+    return f"{counted(nodes, 'node')}, {counted(edges, 'edge')}"
+
+
+def _made(commit: Commit | None) -> str:
+    """The commit of a write, in words."""
+    return "no commit" if commit is None else f"commit {commit.id}"

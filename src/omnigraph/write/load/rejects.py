@@ -116,9 +116,7 @@ def copy_rejects(directory: str, name: str, texts: Iterable[bytes]) -> Path:
         with path.open("wb") as file:
             file.writelines(texts)
     except OSError as error:
-        raise BadRequest(
-            f"cannot write the rejects to {path}: {error.strerror or error}"
-        ) from error
+        raise BadRequest(f"cannot write the rejects to {path}: {error.strerror or error}") from None
     return path
 
 

@@ -46,9 +46,7 @@ def _write(place: Path, title: str, outcome: LoadResult | Refusal) -> None:
     try:
         place.write_text(page(title, outcome), encoding="utf-8")
     except OSError as error:
-        raise BadRequest(
-            f"cannot write the report to {place}: {error.strerror or error}"
-        ) from error
+        raise BadRequest(f"cannot write the report to {place}: {error.strerror or error}") from None
 
 
 def reported(load: Callable[[], LoadResult], path: str, branch: str) -> LoadResult:

@@ -1,0 +1,1 @@
+"""Whole graphs as other libraries of graphs have them."""
