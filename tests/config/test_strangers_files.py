@@ -167,6 +167,13 @@ def test_what_is_set_stays(tmp_path: Path) -> None:
         "OMNIGRAPH_CONFIG",
         "OMNIGRAPH_EMBED_BASE_URL",
         "OMNIGRAPH_UNAUTHENTICATED",
+        # What a person has said with --profile is not said otherwise by a file.
+        "OMNIGRAPH_GRAPH",
+        "OMNIGRAPH_BRANCH",
+        # A token that somebody else knows would open every graph that is served from here.
+        "OMNIGRAPH_SERVER_BEARER_TOKEN",
+        "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON",
+        "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET",
     ],
 )
 def test_variables_that_lead_elsewhere_are_not_set(tmp_path: Path, name: str) -> None:
