@@ -91,6 +91,14 @@ def test_what_is_printed_is_the_same(run: Run, graph: og.Graph, args: list[str])
     assert there == here
 
 
+@pytest.mark.usefixtures("known")
+def test_a_name_that_is_not_there_is_told_with_the_nearest(run: Run) -> None:
+    ran = run("snapshot", "--branch", "mian", "--server", "prod", "--graph", "film")
+    assert (ran.code, ran.err) == (1, "error: branch 'mian' not found: did you mean `main`?\n")
+    ran = run("snapshot", "--server", "prod", "--graph", "flim")
+    assert (ran.code, ran.err) == (1, "error: graph 'flim' not found: did you mean `film`?\n")
+
+
 @pytest.mark.slow
 @pytest.mark.usefixtures("known")
 def test_writes_name_their_target_and_ask(run: Run, url: str, tmp_path: Path) -> None:
