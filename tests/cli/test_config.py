@@ -92,6 +92,16 @@ def test_validate(run: Run, project: Path) -> None:
     assert "says `command: change`, but its query reads" in said[3]
 
 
+def test_validate_reads_addresses(run: Run, project: Path) -> None:
+    uris = ("ftp://x", "http://", "http://x:99999/graphs/a", "s3://", "https://x?y")
+    lines = [f"  g{number}: {{ uri: '{uri}' }}\n" for number, uri in enumerate(uris)]
+    (project / "omnigraph.yaml").write_text(f"version: 1\ngraphs:\n{''.join(lines)}")
+    ran = run("config", "validate", "--json")
+    found = json.loads(ran.out)["problems"]
+    assert [one["place"] for one in found] == [f"omnigraph.yaml:{n}" for n in range(3, 8)]
+    assert "ftp:// is not supported" in found[0]["message"]
+
+
 def test_migrate(run: Run, project: Path) -> None:
     old = "# mine\ntargets:\n  film: { storage: film.omni } # here\ncli: { target: film }\n"
     path = project / "omnigraph.yaml"

@@ -7,6 +7,7 @@ dialect has its values; what a section means is for `project_reader.py`.
 from __future__ import annotations
 
 import json
+import os.path
 import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
@@ -145,7 +146,14 @@ class Sections:
     def path_of(self, found: Mapping[str, Value], where: str, name: str) -> Path | None:
         """A path, which begins at the directory of the file."""
         text = self.text(found, where, name)
-        return None if text is None else self.directory / text
+        return None if text is None else self.placed(found[name], text)
+
+    def placed(self, value: Value, text: str) -> Path:
+        """A path as it is written; what has no end, such as a device, is no file of a project."""
+        path = self.directory / text
+        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+            value.say("this is neither a file nor a directory")
+        return path
 
     def file(self, found: Mapping[str, Value], where: str, name: str) -> Path | None:
         """A mapping with the one key `file`, or the path alone."""
@@ -155,10 +163,10 @@ class Sections:
         self.note(found, name, where)
         if isinstance(value.node, yaml.ScalarNode):
             text = value.text()
-            return None if text is None else self.directory / text
+            return None if text is None else self.placed(value, text)
         members = value.known({"file"})
         text = members["file"].text() if is_given(members, "file") else None
-        return None if text is None else self.directory / text
+        return None if text is None else self.placed(members["file"], text)
 
     def queries(
         self, found: Mapping[str, Value], name: str, where: str = ""
@@ -172,14 +180,14 @@ class Sections:
                 (query, entry.known({"file"}, {"file"})) for query, entry in value.mapped().items()
             ]
             return tuple(
-                QueryFile(self.directory / text, query)
+                QueryFile(self.placed(entry["file"], text), query)
                 for query, entry in named
                 if "file" in entry and (text := entry["file"].text()) is not None
             )
         if isinstance(value.node, yaml.SequenceNode):
-            return tuple(QueryFile(self.directory / text) for text, _ in value.texts())
+            return tuple(QueryFile(self.placed(value, text)) for text, _ in value.texts())
         text = value.text()
-        return () if text is None else (QueryFile(self.directory / text),)
+        return () if text is None else (QueryFile(self.placed(value, text)),)
 
     def params(self, entry: Mapping[str, Value], where: str) -> dict[str, Any]:
         """Parameters with their values."""
