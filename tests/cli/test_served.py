@@ -97,6 +97,10 @@ def test_a_name_that_is_not_there_is_told_with_the_nearest(run: Run) -> None:
     assert (ran.code, ran.err) == (1, "error: branch 'mian' not found: did you mean `main`?\n")
     ran = run("snapshot", "--server", "prod", "--graph", "flim")
     assert (ran.code, ran.err) == (1, "error: graph 'flim' not found: did you mean `film`?\n")
+    for words in (["persn"], ["persn", "Ann"]):
+        ran = run("query", *words, "--server", "prod", "--graph", "film")
+        told = "error: stored query not found: did you mean `person`?\n"
+        assert (ran.code, ran.err) == (1, told)
 
 
 @pytest.mark.slow

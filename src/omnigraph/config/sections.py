@@ -7,7 +7,6 @@ dialect has its values; what a section means is for `project_reader.py`.
 from __future__ import annotations
 
 import json
-import os.path
 import re
 from collections.abc import Collection, Iterator, Mapping
 from datetime import timedelta
@@ -151,7 +150,11 @@ class Sections:
     def placed(self, value: Value, text: str) -> Path:
         """A path as it is written; what has no end, such as a device, is no file of a project."""
         path = self.directory / text
-        if os.path.exists(path) and not (os.path.isfile(path) or os.path.isdir(path)):
+        try:
+            is_odd = path.exists() and not (path.is_file() or path.is_dir())
+        except OSError:
+            return path  # whoever reads it is told why that cannot be done
+        if is_odd:
             value.say("this is neither a file nor a directory")
         return path
 

@@ -1,4 +1,4 @@
-"""The nearest of what there is, for a branch or a graph that is not there.
+"""The nearest of what there is, for a branch, a graph or a stored query that is not there.
 
 Owns asking for it, once a command has failed for that. Whoever may not list the names is told none.
 """
@@ -13,7 +13,10 @@ import click
 
 from omnigraph.errors import NotFound, OmniGraphError
 
+NO_QUERY = "stored query not found"
+"""What a server says of a query that it has not, or not for whoever asks; it does not name it."""
 _KNOWN = "omnigraph.known"
+_QUERY = "omnigraph.query"
 _BRANCH = re.compile(r"there is no branch (\S+)|branch '([^']+)' not found")
 _GRAPH = re.compile(r"graph '([^']+)' not found")
 
@@ -33,18 +36,31 @@ def remember(known: Known) -> None:
         context.meta[_KNOWN] = known
 
 
+def remember_query(name: str, names: Callable[[], Iterable[str]]) -> None:
+    """Keep which stored query was asked of a server, and who can say which there are."""
+    context = click.get_current_context(silent=True)
+    if context is not None:
+        context.meta[_QUERY] = name, names
+
+
 def with_nearest(error: NotFound, ctx: click.Context) -> NotFound:
     """The same error; the name that is nearest to the one that is not there stands in it."""
+    if error.message == NO_QUERY and _QUERY in ctx.meta:
+        return _told(error, _hint(*ctx.meta[_QUERY]))
     known: Known | None = ctx.meta.get(_KNOWN)
     if known is None:
         return error
     for pattern, names in ((_BRANCH, known.branches), (_GRAPH, known.graphs)):
         found = pattern.fullmatch(error.message)
         if found is not None:
-            hint = _hint(next(filter(None, found.groups())), names)
-            told = error.message if hint is None else f"{error.message}: {hint}"
-            return type(error)(told, code=error.code, details=error.details)
+            return _told(error, _hint(next(filter(None, found.groups())), names))
     return error
+
+
+def _told(error: NotFound, hint: str | None) -> NotFound:
+    if hint is None:
+        return error
+    return type(error)(f"{error.message}: {hint}", code=error.code, details=error.details)
 
 
 def _hint(name: str, names: Callable[[], Iterable[str]]) -> str | None:
