@@ -1,4 +1,4 @@
-"""What a flag, a project and nobody say of what a single command does, and that no key is forgotten.
+"""What a flag, a project and nobody say of what one command does, and that no key is forgotten.
 
 What many commands share (graphs, branches, formats, actors) is in `tests/config/test_layers.py`.
 """
