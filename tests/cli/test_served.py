@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -204,7 +205,8 @@ profiles:
     )
     ran = run("branch", "list")
     assert ran.out == "main\n"
-    assert "nobody knows `servers.extra.color`, it is ignored" in ran.err
+    said = r"config\.yaml:1:\d+: nobody knows `servers\.extra\.color`, it is ignored"
+    assert re.search(said, ran.err)
     assert "`defaults.outptu`, it is ignored: did you mean `output`" in ran.err
     assert ran.err.count("servers.extra.color") == 1
     for name in ("here", "away"):
@@ -253,6 +255,15 @@ def test_whoever_writes_directly_is_the_operator(run: Run, home: Path, tmp_path:
         ("operator: { actor: [x] }", "operator.actor has to be text"),
         ("defaults: { server: a, store: b }", "both `store` and `server`"),
         ("defaults: { output: html }", "is one of table"),
+        ("defaults:\n  output: tabel\n", "config.yaml:2:3: defaults.output is one of"),
+        ("defaults: { output: tabel }", "not 'tabel': did you mean `table`?"),
+        ("servers:\n  a: {}\n", "config.yaml:2:3: servers.a needs `url:`"),
+        ("servers: { prod: 'https://x' }", "config.yaml:1:12: servers.prod has to be a mapping"),
+        ("operator: {}\noperator: {}\n", "config.yaml:2:1: operator is written twice"),
+        (
+            "servers:\n  a: { url: 'https://x' }\n  a: { url: 'https://y' }\n",
+            "config.yaml:3:3: servers.a is written twice",
+        ),
     ],
 )
 def test_a_file_that_is_wrong(run: Run, home: Path, text: str, words: str) -> None:
