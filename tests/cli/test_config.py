@@ -11,6 +11,8 @@ import jsonschema_rs
 import pytest
 
 import omnigraph as og
+from omnigraph.cli.options.shared import BranchOption
+from tests.cli.test_wrong_values import commands
 from tests.film_graph import SCHEMA
 
 Run = Callable[..., Any]
@@ -90,6 +92,16 @@ def test_validate(run: Run, project: Path) -> None:
     assert "says `command: change`, but its query reads" in said[3]
 
 
+def test_validate_reads_addresses(run: Run, project: Path) -> None:
+    uris = ("ftp://x", "http://", "http://x:99999/graphs/a", "s3://", "https://x?y")
+    lines = [f"  g{number}: {{ uri: '{uri}' }}\n" for number, uri in enumerate(uris)]
+    (project / "omnigraph.yaml").write_text(f"version: 1\ngraphs:\n{''.join(lines)}")
+    ran = run("config", "validate", "--json")
+    found = json.loads(ran.out)["problems"]
+    assert [one["place"] for one in found] == [f"omnigraph.yaml:{n}" for n in range(3, 8)]
+    assert "ftp:// is not supported" in found[0]["message"]
+
+
 def test_migrate(run: Run, project: Path) -> None:
     old = "# mine\ntargets:\n  film: { storage: film.omni } # here\ncli: { target: film }\n"
     path = project / "omnigraph.yaml"
@@ -161,6 +173,29 @@ def test_a_name_that_is_not_there(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("graph")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("snapshot", "--branch", "darft"),
+        ("branch", "delete", "darft"),
+        ("branch", "merge", "darft"),
+        ("branch", "create", "b", "--from", "darft"),
+        ("branch", "rename", "darft", "b"),
+        ("load", "--data", "none.jsonl", "--mode", "merge", "--branch", "darft"),
+        ("export", "--branch", "darft"),
+    ],
+)
+def test_a_branch_that_is_not_there_is_told_with_the_nearest(
+    run: Run, project: Path, words: tuple[str, ...]
+) -> None:
+    (project / "none.jsonl").write_text("")
+    assert run("branch", "create", "draft").code == 0
+    ran = run(*words)
+    assert (ran.code, ran.out) == (1, "")
+    assert "there is no branch darft: did you mean `draft`?" in ran.err
+
+
+@pytest.mark.usefixtures("graph")
 def test_the_environment_names_graph_and_branch(
     run: Run, monkeypatch: pytest.MonkeyPatch, project: Path
 ) -> None:
@@ -184,6 +219,25 @@ def test_the_branch_of_the_graph_is_the_default(run: Run, project: Path) -> None
     assert (
         json.loads(run("snapshot", "--store", "film.omni", "--json").out)["graph_branch"] == "main"
     )
+
+
+ALL_BRANCHES = {"maintain", "verify"}
+"""The commands that look at every branch if none is named."""
+OTHERWISE = {
+    "embed": "tests/embed/test_verb.py, since --all has another meaning there",
+    "config show": "it shows what is configured",
+    "policy explain": "it asks about a branch, and uses none",
+}
+
+
+def test_every_branch_that_may_be_given_may_be_configured() -> None:
+    by_themselves = {
+        words
+        for words, command in commands()
+        for option in command.params
+        if "--branch" in option.opts and not isinstance(option, BranchOption)
+    }
+    assert by_themselves == ALL_BRANCHES | set(OTHERWISE)
 
 
 def test_a_graph_on_a_server_is_not_for_commands_on_storage(run: Run) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,6 +90,18 @@ def test_what_is_printed_is_the_same(run: Run, graph: og.Graph, args: list[str])
         # A cursor is of one reader; that of a server is of the same kind.
         here, there = (ran.out.partition("cursor:")[0] for ran in (here, there))
     assert there == here
+
+
+@pytest.mark.usefixtures("known")
+def test_a_name_that_is_not_there_is_told_with_the_nearest(run: Run) -> None:
+    ran = run("snapshot", "--branch", "mian", "--server", "prod", "--graph", "film")
+    assert (ran.code, ran.err) == (1, "error: branch 'mian' not found: did you mean `main`?\n")
+    ran = run("snapshot", "--server", "prod", "--graph", "flim")
+    assert (ran.code, ran.err) == (1, "error: graph 'flim' not found: did you mean `film`?\n")
+    for words in (["persn"], ["persn", "Ann"]):
+        ran = run("query", *words, "--server", "prod", "--graph", "film")
+        told = "error: stored query not found: did you mean `person`?\n"
+        assert (ran.code, ran.err) == (1, told)
 
 
 @pytest.mark.slow
@@ -192,7 +205,8 @@ profiles:
     )
     ran = run("branch", "list")
     assert ran.out == "main\n"
-    assert "nobody knows `servers.extra.color`, it is ignored" in ran.err
+    said = r"config\.yaml:1:\d+: nobody knows `servers\.extra\.color`, it is ignored"
+    assert re.search(said, ran.err)
     assert "`defaults.outptu`, it is ignored: did you mean `output`" in ran.err
     assert ran.err.count("servers.extra.color") == 1
     for name in ("here", "away"):
@@ -241,6 +255,15 @@ def test_whoever_writes_directly_is_the_operator(run: Run, home: Path, tmp_path:
         ("operator: { actor: [x] }", "operator.actor has to be text"),
         ("defaults: { server: a, store: b }", "both `store` and `server`"),
         ("defaults: { output: html }", "is one of table"),
+        ("defaults:\n  output: tabel\n", "config.yaml:2:3: defaults.output is one of"),
+        ("defaults: { output: tabel }", "not 'tabel': did you mean `table`?"),
+        ("servers:\n  a: {}\n", "config.yaml:2:3: servers.a needs `url:`"),
+        ("servers: { prod: 'https://x' }", "config.yaml:1:12: servers.prod has to be a mapping"),
+        ("operator: {}\noperator: {}\n", "config.yaml:2:1: operator is written twice"),
+        (
+            "servers:\n  a: { url: 'https://x' }\n  a: { url: 'https://y' }\n",
+            "config.yaml:3:3: servers.a is written twice",
+        ),
     ],
 )
 def test_a_file_that_is_wrong(run: Run, home: Path, text: str, words: str) -> None:

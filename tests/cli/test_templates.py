@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from omnigraph.config.keys import TEMPLATES
+from omnigraph.server import boot
 
 Run = Callable[..., Any]
 
@@ -48,6 +49,31 @@ def test_a_readme_works_as_typed(name: str, run: Run, monkeypatch: pytest.Monkey
     assert run("config", "validate").code == 0
     files = [*Path().glob("*.pg"), *Path("queries").iterdir()]
     assert run("fmt", "--check", *map(str, files)).code == 0
+
+
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_what_else_a_readme_says_works(
+    name: str, run: Run, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Its Python, and the server at its end: all graphs of the project are opened for that."""
+    served: list[str] = []
+
+    def serve(found: boot.Boot, _: str, *, workers: int = 1) -> int:
+        served.extend(found.source.open().graphs)
+        return workers - 1
+
+    monkeypatch.setattr(boot, "serve", serve)
+    run("init", "--template", name, "project")
+    monkeypatch.chdir("project")
+    readme = Path("README.md").read_text()
+    for words, _ in list(typed(readme))[:2]:
+        assert run(*words[1:]).code == 0
+    for block in re.findall(r"^```python\n(.*?)^```", readme, re.MULTILINE | re.DOTALL):
+        exec(compile(block, "README.md", "exec"), {})  # noqa: S102 - it is our own
+        assert "rows from branch main" in capsys.readouterr().out
+    for line in re.findall(r"`omnigraph (serve [^`]*)`", readme):
+        assert run(*shlex.split(line)).code == 0
+    assert bool(served) is (name != "blank")
 
 
 def test_nothing_is_overwritten(run: Run) -> None:

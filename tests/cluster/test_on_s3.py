@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 
+from omnigraph.cluster.applying import apply
 from omnigraph.cluster.approving import approve
+from omnigraph.cluster.failpoints import FAILPOINTS, Failpoint
 from omnigraph.cluster.observing import refresh, status
 from omnigraph.cluster.planning import plan
 from omnigraph.cluster.revision import read_applied
@@ -17,7 +20,19 @@ from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.faults import watched
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.swapped_object import SwappedObject
-from tests.cluster.deployments import ONE, TWO, WIDER, Deployment, codes, killed_at
+from tests import profile
+from tests.cluster.deployments import (
+    ONE,
+    OTHER,
+    PORTS,
+    TWO,
+    WIDER,
+    Deployment,
+    assert_deployed,
+    before_everything,
+    codes,
+    killed_at,
+)
 
 
 @pytest.fixture
@@ -45,20 +60,44 @@ def test_a_team_deploys_to_a_bucket(deployed: Deployment) -> None:
     assert codes(status(deployed.directory)) == []
 
 
-@pytest.mark.parametrize(
-    "point", ["cluster_graph_created", "cluster_graph_hidden", "cluster_state_written"]
+SOME: tuple[Failpoint, ...] = (
+    "cluster_graph_created",
+    "cluster_graph_hidden",
+    "cluster_state_written",
 )
+
+
+@pytest.mark.slow
+@pytest.mark.soak
+@pytest.mark.parametrize("point", FAILPOINTS if profile.CHOSEN.every_case else SOME)
 def test_an_apply_that_died_is_taken_up(point: str, tmp_path: Path, s3_bucket: str) -> None:
-    team = Deployment.make(tmp_path / "team", TWO, s3_bucket).deployed()
-    team.declare(TWO.replace("crew:", "staff:"))
-    team.approve("graph.crew")
+    team = before_everything(tmp_path, s3_bucket)
     with killed_at(point):
         team.apply()
+    assert codes(apply(team.directory)) == ["state_lock_held"]
     team.unlock()
     assert plan(team.directory).ok
-    assert team.apply().converged
+    found = team.apply()
+    assert found.converged, found.diagnostics
+    assert_deployed(team)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("locks", [True, False], ids=["with-locks", "without"])
+def test_two_applies_at_once_do_not_harm_each_other(
+    locks: bool, tmp_path: Path, s3_bucket: str
+) -> None:
+    team = before_everything(tmp_path, s3_bucket)
+    if not locks:
+        team.declare(f"{OTHER}state: {{ lock: false }}\n")
+        team.approve("graph.crew")
+    with ThreadPoolExecutor(2) as pool:
+        for ended in [pool.submit(team.apply) for _ in range(2)]:
+            ended.result()
+    found = team.apply()
+    assert found.converged, found.diagnostics
     assert team.ledger.graphs == ["ferries", "staff"]
-    assert ControlObjects(team.root.graph("crew")).list() == []
+    assert team.graph().query(PORTS).rows == [{"code": "ARD"}]
     assert team.root.objects.list("__cluster/recoveries") == []
 
 

@@ -9,6 +9,7 @@ import pytest
 from omnigraph.config.project_reader import parse_project, read_project
 from omnigraph.config.variables import load_env_file, value_of
 from omnigraph.errors import BadRequest
+from omnigraph.server.stored_queries import StoredQueries
 
 SECRET = "sk-do-not-show-this"  # noqa: S105 - what must not be shown
 
@@ -167,6 +168,13 @@ def test_what_is_set_stays(tmp_path: Path) -> None:
         "OMNIGRAPH_CONFIG",
         "OMNIGRAPH_EMBED_BASE_URL",
         "OMNIGRAPH_UNAUTHENTICATED",
+        # What a person has said with --profile is not said otherwise by a file.
+        "OMNIGRAPH_GRAPH",
+        "OMNIGRAPH_BRANCH",
+        # A token that somebody else knows would open every graph that is served from here.
+        "OMNIGRAPH_SERVER_BEARER_TOKEN",
+        "OMNIGRAPH_SERVER_BEARER_TOKENS_JSON",
+        "OMNIGRAPH_SERVER_BEARER_TOKENS_AWS_SECRET",
     ],
 )
 def test_variables_that_lead_elsewhere_are_not_set(tmp_path: Path, name: str) -> None:
@@ -224,3 +232,26 @@ def test_a_file_that_nests_without_end() -> None:
 def test_a_file_that_would_make_objects() -> None:
     text = "project: {name: !!python/object/apply:os.system ['true']}\n"
     assert "must be a text" in refused(text)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "graphs: {a: {uri: a, schema: dev}}",
+        "graphs: {a: {uri: a, queries: dev}}",
+        "graphs: {a: {uri: a, queries: [dev]}}",
+        "graphs: {a: {uri: a, queries: {q: {file: dev}}}}",
+        "graphs: {a: {uri: a, policy: {file: dev}}}",
+        "server: {policy: {file: dev}}",
+    ],
+)
+def test_a_file_that_never_ends_is_none(tmp_path: Path, text: str) -> None:
+    (tmp_path / "dev").symlink_to("/dev/zero")
+    said = refused(f"version: 1\n{text}", tmp_path / "omnigraph.yaml")
+    assert "this is neither a file nor a directory" in said
+
+
+def test_nor_is_one_in_a_directory_of_queries(tmp_path: Path) -> None:
+    (tmp_path / "q.gq").symlink_to("/dev/zero")
+    with pytest.raises(BadRequest, match=r"q\.gq: it is not a file"):
+        StoredQueries.read([str(tmp_path)])

@@ -70,3 +70,37 @@ def test_a_failure(
     shown = capsys.readouterr()
     assert shown.err.startswith("error: Film.meaning: the embedding provider 'openai-compatible'")
     assert KEY not in shown.out + shown.err
+
+
+def test_a_graph_of_a_project_on_its_branch(
+    graph: og.Graph,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    tmp_path: Path,
+) -> None:
+    """What other commands read and write where nothing is said is what is embedded, too."""
+    graph.branches.create("draft")
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "omnigraph.yaml").write_text(
+        "version: 1\ngraphs: { films: { uri: films.omni, branch: draft } }\n"
+    )
+    first = "embedded Film on branch {}: 1 meaning, 1 sound"
+    said = ["embed", "--type", "Film", "--quiet", "--where"]
+    assert main([*said, 'title = "Rain"']) == 0
+    assert capsys.readouterr().out.startswith(first.format("draft"))
+    assert main([*said, 'title = "Rain"', "--branch", "main", "--graph", "films"]) == 0
+    assert capsys.readouterr().out.startswith(first.format("main"))
+    monkeypatch.setenv("OMNIGRAPH_BRANCH", "draft")
+    assert main([*said, 'title = "Snow"', "--all", "--store", graph.location.path]) == 0
+    assert capsys.readouterr().out.startswith(first.format("draft"))
+    assert column(graph) == {"Rain": vector("it rains"), "Snow": None}
+
+
+def test_nothing_to_embed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("OMNIGRAPH_HOME", str(tmp_path / "home"))
+    monkeypatch.chdir(tmp_path)
+    assert main(["embed", "--type", "Film"]) == 2
+    assert "what is to be embedded?" in capsys.readouterr().err

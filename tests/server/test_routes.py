@@ -73,6 +73,26 @@ def test_rows_come_as_arrow_to_whoever_asks_for_it(served: Served) -> None:
 
 
 @pytest.mark.parametrize(
+    ("accept", "is_arrow"),
+    [
+        (ARROW, True),
+        (f"{ARROW}, application/json", True),
+        (f"application/json;q=0.5, {ARROW.upper()};q=0.9", True),
+        (f"application/json, {ARROW};q=0.5", False),
+        (f"{ARROW};q=0", False),
+        (f"{ARROW};q=x", True),
+        ("*/*", False),
+        ("", False),
+    ],
+)
+def test_the_form_is_the_one_that_is_wanted_most(
+    served: Served, accept: str, is_arrow: bool
+) -> None:
+    answer = served.post("/query", {"query": EVERYONE}, headers={"accept": accept})
+    assert answer.headers["content-type"] == (ARROW if is_arrow else "application/json")
+
+
+@pytest.mark.parametrize(
     ("asked", "status", "text"),
     [
         ({"query": EVERYONE, "branch": "main", "snapshot": "x"}, 400, "a branch or a snapshot"),

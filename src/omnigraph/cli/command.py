@@ -14,9 +14,11 @@ import click
 
 from omnigraph.cli.options.capabilities import capability, refusals
 from omnigraph.cli.options.default_branch import fill_branch
+from omnigraph.cli.options.nearest import with_nearest
 from omnigraph.cli.options.scope import GlobalOption, global_options, scope_of, words_of
 from omnigraph.cli.options.shared import BranchOption
 from omnigraph.cli.verbs import Verb
+from omnigraph.errors import NotFound
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON.")
 
@@ -44,7 +46,10 @@ class VerbCommand(click.Command):
         for param in self.params:
             if isinstance(param, BranchOption):
                 fill_branch(ctx, scope, param)
-        return super().invoke(ctx)
+        try:
+            return super().invoke(ctx)
+        except NotFound as error:
+            raise with_nearest(error, ctx) from error
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the command's own options, then the global ones it has a use for."""

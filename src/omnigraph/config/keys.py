@@ -70,14 +70,19 @@ PROJECT: tuple[Key, ...] = (
         flag="--store, --server",
     ),
     Key("graphs.*.branch", "text", "its default branch", "main", flag="--branch", variable=BRANCH),
-    Key("graphs.*.schema", "path", "the schema for `init`, `schema plan` and `lint`"),
+    Key(
+        "graphs.*.schema",
+        "path",
+        "the schema for `init`, `schema plan` and `lint`",
+        flag="--schema",
+    ),
     Key("graphs.*.queries", "path", f"its stored queries: {_PATHS}"),
     Key("graphs.*.policy", "file", "`{file: path}`: who may do what with it on a server"),
     Key("graphs.*.embedding_provider", "text", "who makes its vectors: a name of `providers`"),
     Key(
         "graphs.*.external_blobs.allow",
         "list",
-        "`[{base, scope}]`: below which places blobs may lie outside the graph",
+        "`[{base, scope}]`: below which places blobs may lie; the engine takes none from there yet",
         "nowhere",
     ),
     Key(

@@ -10,18 +10,23 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import TYPE_CHECKING, Any, Literal, cast, get_args
 
 from omnigraph.config.keys import NAMED, OPERATOR, CellLayout, Output, children
 from omnigraph.config.project import Alias
 from omnigraph.errors import BadRequest
 from omnigraph.lang.diagnostics import did_you_mean
 
+if TYPE_CHECKING:
+    import yaml
+
 ScopeKind = Literal["server", "cluster", "store"]
 HOME = "OMNIGRAPH_HOME"
 PROFILE = "OMNIGRAPH_PROFILE"
 FILE = "config.yaml"
 MIN_WIDTH = 8
+_DEEPEST = 3
+"""So deep do keys stand: `servers.prod.url`."""
 
 _SCOPES: tuple[ScopeKind, ...] = get_args(ScopeKind)
 
@@ -127,6 +132,7 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._warnings: list[str] = []
+        self._places: dict[str, str] = {}
 
     def read(self, text: str) -> OperatorConfig:
         import yaml
@@ -138,6 +144,7 @@ class _Reader:
             place = "" if mark is None else f" (line {mark.line + 1}, column {mark.column + 1})"
             what = getattr(error, "problem", None) or "it cannot be read"
             raise BadRequest(f"{self._path} is not YAML: {what}{place}") from None
+        self._find(yaml.compose(text, Loader=yaml.SafeLoader), "", _DEEPEST)
         root = self._mapping(found, "")
         self._look(root, (), "")
         config = OperatorConfig(
@@ -149,6 +156,22 @@ class _Reader:
             self._profiles(root),
         )
         return replace(config, aliases=self._aliases(root), warnings=tuple(self._warnings))
+
+    def _find(self, node: yaml.Node | None, where: str, depth: int) -> None:
+        """Remember where every key stands; of one that is there twice, the first would be lost."""
+        import yaml
+
+        if depth == 0 or not isinstance(node, yaml.MappingNode):
+            return
+        for key, value in node.value:
+            if not isinstance(key, yaml.ScalarNode):
+                continue
+            path = f"{where}.{key.value}" if where else str(key.value)
+            is_there = path in self._places
+            self._places[path] = f":{key.start_mark.line + 1}:{key.start_mark.column + 1}"
+            if is_there:
+                raise self._wrong(path, "is written twice")
+            self._find(value, path, depth - 1)
 
     def _section(self, root: Mapping[str, Any], name: str) -> Mapping[str, Any]:
         found = self._mapping(root.get(name), name)
@@ -223,7 +246,9 @@ class _Reader:
         text = self._text(found, name, where)
         if text is not None and text not in choices:
             known = ", ".join(choices)
-            raise self._wrong(f"{where}.{name}", f"is one of {known}, not {text!r:.60}")
+            hint = did_you_mean(text, choices)
+            tail = "" if hint is None else f": {hint}"
+            raise self._wrong(f"{where}.{name}", f"is one of {known}, not {text!r:.60}{tail}")
         return text
 
     def _profiles(self, root: Mapping[str, Any]) -> dict[str, Profile]:
@@ -257,9 +282,10 @@ class _Reader:
             hint = did_you_mean(name, known)
             named = f"{where}.{name}" if where else name
             self._warnings.append(
-                f"{self._path}: nobody knows `{named}`, it is ignored"
+                f"{self._path}{self._places.get(named, '')}: nobody knows `{named}`, it is ignored"
                 + ("" if hint is None else f": {hint}")
             )
 
     def _wrong(self, where: str, what: str) -> BadRequest:
-        return BadRequest(f"{self._path}: {where or 'the file'} {what}")
+        place = self._places.get(where, "")
+        return BadRequest(f"{self._path}{place}: {where or 'the file'} {what}")

@@ -145,7 +145,18 @@ class Sections:
     def path_of(self, found: Mapping[str, Value], where: str, name: str) -> Path | None:
         """A path, which begins at the directory of the file."""
         text = self.text(found, where, name)
-        return None if text is None else self.directory / text
+        return None if text is None else self.placed(found[name], text)
+
+    def placed(self, value: Value, text: str) -> Path:
+        """A path as it is written; what has no end, such as a device, is no file of a project."""
+        path = self.directory / text
+        try:
+            is_odd = path.exists() and not (path.is_file() or path.is_dir())
+        except OSError:
+            return path  # whoever reads it is told why that cannot be done
+        if is_odd:
+            value.say("this is neither a file nor a directory")
+        return path
 
     def file(self, found: Mapping[str, Value], where: str, name: str) -> Path | None:
         """A mapping with the one key `file`, or the path alone."""
@@ -155,10 +166,10 @@ class Sections:
         self.note(found, name, where)
         if isinstance(value.node, yaml.ScalarNode):
             text = value.text()
-            return None if text is None else self.directory / text
+            return None if text is None else self.placed(value, text)
         members = value.known({"file"})
         text = members["file"].text() if is_given(members, "file") else None
-        return None if text is None else self.directory / text
+        return None if text is None else self.placed(members["file"], text)
 
     def queries(
         self, found: Mapping[str, Value], name: str, where: str = ""
@@ -172,14 +183,14 @@ class Sections:
                 (query, entry.known({"file"}, {"file"})) for query, entry in value.mapped().items()
             ]
             return tuple(
-                QueryFile(self.directory / text, query)
+                QueryFile(self.placed(entry["file"], text), query)
                 for query, entry in named
                 if "file" in entry and (text := entry["file"].text()) is not None
             )
         if isinstance(value.node, yaml.SequenceNode):
-            return tuple(QueryFile(self.directory / text) for text, _ in value.texts())
+            return tuple(QueryFile(self.placed(value, text)) for text, _ in value.texts())
         text = value.text()
-        return () if text is None else (QueryFile(self.directory / text),)
+        return () if text is None else (QueryFile(self.placed(value, text)),)
 
     def params(self, entry: Mapping[str, Value], where: str) -> dict[str, Any]:
         """Parameters with their values."""

@@ -17,6 +17,8 @@ from omnigraph.errors import BadRequest
 
 TOKEN_VARIABLE = re.compile(r"OMNIGRAPH_[A-Z0-9_]*TOKEN[A-Z0-9_]*")
 _OF_SERVERS = "OMNIGRAPH_SERVER_"
+_TOKENS_TAKEN = "OMNIGRAPH_SERVER_BEARER_TOKEN"
+"""Who may use a server is for those to say who start it."""
 _REFERENCE = re.compile(r"\$\{([A-Z_][A-Z0-9_]*)\}")
 _OWN_KEY = re.compile(r"OMNIGRAPH_[A-Z0-9_]*KEY[A-Z0-9_]*")
 _KEY = re.compile(r"[A-Z][A-Z0-9_]*_API_KEY")
@@ -49,10 +51,11 @@ _LEAD_ELSEWHERE = frozenset(
         "OMNIGRAPH_HOME",
         "OMNIGRAPH_CONFIG",
         "OMNIGRAPH_PROFILE",
+        "OMNIGRAPH_GRAPH",
+        "OMNIGRAPH_BRANCH",
         "OMNIGRAPH_EMBED_BASE_URL",
         "OMNIGRAPH_EMBED_CACHE",
         "OMNIGRAPH_MERGE_STAGING_DIR",
-        "OMNIGRAPH_SERVER_BEARER_TOKENS_FILE",
         "OMNIGRAPH_UNAUTHENTICATED",
     }
 )
@@ -135,7 +138,7 @@ def _may_set(name: str, named: frozenset[str]) -> bool:
     if name.startswith("AWS_"):
         return name in STORAGE_VARIABLES
     if name.startswith("OMNIGRAPH_"):
-        return name not in _LEAD_ELSEWHERE
+        return name not in _LEAD_ELSEWHERE and not name.startswith(_TOKENS_TAKEN)
     return name in named
 
 

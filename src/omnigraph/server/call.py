@@ -142,7 +142,9 @@ class Call:
         try:
             pairs = parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=1000)
         except (ValueError, UnicodeDecodeError):
-            raise BadRequest("the query string cannot be read: write it in UTF-8") from None
+            raise BadRequest(
+                "the query string cannot be read: it is UTF-8 text, with at most 1,000 parameters"
+            ) from None
         for name, value in pairs:
             if name not in known:
                 if strictly:

@@ -102,6 +102,8 @@ def _sources(path: Path) -> Iterator[Source]:
     try:
         files = sorted(path.glob("*.gq")) if path.is_dir() else [path]
         for file in files:
+            if file.exists() and not file.is_file():
+                raise BadRequest(f"cannot read stored queries from {file}: it is not a file")
             yield Source(file.read_text(encoding="utf-8-sig"), str(file))
     except OSError as error:
         raise BadRequest(f"cannot read stored queries from {path}: {error.strerror}") from error

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.options.configured import layers_of, project_file
+from omnigraph.cli.options.nearest import NO_QUERY, remember_query
 from omnigraph.cli.options.project_queries import (
     bind,
     find_alias,
@@ -209,6 +210,7 @@ def _stored(
             raise
         return asked_alias(scope, alias, words, given)
     if target.is_served:
+        remember_query(name, lambda: {*aliases, *_names_on_server(target)})
         if alias is None or name in _names_on_server(target):
             params = _united(_bound_on_server(target, name, words), given)
             return AskedQuery(target, None, name, params)
@@ -326,7 +328,7 @@ def _bound_on_server(target: Target, name: str, words: Sequence[str]) -> dict[st
             names = [param.name for param in one.params]
             kinds = {param.name: param.kind for param in one.params}
             return bind(words, names, f"the query `{name}`", kinds)
-    return bind(words, (), f"the query `{name}`")
+    raise NotFound(NO_QUERY)
 
 
 def _bound(

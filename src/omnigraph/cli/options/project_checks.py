@@ -1,4 +1,4 @@
-"""Whether what a project names is there and fits: schemas, queries, aliases, policies.
+"""Whether what a project names is there and fits: addresses, schemas, queries, aliases, policies.
 
 Owns the list of what is looked at. Opens no graph and asks no server.
 """
@@ -23,6 +23,7 @@ def check_project(project: ProjectFile) -> Iterator[Problem]:
     """Everything that is wrong with what a file names: where it is named, and what is said."""
     catalogs: dict[str, Catalog] = {}
     for name, graph in project.graphs.items():
+        yield from _address(project, graph)
         catalog = None
         if graph.schema is not None:
             try:
@@ -40,6 +41,19 @@ def check_project(project: ProjectFile) -> Iterator[Problem]:
         yield from _policy(project, "policy.file", project.policy, "graph")
     if project.server.policy is not None:
         yield from _policy(project, "server.policy", project.server.policy, "server")
+
+
+def _address(project: ProjectFile, graph: ProjectGraph) -> Iterator[Problem]:
+    from omnigraph.client.address import ServerAddress
+    from omnigraph.storage.objects.location import Location
+
+    try:
+        if graph.is_served:
+            ServerAddress.parse(graph.uri)
+        else:
+            Location.parse(graph.uri)
+    except OmniGraphError as error:
+        yield project.place(f"graphs.{graph.name}.uri"), error.message
 
 
 def _catalog(path: Path) -> Catalog:

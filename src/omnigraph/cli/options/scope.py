@@ -17,6 +17,7 @@ import click
 
 from omnigraph.cli.options.capabilities import Flag, capability
 from omnigraph.cli.options.configured import layers_of, project_file
+from omnigraph.cli.options.nearest import Known, remember
 from omnigraph.cli.render.output import diagnose, is_terminal, write_note
 from omnigraph.errors import BadRequest
 
@@ -160,6 +161,7 @@ class Target:
 
     def _embedded(self, opened: Graph) -> Graph:
         """The graph with the embedder that the project names for it."""
+        remember(Known(opened.branches.list))
         if self.graph is None or self.graph.embedding_provider is None or self.project is None:
             return opened
         from omnigraph.config.embedding import embedding_of

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
 from omnigraph.cli.options.configured import operator_config
+from omnigraph.cli.options.nearest import Known, remember
 from omnigraph.cli.options.scope import CommandScope, Target
 from omnigraph.cli.render.output import write_note
 from omnigraph.client.address import ServerAddress
@@ -46,10 +47,15 @@ class ServedTarget(Target):
         if self.graph is not None:
             from omnigraph.client.projects import connected
 
-            return connected(self.address, token_for_graph(self.graph, self.address.base, config))
-        from omnigraph.client.opening import served
+            token = token_for_graph(self.graph, self.address.base, config)
+            opened = connected(self.address, token)
+            remember(Known(opened.branches.list))
+        else:
+            from omnigraph.client.opening import served
 
-        return served(self.address, token_for(self.address.base, config))
+            opened = served(self.address, token_for(self.address.base, config))
+            remember(Known(opened.branches.list, lambda: _ids(self.address, config)))
+        return opened
 
     def read(self) -> Graph:
         """The same for a command that knows of no servers: it has the methods of a graph."""

@@ -123,11 +123,24 @@ def query_json(found: Result, *, with_commit: bool = True) -> bytes:
 
 
 def _wants_arrow(call: Call) -> bool:
-    return any(
-        part.partition(";")[0].strip().lower() == ARROW
-        for accepted in call.headers.getlist("accept")
-        for part in accepted.split(",")
-    )
+    """Whether the client names an Arrow stream, and JSON no more than that."""
+    weights: dict[str, float] = {}
+    for part in ",".join(call.headers.getlist("accept")).split(","):
+        name, _, parameters = part.partition(";")
+        weights[name.strip().lower()] = _weight(parameters)
+    return weights.get(ARROW, 0.0) > 0 and weights[ARROW] >= weights.get(JSON, 0.0)
+
+
+def _weight(parameters: str) -> float:
+    """How much a client wants something; what cannot be read counts as fully."""
+    for parameter in parameters.split(";"):
+        name, _, value = parameter.partition("=")
+        if name.strip().lower() == "q":
+            try:
+                return float(value)
+            except ValueError:
+                return 1.0
+    return 1.0
 
 
 def arrow_pieces(found: Result) -> Iterator[bytes]:

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.configured import layers_of
+from omnigraph.cli.options.default_branch import configured_branch
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import engine_of, spark_options, spark_settings
 from omnigraph.cli.render.output import author_lines, result_of, write_json, write_text
@@ -27,7 +29,11 @@ _FILE = click.Path(path_type=Path)
 @click.command("embed", cls=VerbCommand)
 @click.option("--type", "types", metavar="T", multiple=True, help="A type to embed.")
 @click.option("--property", "property_", metavar="P", help="One vector of the type, not all.")
-@click.option("--branch", metavar="B", help="The branch of the graph; main if not given.")
+@click.option(
+    "--branch",
+    metavar="B",
+    help="The branch of the graph; main if not given, and nothing else is configured.",
+)
 @click.option(
     "--where", metavar="CONDITION", help="Only these nodes, as in the where of a mutation."
 )
@@ -84,9 +90,9 @@ def command(
 ) -> None:
     """Make the vectors of stored nodes, or of the records of a file.
 
-    With --store, the nodes of a type that have a text and no vector get one, as one
-    commit, or with --commit-rows as one for every so many. With --seed, or --input,
-    --output and --spec, a file is embedded and no graph is involved.
+    The nodes of a type that have a text and no vector get one, as one commit, or with
+    --commit-rows as one for every so many. With --seed, or --input, --output and --spec,
+    a file is embedded and no graph is involved.
     """
     files = {"seed": seed, "input_": input_, "output": output, "spec": spec}
     of_files = {
@@ -101,6 +107,7 @@ def command(
     of_graphs = {
         "--store": scope.store,
         "--server": scope.server,
+        "--graph": scope.graph,
         "--as": scope.actor,
         "--property": property_,
         "--branch": branch,
@@ -119,7 +126,7 @@ def command(
     else:
         options = {
             "property": property_,
-            "branch": branch or "main",
+            "branch": branch or configured_branch(scope, None) or "main",
             "where": where,
             "only_missing": not every,
             "commit_rows": commit_rows,
@@ -143,7 +150,7 @@ def _embed_graph(
     *,
     as_json: bool,
 ) -> None:
-    if scope.store is None and scope.server is None:
+    if scope.store is None and scope.server is None and layers_of(scope).place is None:
         raise click.UsageError(
             "what is to be embedded? --store or --server names a graph, --seed or --input a file",
             click.get_current_context(),
