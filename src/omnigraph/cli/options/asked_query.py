@@ -144,8 +144,8 @@ def _split(
     """The location among the words, if the first one is that, and the others."""
     if not words:
         return None, words
-    first, explicit = words[0], (scope.store, scope.server, scope.cluster, scope.graph)
-    if any(address is not None for address in explicit):
+    first = words[0]
+    if scope.is_addressed:
         if "://" in first:
             raise click.UsageError("more than one address is given: leave the location out")
         return None, words
@@ -221,7 +221,7 @@ def _stored(
         params = _united(_bound(words, names, found.syntax), given)
         return AskedQuery(target, found.source, name, params)
     if alias is not None:
-        is_chosen = location is not None or scope.store is not None
+        is_chosen = any(one is not None for one in (location, scope.store, scope.location))
         return asked_alias(scope, alias, words, given, target if is_chosen else None)
     if stored is None and not aliases:
         raise click.UsageError(
@@ -269,8 +269,7 @@ def asked_alias(
 
 
 def _target_of_alias(scope: CommandScope, alias: Alias, project: ProjectFile | None) -> Target:
-    explicit = (scope.store, scope.server, scope.cluster, scope.graph)
-    if any(address is not None for address in explicit):
+    if scope.is_addressed:
         return target_of(scope, None, "--store")
     if alias.server is not None:
         from omnigraph.cli.options.served import served_target

@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from omnigraph.cli.options.scope import CommandScope, Target, target_of
 from omnigraph.cli.options.shared import BranchOption, together
 from omnigraph.errors import BadRequest, ParamError
 from omnigraph.storage.objects.files import replaced_file
@@ -113,11 +112,6 @@ def view_of(branch: str | None, snapshot: str | None) -> tuple[str, str | None]:
         # A script whose variable is unset means something else.
         raise click.UsageError("the commit id of --snapshot is empty")
     return branch if branch is not None else "main", snapshot.strip() if snapshot else None
-
-
-def store_of(scope: CommandScope) -> Target:
-    """The graph, which these verbs take as an option alone: their argument is a NAME."""
-    return target_of(scope, None, "--store")
 
 
 def read_params(text: str | None, path: Path | None) -> Mapping[str, Any] | None:

@@ -13,8 +13,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.configured import layers_of
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import engine_of, spark_options, spark_settings
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import author_lines, result_of, write_json, write_text
 
 if TYPE_CHECKING:
@@ -25,6 +27,7 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command("embed", cls=VerbCommand)
+@uri_argument
 @click.option("--type", "types", metavar="T", multiple=True, help="A type to embed.")
 @click.option("--property", "property_", metavar="P", help="One vector of the type, not all.")
 @click.option("--branch", metavar="B", help="The branch of the graph; main if not given.")
@@ -63,6 +66,7 @@ _FILE = click.Path(path_type=Path)
 def command(
     scope: CommandScope,
     *,
+    uri: str | None,
     types: tuple[str, ...],
     property_: str | None,
     branch: str | None,
@@ -84,7 +88,7 @@ def command(
 ) -> None:
     """Make the vectors of stored nodes, or of the records of a file.
 
-    With --store, the nodes of a type that have a text and no vector get one, as one
+    Of a graph, the nodes of a type that have a text and no vector get one, as one
     commit, or with --commit-rows as one for every so many. With --seed, or --input,
     --output and --spec, a file is embedded and no graph is involved.
     """
@@ -99,6 +103,8 @@ def command(
         "--select": selectors,
     }
     of_graphs = {
+        "URI": uri,
+        "--uri": scope.location,
         "--store": scope.store,
         "--server": scope.server,
         "--as": scope.actor,
@@ -127,7 +133,7 @@ def command(
             "spark": spark_settings(master, remote, conf),
             "progress": not as_json,
         }
-        _embed_graph(scope, types, options, as_json=as_json)
+        _embed_graph(scope, uri, types, options, as_json=as_json)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:
@@ -138,17 +144,18 @@ def _refuse(options: dict[str, Any], why: str) -> None:
 
 def _embed_graph(
     scope: CommandScope,
+    uri: str | None,
     types: tuple[str, ...],
     options: Mapping[str, Any],
     *,
     as_json: bool,
 ) -> None:
-    if scope.store is None and scope.server is None:
+    if uri is None and not scope.is_addressed and layers_of(scope).place is None:
         raise click.UsageError(
-            "what is to be embedded? --store or --server names a graph, --seed or --input a file",
+            "what is to be embedded? URI or --server names a graph, --seed or --input a file",
             click.get_current_context(),
         )
-    target = target_of(scope, None)
+    target = target_of(scope, uri)
     if len(types) != 1:
         raise click.UsageError(
             "name the node type with --type, one at a time", click.get_current_context()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import (
     branch_option,
     engine_of,
@@ -25,6 +25,7 @@ from omnigraph.cli.options.shared import (
     spark_settings,
     together,
 )
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import is_terminal, result_of, write_json, write_note, write_text
 
 if TYPE_CHECKING:

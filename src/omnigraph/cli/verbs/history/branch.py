@@ -12,8 +12,9 @@ import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.replays import replay_options, resolve_option, run_replay
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import message_option, run_id_option
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.merges import conflicts_text, merge_text
 from omnigraph.cli.render.output import (
     DONE_BEFORE,
@@ -36,7 +37,7 @@ def command() -> None:
 
 
 @command.command("list", cls=VerbCommand)
-@uri_option
+@uri_argument
 @json_option
 @click.pass_obj
 def list_branches(scope: CommandScope, *, uri: str | None, as_json: bool) -> None:
@@ -52,8 +53,8 @@ def list_branches(scope: CommandScope, *, uri: str | None, as_json: bool) -> Non
 
 
 @command.command("create", cls=VerbCommand)
-@click.argument("name")
-@uri_option
+@uri_argument
+@word("name")
 @click.option(
     "--from",
     "from_branch",
@@ -79,8 +80,8 @@ def create_branch(
 
 
 @command.command("merge", cls=VerbCommand)
-@click.argument("source")
-@uri_option
+@uri_argument
+@word("source")
 @click.option("--into", metavar="B", default="main", help="The target; main if not given.")
 @click.option("--delete-branch", is_flag=True, help="Delete the source after the merge.")
 @resolve_option
@@ -137,8 +138,8 @@ def merge_branch(
 
 
 @command.command("delete", cls=VerbCommand)
-@click.argument("name")
-@uri_option
+@uri_argument
+@word("name")
 @json_option
 @click.pass_obj
 def delete_branch(scope: CommandScope, *, name: str, uri: str | None, as_json: bool) -> None:
@@ -156,9 +157,9 @@ def delete_branch(scope: CommandScope, *, name: str, uri: str | None, as_json: b
 
 
 @command.command("rename", cls=VerbCommand)
-@click.argument("old")
-@click.argument("new")
-@uri_option
+@uri_argument
+@word("old")
+@word("new")
 @json_option
 @click.pass_obj
 def rename_branch(
@@ -177,11 +178,11 @@ def rename_branch(
 
 
 @command.command("reset", cls=VerbCommand)
-@click.argument("name")
+@uri_argument
+@word("name")
 @click.option(
     "--to", metavar="REF", required=True, help="The commit: an id, a tag, main~2 or the like."
 )
-@uri_option
 @replay_options
 @json_option
 @click.pass_obj

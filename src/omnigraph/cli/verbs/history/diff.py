@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import change_filters
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
@@ -21,9 +22,9 @@ if TYPE_CHECKING:
 
 
 @click.command("diff", cls=VerbCommand)
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
-@uri_option
+@uri_argument
+@word("before", metavar="A")
+@word("after", metavar="B")
 @click.option("--stat", is_flag=True, help="Only count, for every type.")
 @change_filters
 @json_option

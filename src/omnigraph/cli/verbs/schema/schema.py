@@ -16,7 +16,7 @@ import click
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.project_schema import schema_of
 from omnigraph.cli.options.query_source import read_source
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import (
     BranchOption,
     branch_option,
@@ -28,6 +28,7 @@ from omnigraph.cli.options.shared import (
     spark_settings,
     together,
 )
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import (
     DONE_BEFORE,
     author_lines,
@@ -216,9 +217,9 @@ def apply_schema(
 
 
 @command.command("diff", cls=VerbCommand)
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
-@uri_option
+@uri_argument
+@word("before", metavar="A")
+@word("after", metavar="B")
 @json_option
 @click.pass_obj
 def diff_schemas(
