@@ -196,7 +196,8 @@ def test_every_problem_is_told_with_its_place(
     )
     before = files(Path(uri))
     ran = run("load", uri, "--data", data, "--mode", "append", "--quiet", "--json")
-    assert (ran.code, ran.out) == (1, "")
+    assert ran.code == 1
+    assert json.loads(ran.out)["error"]
     assert ran.err.splitlines() == [
         f'error: {data}:2:52: Pilot.hours: expected I32, found the string "many"',
         f"{data}:3:10: unknown node type 'Pilto'; did you mean `Pilot`?",

@@ -26,6 +26,7 @@ from omnigraph.cli.options.project_queries import (
 from omnigraph.cli.options.query_source import query_text, read_params, read_query
 from omnigraph.cli.options.scope import CommandScope, Target, project_target, target_of
 from omnigraph.cli.options.shared import together
+from omnigraph.cli.options.words import is_graph_named
 from omnigraph.errors import BadRequest, NotFound, OmniGraphError
 from omnigraph.lang.diagnostics import name_hint
 
@@ -39,7 +40,13 @@ _WHICH = "which query? give --query FILE or -e GQ, or the NAME of a stored one o
 _MANIFEST = "__manifest"
 
 param_options = together(
-    click.option("--params", metavar="JSON", help="The parameters, as a JSON object."),
+    click.option(
+        "-p",
+        "--params",
+        metavar="JSON|NAME=VALUE",
+        multiple=True,
+        help="The parameters as a JSON object, or one of them; may be given several times.",
+    ),
     click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object."),
 )
 _source_options = together(
@@ -87,7 +94,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         query: Path | None,
         query_string: str | None,
         alias: str | None,
-        params: str | None,
+        params: tuple[str, ...],
         params_file: Path | None,
         **others: Any,
     ) -> Any:
@@ -114,11 +121,10 @@ def _ask(
     given: Mapping[str, Any] | None,
 ) -> AskedQuery:
     if text is None:
-        # No name and no place has a brace.
-        written = next((word for word in words[:2] if "{" in word), None)
-        if written is not None:
-            text = query_text(written)
-            words = [word for word in words if word is not written]
+        at = _place_of_text(scope, words)
+        if at is not None:
+            text = _text_of(words[at])
+            words = [*words[:at], *words[at + 1 :]]
     if text is None and not words:
         raise click.UsageError(_WHICH)
     location, rest = _split(scope, words, text)
@@ -133,6 +139,26 @@ def _ask(
     syntax = find_in_source(text, name)
     names = [param.name for param in syntax.params]
     return AskedQuery(target, text, name, _united(_bound(args, names, syntax), given))
+
+
+def _place_of_text(scope: CommandScope, words: Sequence[str]) -> int | None:
+    """Where the query itself is among the words: first, or behind the graph."""
+    if words and _is_text(words[0]) and not is_graph_named(scope, words[0]):
+        return 0
+    # No name and no place has a brace.
+    if len(words) < 2 or not (_is_text(words[1]) and is_graph_named(scope, words[0])):
+        return next((at for at, word in enumerate(words[:2]) if "{" in word), None)
+    return 1
+
+
+def _is_text(word: str) -> bool:
+    """Whether a word is a query, or says where one is, and no name."""
+    return word == "-" or word.endswith(".gq") or "{" in word or any(map(str.isspace, word))
+
+
+def _text_of(word: str) -> Source | None:
+    is_place = word == "-" or word.endswith(".gq")
+    return read_query(Path(word), None) if is_place else query_text(word)
 
 
 # -- a location or a name ----------------------------------------------------------------

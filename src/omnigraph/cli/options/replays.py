@@ -17,6 +17,7 @@ from omnigraph.cli.render.output import (
     DONE_BEFORE,
     diagnose,
     result_of,
+    write_failure,
     write_json,
     write_note,
     write_text,
@@ -76,6 +77,8 @@ def run_replay(
     except MergeConflicts as error:
         diagnose("error", f"{verb}: {error}")
         write_note(conflicts_text(error.conflicts))
+        if as_json:
+            write_failure(error, str(error))
         return 1
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:

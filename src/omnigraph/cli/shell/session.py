@@ -21,7 +21,7 @@ from omnigraph.cli.verbs.data.mutate import result_lines
 from omnigraph.errors import LanguageError, QueryCancelled
 from omnigraph.lang.query.compile import parse_source
 from omnigraph.lang.query.syntax import Mutation
-from omnigraph.lang.query.unnamed import is_unnamed
+from omnigraph.lang.query.unnamed import named_source
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source
@@ -151,9 +151,8 @@ class ShellSession:
 
 def is_mutation(statement: str) -> bool:
     """Whether a statement changes something; what does not parse is refused as a query is."""
-    text = f"query q() {{ {statement}\n}}" if is_unnamed(statement) else statement
     try:
-        file = parse_source(Source(text, "<query>"))
+        file = parse_source(named_source(statement))
     except LanguageError:
         return False
     return any(isinstance(query.body, Mutation) for query in file.queries)

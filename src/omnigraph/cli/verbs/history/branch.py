@@ -20,6 +20,7 @@ from omnigraph.cli.render.output import (
     DONE_BEFORE,
     diagnose,
     result_of,
+    write_failure,
     write_json,
     write_note,
     write_text,
@@ -124,6 +125,8 @@ def merge_branch(
     except MergeConflicts as error:
         diagnose("error", f"{source} was not merged into {into}: {error}")
         write_note(conflicts_text(error.conflicts))
+        if as_json:
+            write_failure(error, str(error))
         return 1
     with result_of(None if result.commit is None else result.commit.id):
         if result.branch_delete_error is not None:

@@ -33,7 +33,6 @@ from omnigraph.cli.render.output import (
     DONE_BEFORE,
     author_lines,
     diagnose,
-    errors_as_json,
     is_terminal,
     result_of,
     write_json,
@@ -129,16 +128,15 @@ def plan_schema(
     """Show what it takes to give a branch another schema, and change nothing."""
     target = target_of(scope, uri)
     path = schema_of(scope, target, schema)
-    with errors_as_json(as_json):
-        source, texts = read_source(path), _texts(queries)
-        with target.read() as graph:
-            plan = graph.plan_schema(
-                source,
-                branch=branch,
-                allow_data_loss=allow_data_loss,
-                check=check,
-                queries=texts,
-            )
+    source, texts = read_source(path), _texts(queries)
+    with target.read() as graph:
+        plan = graph.plan_schema(
+            source,
+            branch=branch,
+            allow_data_loss=allow_data_loss,
+            check=check,
+            queries=texts,
+        )
     if as_json:
         from omnigraph.wire.schemas import SchemaPlanBody
 
@@ -185,26 +183,25 @@ def apply_schema(
 ) -> None:
     """Give a branch another schema, as one commit, or say all that stands against it."""
     target = target_of(scope, uri)
-    with errors_as_json(as_json):
-        if not target.is_served:
-            from omnigraph.cli.options.cluster import refuse_in_cluster
+    if not target.is_served:
+        from omnigraph.cli.options.cluster import refuse_in_cluster
 
-            refuse_in_cluster(target.uri, "change its .pg file, and run `omnigraph cluster apply`")
-        source, texts = read_source(schema), _texts(queries)
-        with target.write("schema apply", scope) as graph:
-            result = graph.apply_schema(
-                source,
-                branch=branch,
-                allow_data_loss=allow_data_loss,
-                queries=texts,
-                force_queries=force_queries,
-                if_commit=if_commit,
-                run_id=run_id,
-                message=message,
-                engine=engine_of(engine, master, remote),
-                spark=spark_settings(master, remote, conf),
-                progress=is_terminal(sys.stderr) and not as_json,
-            )
+        refuse_in_cluster(target.uri, "change its .pg file, and run `omnigraph cluster apply`")
+    source, texts = read_source(schema), _texts(queries)
+    with target.write("schema apply", scope) as graph:
+        result = graph.apply_schema(
+            source,
+            branch=branch,
+            allow_data_loss=allow_data_loss,
+            queries=texts,
+            force_queries=force_queries,
+            if_commit=if_commit,
+            run_id=run_id,
+            message=message,
+            engine=engine_of(engine, master, remote),
+            spark=spark_settings(master, remote, conf),
+            progress=is_terminal(sys.stderr) and not as_json,
+        )
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:
             from omnigraph.wire.schemas import SchemaAppliedBody
