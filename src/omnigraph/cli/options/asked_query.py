@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from omnigraph.cli.options.completed import queries
 from omnigraph.cli.options.configured import layers_of, project_file
 from omnigraph.cli.options.project_queries import (
     bind,
@@ -50,7 +51,7 @@ param_options = together(
     click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object."),
 )
 _source_options = together(
-    click.argument("words", metavar="[LOCATION] [NAME] [ARG…]", nargs=-1),
+    click.argument("words", metavar="[LOCATION] [NAME] [ARG…]", nargs=-1, shell_complete=queries),
     click.option("--query", type=_FILE, help="The query, a .gq file."),
     click.option("-e", "--query-string", metavar="GQ", help="The query itself."),
     click.option("--alias", "alias", metavar="NAME", help="The query of a configured alias."),

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from omnigraph.cli.options.completed import branches
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import message_option, run_id_option, together
 from omnigraph.cli.render.merges import conflicts_text, merge_text
@@ -44,7 +45,11 @@ def read_resolution(
 
 
 onto_option = click.option(
-    "--onto", metavar="B", default="main", help="The branch; main if not given."
+    "--onto",
+    metavar="B",
+    default="main",
+    help="The branch; main if not given.",
+    shell_complete=branches,
 )
 resolve_option = click.option(
     "--resolve",

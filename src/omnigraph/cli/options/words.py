@@ -10,7 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
+from omnigraph.cli.options.completed import graphs
 from omnigraph.cli.options.configured import project_file
 from omnigraph.cli.options.scope import CommandScope, scope_of
 
@@ -45,6 +47,13 @@ class GraphWord(Word):
         ctx.meta[_SHARES] = dict(zip(names, args, strict=False))
         return super().handle_parse_result(ctx, opts, args[len(names) :])
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The graphs there are, and what else may stand first."""
+        params = ctx.command.get_params(ctx)
+        others = [one for one in params if isinstance(one, Word) and one is not self]
+        after = others[0].shell_complete(ctx, incomplete) if others else []
+        return [*graphs(ctx, self, incomplete), *after]
+
 
 def begins_with_graph(
     ctx: click.Context, words: Sequence[str], others: Sequence[click.Parameter]
@@ -62,16 +71,16 @@ def begins_with_graph(
         return False
     if len(words) > needed:
         return is_graph_named(scope, words[0])
+    if ctx.resilient_parsing:
+        return is_graph_named(scope, words[0])
     if not is_graph(words[0]):
         return False
-    if not ctx.resilient_parsing:
-        missing = others[len(words) - 1].human_readable_name
-        raise click.UsageError(
-            f"{words[0]} is a graph, and {missing} is missing; if it is meant as "
-            f"{others[0].human_readable_name}, name the graph with --uri",
-            ctx,
-        )
-    return True
+    missing = others[len(words) - 1].human_readable_name
+    raise click.UsageError(
+        f"{words[0]} is a graph, and {missing} is missing; if it is meant as "
+        f"{others[0].human_readable_name}, name the graph with --uri",
+        ctx,
+    )
 
 
 def is_graph_named(scope: CommandScope, word: str) -> bool:

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.completed import branches, refs
 from omnigraph.cli.options.replays import replay_options, resolve_option, run_replay
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import message_option, run_id_option
@@ -61,6 +62,7 @@ def list_branches(scope: CommandScope, *, uri: str | None, as_json: bool) -> Non
     "from_branch",
     metavar="B",
     default="main",
+    shell_complete=refs,
     help="The branch, commit or tag that it starts from; main if not given.",
 )
 @json_option
@@ -82,8 +84,14 @@ def create_branch(
 
 @command.command("merge", cls=VerbCommand)
 @uri_argument
-@word("source")
-@click.option("--into", metavar="B", default="main", help="The target; main if not given.")
+@word("source", shell_complete=branches)
+@click.option(
+    "--into",
+    shell_complete=branches,
+    metavar="B",
+    default="main",
+    help="The target; main if not given.",
+)
 @click.option("--delete-branch", is_flag=True, help="Delete the source after the merge.")
 @resolve_option
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
@@ -142,7 +150,7 @@ def merge_branch(
 
 @command.command("delete", cls=VerbCommand)
 @uri_argument
-@word("name")
+@word("name", shell_complete=branches)
 @json_option
 @click.pass_obj
 def delete_branch(scope: CommandScope, *, name: str, uri: str | None, as_json: bool) -> None:
@@ -161,7 +169,7 @@ def delete_branch(scope: CommandScope, *, name: str, uri: str | None, as_json: b
 
 @command.command("rename", cls=VerbCommand)
 @uri_argument
-@word("old")
+@word("old", shell_complete=branches)
 @word("new")
 @json_option
 @click.pass_obj
@@ -182,9 +190,13 @@ def rename_branch(
 
 @command.command("reset", cls=VerbCommand)
 @uri_argument
-@word("name")
+@word("name", shell_complete=branches)
 @click.option(
-    "--to", metavar="REF", required=True, help="The commit: an id, a tag, main~2 or the like."
+    "--to",
+    shell_complete=refs,
+    metavar="REF",
+    required=True,
+    help="The commit: an id, a tag, main~2 or the like.",
 )
 @replay_options
 @json_option

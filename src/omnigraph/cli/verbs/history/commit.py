@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.completed import refs
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import branch_option, change_filters, limit_option
 from omnigraph.cli.options.words import uri_argument, word
@@ -68,7 +69,7 @@ def list_commits(
 
 @command.command("show", cls=VerbCommand)
 @uri_argument
-@word("commit_id", metavar="ID")
+@word("commit_id", shell_complete=refs, metavar="ID")
 @json_option
 @click.pass_obj
 def show_commit(scope: CommandScope, *, commit_id: str, uri: str | None, as_json: bool) -> None:
@@ -85,7 +86,7 @@ def show_commit(scope: CommandScope, *, commit_id: str, uri: str | None, as_json
 
 @command.command("changes", cls=VerbCommand)
 @uri_argument
-@word("commit_id", metavar="ID")
+@word("commit_id", shell_complete=refs, metavar="ID")
 @limit_option
 @click.option("--page-token", metavar="T", help="Only the page behind this token.")
 @change_filters

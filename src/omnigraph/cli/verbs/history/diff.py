@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.completed import refs
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import change_filters
 from omnigraph.cli.options.words import uri_argument, word
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 
 @click.command("diff", cls=VerbCommand)
 @uri_argument
-@word("before", metavar="A")
-@word("after", metavar="[B]", required=False)
+@word("before", metavar="A", shell_complete=refs)
+@word("after", metavar="[B]", shell_complete=refs, required=False)
 @click.option(
     "-p",
     "--patch",

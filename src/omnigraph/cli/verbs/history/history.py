@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.completed import types
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import branch_option
 from omnigraph.cli.options.words import uri_argument, word
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 @click.command("history", cls=VerbCommand)
 @uri_argument
-@word("type_name", metavar="TYPE")
+@word("type_name", metavar="TYPE", shell_complete=types)
 @word("id_", metavar="ID")
 @branch_option
 @click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the newest N.")

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.completed import types
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import BranchOption
 from omnigraph.cli.options.words import uri_argument
@@ -66,7 +67,13 @@ def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> date
 @click.option("--all", "every", is_flag=True, help="Every branch.")
 @click.option("--graph", "as_drawing", is_flag=True, help="Draw how the commits descend.")
 @click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N.")
-@click.option("--type", "type_name", metavar="T", help="Only commits that changed this type.")
+@click.option(
+    "--type",
+    "type_name",
+    metavar="T",
+    shell_complete=types,
+    help="Only commits that changed this type.",
+)
 @click.option("--id", "id_", metavar="ID", help="With --type: only those that changed this entity.")
 @click.option("--actor", "by_actor", metavar="NAME", help="Only the commits of one actor.")
 @click.option("--since", metavar="TIME", callback=_time, help="Only commits from this time on.")

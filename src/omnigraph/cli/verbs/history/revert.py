@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.completed import refs
 from omnigraph.cli.options.replays import onto_option, replay_options, resolve_option, run_replay
 from omnigraph.cli.options.scope import CommandScope
 from omnigraph.cli.options.words import uri_argument, word
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 @click.command("revert", cls=VerbCommand)
 @uri_argument
-@word("ref")
+@word("ref", shell_complete=refs)
 @onto_option
 @resolve_option
 @replay_options

@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.completed import refs
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import write_json, write_text
@@ -18,7 +19,7 @@ SHOWN = 50
 
 @click.command("show", cls=VerbCommand)
 @uri_argument
-@word("ref", default="main")
+@word("ref", shell_complete=refs, default="main")
 @click.option(
     "--limit",
     metavar="N",

@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.completed import refs, tags
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import write_json, write_text
@@ -38,7 +39,7 @@ def list_tags(scope: CommandScope, *, uri: str | None, as_json: bool) -> None:
 @command.command("create", cls=VerbCommand)
 @uri_argument
 @word("name")
-@word("ref", default="main")
+@word("ref", default="main", shell_complete=refs)
 @json_option
 @click.pass_obj
 def create_tag(scope: CommandScope, *, name: str, ref: str, uri: str | None, as_json: bool) -> None:
@@ -56,7 +57,7 @@ def create_tag(scope: CommandScope, *, name: str, ref: str, uri: str | None, as_
 
 @command.command("delete", cls=VerbCommand)
 @uri_argument
-@word("name")
+@word("name", shell_complete=tags)
 @json_option
 @click.pass_obj
 def delete_tag(scope: CommandScope, *, name: str, uri: str | None, as_json: bool) -> None:

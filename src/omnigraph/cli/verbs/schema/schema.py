@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.completed import refs
 from omnigraph.cli.options.project_schema import schema_of
 from omnigraph.cli.options.query_source import read_source
 from omnigraph.cli.options.scope import CommandScope, target_of
@@ -215,8 +216,8 @@ def apply_schema(
 
 @command.command("diff", cls=VerbCommand)
 @uri_argument
-@word("before", metavar="A")
-@word("after", metavar="B")
+@word("before", metavar="A", shell_complete=refs)
+@word("after", metavar="B", shell_complete=refs)
 @json_option
 @click.pass_obj
 def diff_schemas(
