@@ -45,7 +45,7 @@ def _asked(ctx: click.Context, names: Callable[[Graph], Iterable[str]]) -> list[
     """What the graph of a command line says."""
     scope, location = scope_of(ctx), ctx.params.get("uri")
     if location is None and not scope.is_addressed:
-        location = next(iter(ctx.params.get("words") or ()), None)
+        location = next(iter(ctx.params.get("words") or ctx.args), None)
     with target_of(scope, location).read() as graph:
         return list(names(graph))
 
