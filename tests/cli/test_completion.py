@@ -10,6 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from click.shell_completion import BashComplete
+
+import omnigraph as og
+from omnigraph.cli.main import cli
 
 Run = Callable[..., Any]
 OMNIGRAPH = Path(sys.executable).with_name("omnigraph")
@@ -49,3 +53,56 @@ def test_what_is_offered(words: str, offered: set[str]) -> None:
         [OMNIGRAPH], env=environment, capture_output=True, text=True, check=True, timeout=60
     )
     assert {line.partition(",")[2] for line in ran.stdout.splitlines()} == offered
+
+
+@pytest.fixture
+def film(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    with og.init(
+        "film.omni", "node Film { title: String @key }\nnode Person { name: String }"
+    ) as graph:
+        graph.branches.create("draft")
+        graph.tags.create("v1")
+    return "film.omni"
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("branch delete f", ["film.omni"]),
+        ("branch delete film.omni ", ["draft", "main"]),
+        ("branch create new --from ", []),
+        ("branch create new --uri film.omni --from ", ["draft", "main", "v1"]),
+        ("query film.omni --branch d", ["draft"]),
+        ("tag delete film.omni ", ["v1"]),
+        ("diff film.omni main ", ["draft", "main", "v1"]),
+        ("diff film.omni main draft --type P", ["Person"]),
+        ("blame film.omni F", ["Film"]),
+        ("show nothing.omni ", []),
+    ],
+)
+def test_names_of_a_graph(film: str, words: str, offered: list[str]) -> None:
+    *args, incomplete = words.split(" ")
+    found = BashComplete(cli, {}, "omnigraph", "_OMNIGRAPH_COMPLETE").get_completions(
+        args, incomplete
+    )
+    assert [item.value for item in found] == offered, film
+
+
+def test_names_of_a_project(film: str) -> None:
+    Path("find.gq").write_text("query find_films() { match { $f: Film } return { $f.title } }")
+    Path("omnigraph.yaml").write_text(
+        f"version: 1\ngraphs: {{ film: {{ uri: {film}, queries: [find.gq] }} }}\n"
+    )
+    complete = BashComplete(cli, {}, "omnigraph", "_OMNIGRAPH_COMPLETE")
+    assert [one.value for one in complete.get_completions(["query"], "fi")] == [
+        "film",
+        "film.omni",
+        "find_films",
+    ]
+    assert [one.value for one in complete.get_completions(["branch", "merge"], "")] == [
+        "film",
+        "film.omni",
+        "draft",
+        "main",
+    ]

@@ -254,7 +254,8 @@ def test_the_gate_stands_before_a_graph_of_a_file_too(
 ) -> None:
     monkeypatch.setenv("OMNIGRAPH_GRAPH", "far")
     ran = run("branch", "delete", "b", "--json")
-    assert (ran.code, ran.out) == (1, "")
+    assert ran.code == 1
+    assert json.loads(ran.out)["error"]
     assert "cannot be undone: agree to it with --yes" in ran.err
 
 

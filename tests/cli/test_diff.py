@@ -183,7 +183,7 @@ def test_filters(run: Run, uri: str, changed: og.Graph, filters: list[str], ids:
         (["main", "drft"], 1, "did you mean `draft`?"),
         (["main", "draft", "--type", "Persn"], 1, "did you mean `Person`?"),
         (["main", "draft", "--kind", "nodes"], 2, "nodes"),
-        (["main"], 2, "'B'"),
+        (["main"], 2, "A..B"),
         (["main", "draft", "--as", "ann"], 2, "takes no --as"),
     ],
 )
@@ -247,3 +247,25 @@ def test_changes_that_are_refused(run: Run, uri: str, arguments: list[str], mess
     ran = run("commit", "changes", *(text.format(**names) for text in arguments), "--uri", uri)
     assert (ran.code, ran.out) == (1, "")
     assert message in ran.err
+
+
+def test_one_entity_line_by_line(run: Run, tmp_path: Path) -> None:
+    uri = str(tmp_path / "texts.omni")
+    with og.init(uri, "node Page { name: String @key  text: String?  size: I32? }") as graph:
+        old = "one\ntwo\nthree"
+        graph.load([{"type": "Page", "data": {"name": "a", "text": old, "size": 1}}], mode="append")
+        graph.mutate('create Page { name: "b" }')
+        new = {"name": "a", "text": old.replace("two", "2"), "size": None}
+        graph.load([{"type": "Page", "data": new}], mode="merge")
+    shown = run("diff", uri, "main~2..main", "-p", "Page:a")
+    assert shown.out == (
+        "node Page a\n  - size: 1\n  text:\n  @@ -1,3 +1,3 @@\n    one\n  - two\n  + 2\n    three\n"
+    )
+    assert run("diff", uri, "main~2", "main", "--patch", "node:Page:b").out == (
+        'node Page b\n  + name: "b"\n'
+    )
+    assert run("diff", uri, "main~1..main", "-p", "Page:b").out == "no differences\n"
+    assert "did you mean `Page`" in run("diff", uri, "main~1..main", "-p", "Pge:b").err
+    for words in (["main"], ["main..draft", "main"], ["main", "main", "-p", "Page"]):
+        assert run("diff", uri, *words).code in (1, 2)
+    assert run("diff", uri, "main", "main", "-p", "Page:a", "--stat").code == 2

@@ -84,7 +84,8 @@ def test_init_reports_the_mistakes_of_a_schema(run: Run, tmp_path: Path) -> None
 def test_init_needs_its_arguments(run: Run, tmp_path: Path, schema: str) -> None:
     assert run("init", str(tmp_path / "g")).code == 2
     assert run("init", "--schema", schema).code == 2
-    assert run("init", "--schema", schema, "--store", str(tmp_path / "g")).code == 2
+    two = run("init", str(tmp_path / "g"), "--schema", schema, "--store", str(tmp_path / "h"))
+    assert two.err.startswith("error: more than one address is given (URI, --store)")
     assert run("init", "--schema", str(tmp_path / "no.pg"), str(tmp_path / "g")).code == 1
     assert not (tmp_path / "g").exists()
 

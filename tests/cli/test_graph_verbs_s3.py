@@ -37,7 +37,8 @@ def test_the_verbs_on_s3(run: Run, tmp_path: Path, uri: str) -> None:
     ran = run("branch", "create", "draft", "--store", uri)
     assert ran.err == f"omnigraph branch create → {uri} (direct, remote)\n"
     ran = run("branch", "delete", "draft", "--store", uri, "--json")
-    assert (ran.code, ran.out) == (1, "")
+    assert ran.code == 1
+    assert "agree to it with --yes" in json.loads(ran.out)["error"]
     assert "agree to it with --yes" in ran.err
     assert run("branch", "list", "--uri", uri).out == "draft\nmain\n"
     assert run("branch", "delete", "draft", "--store", uri, "--yes", "--quiet").err == ""

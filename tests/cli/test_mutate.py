@@ -173,7 +173,8 @@ def test_parameters_that_do_not_do(
 ) -> None:
     before = files(Path(uri))
     ran = run("mutate", "--store", uri, "-e", ADD, "--params", params, "--json")
-    assert (ran.code, ran.out) == (1, "")
+    assert ran.code == 1
+    assert json.loads(ran.out)["error"]
     assert ran.err.startswith("error: ")
     assert message in ran.err
     assert files(Path(uri)) == before

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +20,10 @@ from pexpect import fdpexpect
 from pyarrow import parquet
 
 import omnigraph as og
+from omnigraph.cli.options.scope import CommandScope, Target
+from omnigraph.cli.shell.session import ShellSession
 from omnigraph.cli.shell.statements import is_whole, statements_of
+from omnigraph.storage.cancellation import Cancellation
 from tests.film_graph import SCHEMA
 
 Run = Callable[..., Any]
@@ -298,3 +302,19 @@ def test_ctrl_c_stops_the_query_and_not_the_shell(terminal: Terminal) -> None:
     terminal.type(count, "1 row from branch main")
     terminal.type("", PROMPT)
     assert terminal.leave() == 0
+
+
+def test_ctrl_c_in_the_moment_in_which_a_query_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    submit = ThreadPoolExecutor.submit
+
+    def interrupted(pool: ThreadPoolExecutor, *call: Any) -> None:
+        submit(pool, *call)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(ThreadPoolExecutor, "submit", interrupted)
+    session = ShellSession(CommandScope(), Target("film.omni"), "main")
+    given: list[Cancellation] = []
+    with pytest.raises(KeyboardInterrupt):
+        session.interruptible(given.append)
+    # What has begun unseen is told to stop.
+    assert [switch.is_cancelled for switch in given] == [True]

@@ -162,3 +162,19 @@ def test_messages(tmp_path: Path) -> None:
     assert told == ["the fourth", "the third", None, "the second", "the first", None]
     with pytest.raises(BadRequest, match="10000 characters"):
         graph.mutate('query q() { insert Person { name: "z" } }', message="x" * 10_001)
+
+
+def test_steps_are_written_as_in_git_too(people: og.Graph) -> None:
+    for spelled, plain in (("main^", "main~1"), ("main^^", "main~2"), ("main~^", "main~2")):
+        assert people.commits.get(spelled) == people.commits.get(plain)
+    with pytest.raises(BadRequest, match="does not name a commit"):
+        people.commits.get("main^2")
+
+
+def test_names_that_mean_nothing_are_told_the_nearest(people: og.Graph) -> None:
+    with pytest.raises(BranchNotFound, match="there is no branch dve: did you mean `dev`"):
+        people.query(NAMES, branch="dve")
+    with pytest.raises(NotFound, match="there is no tag v1x: did you mean `v1`"):
+        people.tags.delete("v1x")
+    with pytest.raises(NotFound, match="the newest commit of a branch goes by its name, `main`"):
+        people.commits.get("HEAD")

@@ -94,6 +94,32 @@ def test_the_commands_load_the_files(files: list[str], capsys: pytest.CaptureFix
     assert "schema.pg exists" in capsys.readouterr().err
 
 
+def test_rows_that_begin_with_two_keys_are_edges(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("people.csv").write_text("id,name\n1,Ann\n2,Ben\n")
+    Path("films.csv").write_text("film_id,title\n10,Up\n11,Speed\n")
+    # Every role happens to be another one.
+    Path("acted_in.csv").write_text("person_id,film_id,role\n1,10,Carl\n2,11,Jack\n")
+    assert main(["infer", "people.csv", "films.csv", "acted_in.csv", "-o", "schema.pg"]) == 0
+    assert "edge ActedIn: Person -> Film {" in Path("schema.pg").read_text()
+    for command in capsys.readouterr().err.splitlines()[1:]:
+        assert main(shlex.split(command)[1:]) == 0, command
+    graph = og.open("graph.omni")
+    found = graph.query(
+        "match { $p: Person  $p $a:actedIn $f } return { $a.role as r } order { r }"
+    )
+    assert found["r"] == ["Carl", "Jack"]
+
+
+def test_a_name_before_two_references_is_a_key() -> None:
+    people = pa.table({"name": ["Ann", "Ben"], "town": ["a", "b"], "employer": ["x", "x"]})
+    towns, firms = pa.table({"code": ["a", "b", "c"]}), pa.table({"code": ["x", "y"]})
+    found = og.infer({"people": people, "towns": towns, "firms": firms}).schema
+    assert "node Person {" in found
+
+
 @pytest.mark.parametrize(
     ("values", "type_"),
     [

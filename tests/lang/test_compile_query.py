@@ -6,10 +6,11 @@ from dataclasses import FrozenInstanceError
 
 import pytest
 
-from omnigraph.errors import NotFound, ParamError, ParseError, TypeCheckError
+from omnigraph.errors import LanguageError, NotFound, ParamError, ParseError, TypeCheckError
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.compile import compile_query, parse_source, select_query
 from omnigraph.lang.query.params import coerce_params, require
+from omnigraph.lang.query.unnamed import compile_given
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.compile import compile_schema
 from omnigraph.lang.source import Source
@@ -220,3 +221,31 @@ def test_filters_of_target_and_edge_are_kept_apart() -> None:
     (expand,) = [step for step in steps if isinstance(step, plan.Expand)]
     assert [plan.variables_of(predicate) for predicate in expand.where] == [{"b"}]
     assert [plan.variables_of(predicate) for predicate in expand.edge_where] == [{"w"}]
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "frame"),
+    [
+        ("match { $p: Flim } return { $p.title }", (1, 13), "1 | match { $p: Flim } return"),
+        (
+            "match {\n    $f: Film\n}\nreturn { $f.titel }",
+            (4, 13),
+            "4 | return { $f.titel }",
+        ),
+        (
+            "match { $f: Film } return { $f.title",
+            (1, 37),
+            "1 | match { $f: Film } return { $f.title",
+        ),
+    ],
+)
+def test_mistakes_of_a_query_without_a_header_are_where_they_were_written(
+    text: str, place: tuple[int, int], frame: str
+) -> None:
+    catalog = compile_schema("node Film { title: String @key }").catalog
+    with pytest.raises(LanguageError) as raised:
+        compile_given(text, catalog, None, {"unused": 1} if "Flim" in text else None)
+    (found, *_) = raised.value.details["diagnostics"]
+    assert (found["line"], found["column"]) == place
+    assert frame in raised.value.report
+    assert "query query(" not in raised.value.report

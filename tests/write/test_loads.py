@@ -403,3 +403,24 @@ def test_a_large_load_is_one_version_of_each_table(graph: og.Graph) -> None:
     assert merged.total == 3000
     found = rows(graph, "Person")
     assert sum(row["age"] == 1 for row in found.values()) == 3000
+
+
+def test_what_is_missing_at_several_edges_is_told_once(tmp_path: Path) -> None:
+    graph = og.init(tmp_path / "g.omni", "node P { name: String @key }\nedge K: P -> P")
+    edges = tmp_path / "K.csv"
+    edges.write_text("from,to\n" + "a,zed\n" * 3 + "yve,a\na,a\nxi,a\nyve,a\n")
+    people = tmp_path / "P.csv"
+    people.write_text("name\na\n")
+    with pytest.raises(errors.ValidationError) as raised:
+        graph.load([str(people), str(edges)], mode="append")
+    assert str(raised.value).splitlines() == [
+        f"{edges}:5: src 'yve' not found in P (in 2 rows)",
+        f"{edges}:7: src 'xi' not found in P",
+        f"{edges}:2: dst 'zed' not found in P (in 3 rows)",
+        "6 problems (6 endpoint); nothing was written",
+    ]
+    assert len(raised.value.details["violations"]) == 6
+    # Of more than are shown only so many are known.
+    edges.write_text("from,to\n" + "a,zed\n" * 300)
+    with pytest.raises(errors.ValidationError, match=r"'zed' not found in P \(in at least 100 row"):
+        graph.load([str(people), str(edges)], mode="append")

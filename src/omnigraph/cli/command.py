@@ -7,16 +7,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib import import_module
-from pathlib import Path
 from typing import Any
 
 import click
 
 from omnigraph.cli.options.capabilities import capability, refusals
+from omnigraph.cli.options.configured import TAKES_STORE
 from omnigraph.cli.options.default_branch import fill_branch
 from omnigraph.cli.options.nearest import with_nearest
 from omnigraph.cli.options.scope import GlobalOption, global_options, scope_of, words_of
 from omnigraph.cli.options.shared import BranchOption
+from omnigraph.cli.options.words import is_graph
 from omnigraph.cli.verbs import Verb
 from omnigraph.errors import NotFound
 
@@ -43,6 +44,7 @@ class VerbCommand(click.Command):
         if refused:
             raise click.UsageError("\n".join(map(str, refused)), ctx)
         ctx.obj = scope
+        ctx.meta[TAKES_STORE] = "store" in capability(words_of(ctx)).takes
         for param in self.params:
             if isinstance(param, BranchOption):
                 fill_branch(ctx, scope, param)
@@ -147,11 +149,6 @@ class LazyGroup(VerbGroup):
         """List the verbs without importing them."""
         with formatter.section("Commands"):
             formatter.write_dl([(name, verb.help) for name, verb in self.verbs.items()])
-
-
-def is_graph(word: str) -> bool:
-    """Whether a word is the path of a graph."""
-    return (Path(word) / "__manifest").is_dir()
 
 
 def _write_options(

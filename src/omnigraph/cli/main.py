@@ -6,15 +6,25 @@ this module catches.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from itertools import takewhile
 
 import click
 
 from omnigraph.cli.command import LazyGroup, rewrite
 from omnigraph.cli.options.readable import readable
-from omnigraph.cli.render.output import OutputLost, abandon_stdout, diagnose, write_note, write_text
+from omnigraph.cli.render.output import (
+    OutputLost,
+    abandon_stdout,
+    begin_output,
+    diagnose,
+    write_failure,
+    write_note,
+    write_text,
+)
 from omnigraph.cli.render.unforeseen import unforeseen
 from omnigraph.cli.verbs import VERBS
 from omnigraph.errors import (
@@ -29,6 +39,8 @@ EXIT_USAGE = 2
 EXIT_PRECONDITION = 4
 EXIT_OUTPUT_LOST = 5
 EXIT_INTERRUPTED = 130
+YOUNG = 50_000
+"""So many new objects before a process looks for garbage among them."""
 
 
 def _print_version(ctx: click.Context, param: click.Parameter, value: bool) -> None:  # noqa: ARG001, FBT001 - click calls it
@@ -64,8 +76,21 @@ def cli() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit code."""
+    if argv is not None:
+        return _command(argv)
+    # Most of what a process makes at first are modules, in which there is no garbage: neither when
+    # they are made nor when they end.
+    gc.set_threshold(YOUNG)
     try:
-        code = _run(sys.argv[1:] if argv is None else argv)
+        return _command(sys.argv[1:])
+    finally:
+        gc.freeze()
+
+
+def _command(given: Sequence[str]) -> int:
+    begin_output()
+    try:
+        code = _run(given)
         if sys.stdout is not None:
             sys.stdout.flush()
     except BrokenPipeError:
@@ -77,9 +102,19 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         with suppress(OSError):  # stderr may be gone as well; the code says it
             diagnose("error", unforeseen(error))
+        if _wants_json(given):
+            write_failure(error, unforeseen(error))
+            with suppress(OSError):
+                sys.stdout.flush()
         abandon_stdout()
         return EXIT_ERROR
     return code
+
+
+def _wants_json(argv: Sequence[str]) -> bool:
+    """Whether a program reads the result."""
+    options = takewhile(lambda word: word != "--", argv)
+    return any(word == "--json" for word in options)
 
 
 def _run(argv: Sequence[str]) -> int:
@@ -98,24 +133,17 @@ def _run(argv: Sequence[str]) -> int:
     except click.exceptions.NoArgsIsHelpError as error:
         write_note(error.format_message())
         return EXIT_USAGE
-    except click.ClickException as error:
-        return _report_click(error)
     except click.Abort as abort:
         return EXIT_INTERRUPTED if isinstance(abort.__cause__, KeyboardInterrupt) else EXIT_ERROR
-    except PreconditionFailed as error:
-        diagnose("error", str(error))
-        return EXIT_PRECONDITION
     except OutputLost as lost:
         return _report_lost(lost)
-    except (LanguageError, SchemaChangeRefused) as error:
-        # These bring their own headings, one for every mistake.
-        write_note(error.report)
-        return EXIT_ERROR
     except BrokenPipeError:
         raise
-    except (OmniGraphError, OSError) as error:
-        diagnose("error", str(error))
-        return EXIT_ERROR
+    except (click.ClickException, OmniGraphError, OSError) as error:
+        exit_code = _report(error)
+        if _wants_json(argv):
+            write_failure(error, _message(error))
+        return exit_code
     return code if isinstance(code, int) else 0
 
 
@@ -124,6 +152,21 @@ def _report_lost(lost: OutputLost) -> int:
         diagnose("error", str(lost))
     abandon_stdout()
     return EXIT_OUTPUT_LOST
+
+
+def _report(error: click.ClickException | OmniGraphError | OSError) -> int:
+    if isinstance(error, click.ClickException):
+        return _report_click(error)
+    if isinstance(error, LanguageError | SchemaChangeRefused):
+        # These bring their own headings, one for every mistake.
+        write_note(error.report)
+    else:
+        diagnose("error", str(error))
+    return EXIT_PRECONDITION if isinstance(error, PreconditionFailed) else EXIT_ERROR
+
+
+def _message(error: click.ClickException | OmniGraphError | OSError) -> str:
+    return error.format_message() if isinstance(error, click.ClickException) else str(error)
 
 
 def _report_click(error: click.ClickException) -> int:

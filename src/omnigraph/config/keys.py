@@ -25,6 +25,7 @@ TEMPLATES = ("film", "knowledge", "blank")
 """The projects that `init --template` writes."""
 CONFIG = "OMNIGRAPH_CONFIG"
 GRAPH = "OMNIGRAPH_GRAPH"
+STORE = "OMNIGRAPH_STORE"
 BRANCH = "OMNIGRAPH_BRANCH"
 NAMED = "*"
 """The place of a name in a path, such as that of a graph."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, Generic, Literal, TypeVar
 
-from omnigraph.config.keys import BRANCH, GRAPH, CellLayout, Output
+from omnigraph.config.keys import BRANCH, GRAPH, STORE, CellLayout, Output
 from omnigraph.config.operator import PROFILE, OperatorConfig, Profile
 from omnigraph.config.project import Alias, ProjectFile
 
@@ -59,6 +59,8 @@ class Layers:
     project: ProjectFile | None = None
     flags: Flags = Flags()
     environment: Mapping[str, str] = field(default_factory=lambda: os.environ)
+    takes_store: bool = False
+    """Whether a location of storage may be meant that only the environment names."""
 
     # -- which graph ---------------------------------------------------------------
 
@@ -81,6 +83,9 @@ class Layers:
     @property
     def place(self) -> Place | None:
         """The graph that is meant without an address."""
+        store = self._variable(STORE) if self.takes_store else None
+        if store is not None and self.flags.graph is None and self.flags.profile is None:
+            return Place("store", store, None, STORE)
         named, project, defaults = self.graph_name, self.project, self.operator.defaults
         profile = self.profile
         if profile is not None:

@@ -149,9 +149,23 @@ def _with_references(one: ProposedType, types: Sequence[ProposedType]) -> Propos
         first.setdefault(reference.column.source, reference)
     references = [first[column.source] for column in one.columns if column.source in first]
     key = one.key
-    if key is not None and key.source in first and len(references) >= len(ENDS):
-        key = None
+    if key is not None and len(references) >= len(ENDS):
+        is_reference = key.source in first
+        key = None if is_reference or _is_chance(key, one, references, types) else key
     return ProposedType(one.sample, one.name, one.columns, key, tuple(references))
+
+
+def _is_chance(
+    key: Column, one: ProposedType, references: Sequence[Reference], types: Sequence[ProposedType]
+) -> bool:
+    """Whether values that are all different only happen to be, in rows that begin with two keys."""
+    if _rank(key, one.name) < _UNNAMED:
+        return False
+    ends = references[len(ENDS) - 1].column
+    if one.columns.index(ends) > one.columns.index(key):
+        return False
+    others = [column for other in types if other is not one for column in other.columns]
+    return not any(_refers(column, key, one.name) for column in others)
 
 
 def _refers(column: Column, key: Column, type_: str) -> bool:

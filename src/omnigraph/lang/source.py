@@ -57,6 +57,8 @@ class Source:
 
     text: str
     name: str = "<text>"
+    written: Span | None = None
+    """The part that its author wrote, in lines of its own, where something was put around it."""
 
     @cached_property
     def line_starts(self) -> list[int]:
@@ -69,13 +71,20 @@ class Source:
         return starts
 
     def position(self, offset: int) -> Position:
-        """Where an offset lies; offsets past the end count as the end."""
-        offset = max(0, min(offset, len(self.text)))
+        """Where an offset lies in what was written; offsets outside count as its ends."""
+        begin, end = self.written or Span(0, len(self.text))
+        offset = max(begin, min(offset, end))
         line = bisect_right(self.line_starts, offset)
-        return Position(line, offset - self.line_starts[line - 1] + 1)
+        return Position(line - self._added, offset - self.line_starts[line - 1] + 1)
 
     def line(self, number: int) -> str:
         """The text of a line without its line break."""
+        number += self._added
         start = self.line_starts[number - 1]
         end = self.line_starts[number] if number < len(self.line_starts) else len(self.text)
         return self.text[start:end].rstrip("\r\n")
+
+    @cached_property
+    def _added(self) -> int:
+        """How many lines stand before what was written."""
+        return 0 if self.written is None else bisect_right(self.line_starts, self.written.start) - 1

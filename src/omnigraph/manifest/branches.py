@@ -18,6 +18,7 @@ from functools import lru_cache
 from msgspec import structs
 
 from omnigraph.errors import BadRequest, BranchNotFound, Conflict, NotFound, StorageError
+from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.manifest.entries import MAIN, Head
 from omnigraph.manifest.refs import Ref, RefKind, Refs
 from omnigraph.manifest.snapshot import BranchState, retained_line
@@ -86,9 +87,13 @@ class BranchRefs:
     def untag(self, name: str) -> str:
         """Remove a tag; returns its normal name."""
         name = normalise_branch(name)
-        ref = self.manifest.refs.read().names.get(name)
+        names = self.manifest.refs.read().names
+        ref = names.get(name)
         if ref is None or ref.kind != "tag":
-            raise NotFound(f"there is no tag {name}", details={"tag": name})
+            tags = [tag for tag, found in names.items() if found.kind == "tag"]
+            hint = did_you_mean(name, tags)
+            tail = f": {hint}" if hint else ""
+            raise NotFound(f"there is no tag {name}{tail}", details={"tag": name})
         self.end(name, ref.id)
         return name
 

@@ -10,14 +10,16 @@ from __future__ import annotations
 import random
 import time
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from threading import Lock
 from typing import Literal
 
 import msgspec
 
-from omnigraph.errors import Conflict, StorageError, UnsupportedFormat
+from omnigraph.errors import BranchNotFound, Conflict, StorageError, UnsupportedFormat
+from omnigraph.lang.diagnostics import did_you_mean
+from omnigraph.manifest.entries import MAIN
 from omnigraph.storage.objects.control_objects import ControlObjects, StoredObject
 from omnigraph.storage.objects.location import Location
 
@@ -231,3 +233,10 @@ def _busy(location: Location) -> Conflict:
         f"the names of branches in {location} change too fast: retry",
         details={"attempts": ATTEMPTS},
     )
+
+
+def missing(branch: str, names: Iterable[str] = ()) -> BranchNotFound:
+    """What is told of a name that means no branch, beside those that do."""
+    hint = did_you_mean(branch, [MAIN, *names])
+    tail = f": {hint}" if hint else ""
+    return BranchNotFound(f"there is no branch {branch}{tail}", details={"branch": branch})

@@ -22,8 +22,10 @@ SHORTEST = 4
 """So many letters of an id are asked for at least."""
 LISTED = 4
 
-_GRAMMAR = re.compile(r"(?P<name>[^~@{}]*)(?:@\{(?P<moment>[^{}]*)\})?(?P<steps>(?:~[0-9]{0,6})*)")
-_STEP = re.compile(r"~([0-9]*)")
+_GRAMMAR = re.compile(
+    r"(?P<name>[^~^@{}]*)(?:@\{(?P<moment>[^{}]*)\})?(?P<steps>(?:~[0-9]{0,6}|\^)*)"
+)
+_STEP = re.compile(r"~([0-9]*)|\^")
 _ID = re.compile(r"[0-9A-Z]+")
 _WHOLE_ID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _AGO = re.compile(r"([0-9]{1,6}) (second|minute|hour|day|week)s? ago")
@@ -34,7 +36,7 @@ _WORDS: Mapping[str, Callable[[datetime], datetime]] = {
 }
 GRAMMAR = (
     "a commit is named by its id or the beginning of one, by a branch or a tag, and from there by "
-    "`~2` (two commits before) or `@{2026-11-01}`, `@{yesterday}`, `@{2 hours ago}`"
+    "`~2` or `^^` (two commits before) or `@{2026-11-01}`, `@{yesterday}`, `@{2 hours ago}`"
 )
 
 
@@ -76,7 +78,7 @@ def find_revision(manifest: Manifest, text: str) -> Commit:
 
 def is_relative(text: str) -> bool:
     """Whether a name is written with a time, or with steps to go back."""
-    return any(sign in text for sign in "~@{}")
+    return any(sign in text for sign in "~^@{}")
 
 
 def exact_id(manifest: Manifest, text: str) -> str:
@@ -208,5 +210,7 @@ def _too_far(revision: Revision, first: Commit) -> NotFound:
 def _unknown(manifest: Manifest, text: str) -> NotFound:
     """What is said of a name that means no commit."""
     hint = did_you_mean(text, [MAIN, *manifest.refs.read().names])
+    if text.partition("~")[0].partition("^")[0].upper() == "HEAD":
+        hint = f"the newest commit of a branch goes by its name, `{MAIN}`"
     tail = f": {hint}" if hint else ""
     return NotFound(f"there is no commit {text}{tail}", details={"commit_id": text})

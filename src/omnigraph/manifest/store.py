@@ -26,7 +26,7 @@ from omnigraph.manifest.entries import MAIN, Commit, Head, Origin, StoredVersion
 from omnigraph.manifest.identity import GraphIdentity
 from omnigraph.manifest.publish_request import PublishRequest, require_live
 from omnigraph.manifest.publisher import MERGED_FROM, Mark, merge_log, publish, publish_mark
-from omnigraph.manifest.refs import RefStore
+from omnigraph.manifest.refs import RefStore, missing
 from omnigraph.manifest.rows import check_stamp, from_table, stamped, to_table
 from omnigraph.manifest.snapshot import (
     MANIFEST_NAME,
@@ -112,9 +112,10 @@ class Manifest:
         """The branch that a name means now."""
         if branch == MAIN:
             return MAIN
-        found = self.refs.read().names.get(branch)
+        names = self.refs.read().names
+        found = names.get(branch)
         if found is None:
-            raise missing(branch)
+            raise missing(branch, [name for name, ref in names.items() if ref.kind != "tag"])
         if found.kind == "tag":
             raise BranchNotFound(
                 f"{branch} is a tag, which stays what it is, and not a branch: read it as a commit "
@@ -381,11 +382,6 @@ class Manifest:
                 made = False
             if not made:
                 raise failure from failure.__cause__
-
-
-def missing(branch: str) -> BranchNotFound:
-    """What is told of a name that means no branch."""
-    return BranchNotFound(f"there is no branch {branch}", details={"branch": branch})
 
 
 @dataclass(frozen=True, slots=True)

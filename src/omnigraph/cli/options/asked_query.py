@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from omnigraph.cli.options.completed import queries
 from omnigraph.cli.options.configured import layers_of, project_file
 from omnigraph.cli.options.nearest import NO_QUERY, remember_query
 from omnigraph.cli.options.project_queries import (
@@ -27,6 +28,7 @@ from omnigraph.cli.options.project_queries import (
 from omnigraph.cli.options.query_source import query_text, read_params, read_query
 from omnigraph.cli.options.scope import CommandScope, Target, project_target, target_of
 from omnigraph.cli.options.shared import together
+from omnigraph.cli.options.words import is_graph_named
 from omnigraph.errors import BadRequest, NotFound, OmniGraphError
 from omnigraph.lang.diagnostics import name_hint
 
@@ -40,11 +42,17 @@ _WHICH = "which query? give --query FILE or -e GQ, or the NAME of a stored one o
 _MANIFEST = "__manifest"
 
 param_options = together(
-    click.option("--params", metavar="JSON", help="The parameters, as a JSON object."),
+    click.option(
+        "-p",
+        "--params",
+        metavar="JSON|NAME=VALUE",
+        multiple=True,
+        help="The parameters as a JSON object, or one of them; may be given several times.",
+    ),
     click.option("--params-file", type=_FILE, help="The parameters, a file with a JSON object."),
 )
 _source_options = together(
-    click.argument("words", metavar="[LOCATION] [NAME] [ARG…]", nargs=-1),
+    click.argument("words", metavar="[LOCATION] [NAME] [ARG…]", nargs=-1, shell_complete=queries),
     click.option("--query", type=_FILE, help="The query, a .gq file."),
     click.option("-e", "--query-string", metavar="GQ", help="The query itself."),
     click.option("--alias", "alias", metavar="NAME", help="The query of a configured alias."),
@@ -88,7 +96,7 @@ def source_options(command: Callable[..., Any]) -> Callable[..., Any]:
         query: Path | None,
         query_string: str | None,
         alias: str | None,
-        params: str | None,
+        params: tuple[str, ...],
         params_file: Path | None,
         **others: Any,
     ) -> Any:
@@ -115,11 +123,10 @@ def _ask(
     given: Mapping[str, Any] | None,
 ) -> AskedQuery:
     if text is None:
-        # No name and no place has a brace.
-        written = next((word for word in words[:2] if "{" in word), None)
-        if written is not None:
-            text = query_text(written)
-            words = [word for word in words if word is not written]
+        at = _place_of_text(scope, words)
+        if at is not None:
+            text = _text_of(words[at])
+            words = [*words[:at], *words[at + 1 :]]
     if text is None and not words:
         raise click.UsageError(_WHICH)
     location, rest = _split(scope, words, text)
@@ -136,6 +143,26 @@ def _ask(
     return AskedQuery(target, text, name, _united(_bound(args, names, syntax), given))
 
 
+def _place_of_text(scope: CommandScope, words: Sequence[str]) -> int | None:
+    """Where the query itself is among the words: first, or behind the graph."""
+    if words and _is_text(words[0]) and not is_graph_named(scope, words[0]):
+        return 0
+    # No name and no place has a brace.
+    if len(words) < 2 or not (_is_text(words[1]) and is_graph_named(scope, words[0])):
+        return next((at for at, word in enumerate(words[:2]) if "{" in word), None)
+    return 1
+
+
+def _is_text(word: str) -> bool:
+    """Whether a word is a query, or says where one is, and no name."""
+    return word == "-" or word.endswith(".gq") or "{" in word or any(map(str.isspace, word))
+
+
+def _text_of(word: str) -> Source | None:
+    is_place = word == "-" or word.endswith(".gq")
+    return read_query(Path(word), None) if is_place else query_text(word)
+
+
 # -- a location or a name ----------------------------------------------------------------
 
 
@@ -145,8 +172,8 @@ def _split(
     """The location among the words, if the first one is that, and the others."""
     if not words:
         return None, words
-    first, explicit = words[0], (scope.store, scope.server, scope.cluster, scope.graph)
-    if any(address is not None for address in explicit):
+    first = words[0]
+    if scope.is_addressed:
         if "://" in first:
             raise click.UsageError("more than one address is given: leave the location out")
         return None, words
@@ -223,7 +250,7 @@ def _stored(
         params = _united(_bound(words, names, found.syntax), given)
         return AskedQuery(target, found.source, name, params)
     if alias is not None:
-        is_chosen = location is not None or scope.store is not None
+        is_chosen = any(one is not None for one in (location, scope.store, scope.location))
         return asked_alias(scope, alias, words, given, target if is_chosen else None)
     if stored is None and not aliases:
         raise click.UsageError(
@@ -271,8 +298,7 @@ def asked_alias(
 
 
 def _target_of_alias(scope: CommandScope, alias: Alias, project: ProjectFile | None) -> Target:
-    explicit = (scope.store, scope.server, scope.cluster, scope.graph)
-    if any(address is not None for address in explicit):
+    if scope.is_addressed:
         return target_of(scope, None, "--store")
     if alias.server is not None:
         from omnigraph.cli.options.served import served_target

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from typing import Literal, get_args
 
-Flag = Literal["server", "cluster", "graph", "store", "as", "profile"]
+Flag = Literal["server", "cluster", "graph", "store", "uri", "as", "profile"]
 Kind = Literal["data", "served", "direct", "control", "local"]
 
 # The order in which refused flags are reported.
@@ -38,7 +38,9 @@ class Refusal:
 
 
 def _row(kind: Kind, commands: str, *takes: Flag) -> dict[str, Capability]:
-    capability = Capability(kind, frozenset(takes))
+    # Whatever opens storage takes both spellings of where it is.
+    both: tuple[Flag, ...] = ("uri",) if "store" in takes else ()
+    capability = Capability(kind, frozenset((*takes, *both)))
     return {command.strip(): capability for command in commands.split(",")}
 
 
@@ -69,7 +71,7 @@ CAPABILITIES: Mapping[str, Capability] = {
     **_row("direct", "maintain", "server", "graph", "store", "cluster", "as", "profile"),
     **_row("direct", "serve", "graph", "store", "cluster", "profile"),
     **_row("direct", "schema plan", "store", "profile"),
-    **_row("direct", "init"),
+    **_row("direct", "init", "store"),
     **_row("control", "policy, queries", "graph", "cluster", "profile"),
     **_row("control", "cluster"),
     **_row("control", "cluster apply, cluster approve", "as"),

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from omnigraph.config.operator import OperatorConfig
     from omnigraph.config.project import ProjectFile
 
+TAKES_STORE = "omnigraph.takes_store"
+"""Where a command line keeps whether its command works on a location of storage."""
 _WARNED = "omnigraph.config.warned"
 _PROJECT = "omnigraph.config.project"
 
@@ -78,4 +80,6 @@ def layers_of(
 
     project = project_file(scope)
     flags = Flags(scope.graph, branch, format, scope.actor, scope.profile)
-    return Layers(operator_config(), project, flags)
+    return Layers(
+        operator_config(), project, flags, takes_store=_remembered().get(TAKES_STORE, False)
+    )

@@ -35,6 +35,7 @@ def fill_branch(ctx: click.Context, scope: CommandScope, option: click.Option) -
 
 def configured_branch(scope: CommandScope, uri: str | None) -> str | None:
     """The branch that is configured for the graph of an address, or for the one that is meant."""
+    uri = uri or scope.location
     if uri is None and not any((scope.store, scope.server, scope.cluster)):
         layers = layers_of(scope)
         place = layers.place

@@ -34,7 +34,7 @@ def default_graph_with_schema(
     scope: CommandScope,
 ) -> tuple[ProjectFile, ProjectGraph, Path] | None:
     """The graph of the project that is meant without an address, if its schema is named."""
-    if any((scope.store, scope.server, scope.cluster)):
+    if any((scope.store, scope.location, scope.server, scope.cluster)):
         return None
     layers = layers_of(scope)
     place, project = layers.place, layers.project

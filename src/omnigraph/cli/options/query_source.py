@@ -7,14 +7,14 @@ is an error that names the file; a file is replaced whole or not at all.
 from __future__ import annotations
 
 import json
+import re
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import click
 
-from omnigraph.cli.options.scope import CommandScope, Target, target_of
 from omnigraph.cli.options.shared import BranchOption, together
 from omnigraph.errors import BadRequest, ParamError
 from omnigraph.storage.objects.files import replaced_file
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from omnigraph.lang.source import Source
 
 _FILE = click.Path(path_type=Path)
+_SINGLE = re.compile(r"\$?([A-Za-z_]\w*)\s*=(.*)", re.DOTALL)
 
 
 def size_of_option(ctx: click.Context, param: click.Parameter, value: str | None) -> int | None:
@@ -115,18 +116,29 @@ def view_of(branch: str | None, snapshot: str | None) -> tuple[str, str | None]:
     return branch if branch is not None else "main", snapshot.strip() if snapshot else None
 
 
-def store_of(scope: CommandScope) -> Target:
-    """The graph, which these verbs take as an option alone: their argument is a NAME."""
-    return target_of(scope, None, "--store")
-
-
-def read_params(text: str | None, path: Path | None) -> Mapping[str, Any] | None:
+def read_params(texts: Sequence[str], path: Path | None) -> Mapping[str, Any] | None:
     """The parameters by name; None when there are none."""
-    if text is not None and path is not None:
+    if texts and path is not None:
         raise click.UsageError("give --params JSON or --params-file FILE, not both")
     if path is not None:
         return _decode(read_source(path).text, str(path))
-    return None if text is None else _decode(text, "--params")
+    found: dict[str, Any] = {}
+    for text in texts:
+        single = _SINGLE.fullmatch(text)
+        values = _decode(text, "--params") if single is None else {single[1]: word_value(single[2])}
+        for name, value in (values or {}).items():
+            if name in found:
+                raise ParamError(f"--params says {name} twice")
+            found[name] = value
+    return found or None
+
+
+def word_value(word: str) -> Any:
+    """A word as JSON if it is that, else as text."""
+    try:
+        return json.loads(word, parse_constant=_no_number)
+    except (ValueError, RecursionError):
+        return word
 
 
 def _decode(text: str, where: str) -> Mapping[str, Any] | None:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from omnigraph.cli.options.completed import branches
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import message_option, run_id_option, together
 from omnigraph.cli.render.merges import conflicts_text, merge_text
@@ -17,6 +18,7 @@ from omnigraph.cli.render.output import (
     DONE_BEFORE,
     diagnose,
     result_of,
+    write_failure,
     write_json,
     write_note,
     write_text,
@@ -43,7 +45,11 @@ def read_resolution(
 
 
 onto_option = click.option(
-    "--onto", metavar="B", default="main", help="The branch; main if not given."
+    "--onto",
+    metavar="B",
+    default="main",
+    help="The branch; main if not given.",
+    shell_complete=branches,
 )
 resolve_option = click.option(
     "--resolve",
@@ -76,6 +82,8 @@ def run_replay(
     except MergeConflicts as error:
         diagnose("error", f"{verb}: {error}")
         write_note(conflicts_text(error.conflicts))
+        if as_json:
+            write_failure(error, str(error))
         return 1
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:

@@ -27,9 +27,6 @@ if TYPE_CHECKING:
     from omnigraph.config.project import ProjectFile, ProjectGraph
     from omnigraph.graph import Graph
 
-uri_argument = click.argument("uri", metavar="[URI]", required=False)
-uri_option = click.option("--uri", metavar="URI", help="The graph: a path or s3://bucket/prefix.")
-
 _META = "omnigraph.scope"
 
 
@@ -40,6 +37,8 @@ class CommandScope:
     server: str | None = None
     graph: str | None = None
     store: str | None = None
+    location: str | None = None
+    """What ``--uri`` says."""
     cluster: str | None = None
     profile: str | None = None
     actor: str | None = None
@@ -49,6 +48,12 @@ class CommandScope:
     no_config: bool = False
 
     @property
+    def is_addressed(self) -> bool:
+        """Whether an option names the graph."""
+        addresses = (self.store, self.location, self.server, self.cluster, self.graph)
+        return any(address is not None for address in addresses)
+
+    @property
     def given(self) -> frozenset[Flag]:
         """The flags that were given (the others select no scope)."""
         values: Mapping[Flag, str | None] = {
@@ -56,6 +61,7 @@ class CommandScope:
             "cluster": self.cluster,
             "graph": self.graph,
             "store": self.store,
+            "uri": self.location,
             "as": self.actor,
             "profile": self.profile,
         }
@@ -76,6 +82,7 @@ def global_options() -> list[click.Parameter]:
         _scope_option("server", "NAME|URL", "A configured server, or its URL."),
         _scope_option("graph", "ID", "The graph on that server or cluster."),
         _scope_option("store", "URI", "The storage of one graph, opened directly."),
+        _scope_option("uri", "URI", "The graph, where it does not stand first behind the command."),
         _scope_option("cluster", "DIR|URI", "A cluster: its name, directory or storage root."),
         _scope_option("profile", "NAME", "A configured scope."),
         _scope_option("as", "ACTOR", "Who is recorded as the author of a direct write."),
@@ -92,14 +99,17 @@ def global_options() -> list[click.Parameter]:
     ]
 
 
+# `as` is a Python keyword, and `uri` the word of the graph.
+_FIELDS: Mapping[Flag, str] = {"as": "actor", "uri": "location"}
+
+
 def scope_of(ctx: click.Context) -> CommandScope:
     """The scope collected so far, from every level of the command line."""
     return CommandScope(**ctx.meta.get(_META, {}))
 
 
 def _scope_option(flag: Flag, metavar: str, help_text: str) -> GlobalOption:
-    # `as` is a Python keyword, so its field is named for what it holds.
-    field = "actor" if flag == "as" else flag
+    field = _FIELDS.get(flag, flag)
     return GlobalOption([f"--{flag}", field], flag=flag, metavar=metavar, help=help_text)
 
 
@@ -184,7 +194,8 @@ def target_of(scope: CommandScope, uri: str | None, wanted: str = "its URI, or -
 
     ``wanted`` says what could name it, where nothing does.
     """
-    given = {"URI": uri, "--store": scope.store, "--server": scope.server}
+    given = {"URI": uri, "--uri": scope.location, "--store": scope.store}
+    given["--server"] = scope.server
     given["--cluster"] = scope.cluster
     addresses = {name: value for name, value in given.items() if value is not None}
     if len(addresses) > 1:
@@ -199,8 +210,9 @@ def target_of(scope: CommandScope, uri: str | None, wanted: str = "its URI, or -
         return _served(scope, address, None if meant is None else meant.value)
     if scope.graph is not None:
         raise _usage("a store is one graph: leave --graph out")
-    named = graph_of_project(scope, address) if name == "URI" else None
-    if named is None and name == "URI":
+    is_store = name == "--store"
+    named = None if is_store else graph_of_project(scope, address)
+    if named is None and not is_store:
         _require_no_misspelling(scope, address)
     return storage_target(address) if named is None else named
 

@@ -11,6 +11,9 @@ from functools import reduce
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
+from click.shell_completion import CompletionItem
+
+from omnigraph.cli.options.completed import branches, types
 
 if TYPE_CHECKING:
     from omnigraph.pipeline.spark.settings import SparkSettings
@@ -25,6 +28,10 @@ def together(*options: Callable[[Any], Any]) -> Callable[[_Function], _Function]
 
 class BranchOption(click.Option):
     """The branch that a command works on: where none is given, what is configured, else main."""
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The branches there are."""
+        return branches(ctx, self, incomplete)
 
 
 branch_option = click.option(
@@ -74,6 +81,7 @@ change_filters = together(
         metavar="T",
         multiple=True,
         help="Only this type; may be given repeatedly.",
+        shell_complete=types,
     ),
     click.option(
         "--op",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from difflib import unified_diff
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -107,3 +108,29 @@ def _facts(change: Change) -> Iterator[tuple[str, str]]:
 
 def _step(was: Any, now: Any) -> str:
     return f"{value_text(was)} → {value_text(now)}"
+
+
+def patch_lines(change: Change) -> Iterator[str]:
+    """A change with what was and what is, one below the other; long texts line by line."""
+    heading = f"{change.kind} {change.type.name} {printable(change.id)}{_ends(change)}"
+    yield click.style(heading, bold=True)
+    images = [image.properties for image in (change.before, change.after) if image is not None]
+    for name in change.changed if len(images) > 1 else images[0]:
+        was, now = change.was(name), change.now(name)
+        if isinstance(was, str) and isinstance(now, str) and "\n" in f"{was}{now}":
+            yield f"  {name}:"
+            compared = unified_diff(was.splitlines(), now.splitlines(), lineterm="", n=2)
+            for line in islice(compared, 2, None):
+                is_place = line.startswith("@@")
+                text = line if is_place else f"{line[0]} {printable(line[1:])}"
+                yield _marked(line[0], f"  {text}")
+            continue
+        if was is not None:
+            yield _marked("-", f"  - {name}: {value_text(was)}")
+        if now is not None:
+            yield _marked("+", f"  + {name}: {value_text(now)}")
+
+
+def _marked(mark: str, line: str) -> str:
+    colour = {"-": "red", "+": "green"}.get(mark)
+    return line if colour is None else click.style(line, fg=colour)

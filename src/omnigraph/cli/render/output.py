@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TextIO
 
 import click
@@ -39,17 +40,37 @@ class OutputLost(Exception):
         )
 
 
-@contextmanager
-def errors_as_json(as_json: bool) -> Iterator[None]:  # noqa: FBT001 - the flag of every verb
-    """Within the block, an error is also printed for programs, if they are to read the result."""
-    try:
-        yield
-    except OmniGraphError as error:
-        if as_json:
-            from omnigraph.wire.errors import ErrorBody
+@dataclass
+class _Output:
+    """What became of stdout in one command line."""
 
-            write_json(ErrorBody.of(error))
-        raise
+    has_begun: bool = False
+
+
+_output = _Output()
+
+
+def begin_output() -> None:
+    """A command line begins, which has printed nothing yet."""
+    _output.has_begun = False
+
+
+def write_failure(error: BaseException, message: str) -> None:
+    """Print an error for programs that read the result.
+
+    Nothing is printed behind what has been printed: half a result is none already.
+    """
+    if _output.has_begun:
+        return
+    from omnigraph.wire.errors import ErrorBody
+
+    if isinstance(error, OmniGraphError):
+        body = ErrorBody.of(error)
+    else:
+        is_asked_wrong = isinstance(error, click.ClickException)
+        body = ErrorBody(message, "bad_request" if is_asked_wrong else "internal")
+    with suppress(OSError):  # the exit code and stderr say it as well
+        write_json(body)
 
 
 @contextmanager
@@ -134,5 +155,6 @@ def abandon_stdout() -> None:
 
 def _require_stdout() -> None:
     """Python has no stdout at all in a process that was started with a closed one."""
+    _output.has_begun = True
     if sys.stdout is None:
         raise OSError(errno.EBADF, "stdout is closed")

@@ -6,7 +6,7 @@ Owns the branch, the format and the last result. What a statement does is the gr
 from __future__ import annotations
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import PurePosixPath
@@ -128,15 +128,19 @@ class ShellSession:
         if self.target.is_served:
             return call(switch)
         with ThreadPoolExecutor(1) as pool:
-            future = pool.submit(call, switch)
+            future: Future[T] | None = None
             while True:
                 try:
+                    # Ctrl-C may come before it is known here that the call has begun.
+                    future = future or pool.submit(call, switch)
                     return future.result()
                 except KeyboardInterrupt:
                     if not self.was_interrupted:
                         write_note("stopping; a change is finished first")
                     self.was_interrupted = True
                     switch.cancel()
+                    if future is None:
+                        raise
                 except QueryCancelled:
                     if self.was_interrupted:
                         raise KeyboardInterrupt from None

@@ -93,11 +93,12 @@ _compiled: Cache[tuple[str, str | None, str], CompiledQuery] = Cache(
 
 
 def compile_query(
-    text: str, catalog: Catalog, name: str | None = None, *, path: str = "<query>"
+    text: str | Source, catalog: Catalog, name: str | None = None, *, path: str = "<query>"
 ) -> CompiledQuery:
     """Compile the named query of a text; the name may be left out when there is only one."""
-    key = (text, name, catalog.schema_hash)
-    return _compiled.get(key, lambda: _compile(Source(text, path), catalog, name))
+    source = Source(text, path) if isinstance(text, str) else text
+    key = (source.text, name, catalog.schema_hash)
+    return _compiled.get(key, lambda: _compile(source, catalog, name))
 
 
 def _compile(source: Source, catalog: Catalog, name: str | None) -> CompiledQuery:

@@ -18,7 +18,7 @@ from omnigraph.lang.query.compile import CompiledQuery, compile_query, parse_sou
 from omnigraph.lang.query.syntax import Mutation
 from omnigraph.lang.query.terms import INSERTS
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.source import Source
+from omnigraph.lang.source import Source, Span
 from omnigraph.lang.tokens import scan
 from omnigraph.lang.types import INTEGER_RANGE, Scalar
 
@@ -39,12 +39,23 @@ def compile_given(
     first: LanguageError | None = None
     for header in islice(_headers(given), TRIED):
         try:
-            return compile_query(f"{header} {text}\n}}", catalog, path=path)
+            return compile_query(_source(header, text, path), catalog)
         except LanguageError as error:
             first = first or error
     if first is None:
         raise AssertionError("there is always a first way to declare parameters")
     raise first
+
+
+def named_source(text: str, path: str = "<query>") -> Source:
+    """A text as it can be parsed, with a header where it is the body of a query."""
+    return _source(f"query {NAME}() {{", text, path) if is_unnamed(text) else Source(text, path)
+
+
+def _source(header: str, text: str, path: str) -> Source:
+    begin = len(header) + 1
+    # Mistakes are told in what was written, and not in what is put around it.
+    return Source(f"{header}\n{text}\n}}", path, Span(begin, begin + len(text)))
 
 
 def is_unnamed(text: str) -> bool:
@@ -58,9 +69,8 @@ def is_mutation(text: str, name: str | None = None) -> bool:
 
     What does not parse is refused as a query is.
     """
-    whole = f"query {NAME}() {{ {text}\n}}" if is_unnamed(text) else text
     try:
-        file = parse_source(Source(whole, "<query>"))
+        file = parse_source(named_source(text))
     except LanguageError:
         return False
     return any(

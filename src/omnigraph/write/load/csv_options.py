@@ -23,7 +23,8 @@ class CsvOptions:
     ``columns`` are the names of the columns, instead of those in the first line; with ``header``
     false there is no such line. An unquoted ``null`` is a null, as nothing between two delimiters
     is always. ``rename`` says what columns of the first line stand for: `{"origin": "from"}`, or of
-    the files of one type, `{"Flight.origin": "from"}`.
+    the files of one type, `{"Flight.origin": "from"}`. With ``ignore_extra`` columns that are no
+    property of their type are left out, of Parquet as well.
     """
 
     delimiter: str = ","
@@ -33,6 +34,7 @@ class CsvOptions:
     null: str | None = None
     encoding: str = "utf-8"
     rename: Mapping[str, str] | tuple[tuple[str, str], ...] = ()
+    ignore_extra: bool = False
 
     def __post_init__(self) -> None:
         renamed = dict(self.rename)

@@ -131,7 +131,7 @@ def too_many(limit: int, codes: Mapping[str, int], first: Sequence[Reject]) -> V
     shown = [reject.as_violation() for reject in first[:SHOWN]]
     summary = f"{total} rows are wrong, at most {limit} may be"
     return ValidationError(
-        report(list(map(str, shown)), total, summary),
+        report(shown, total, summary),
         rule=first[0].code,
         details={
             "total": total,

@@ -265,7 +265,7 @@ def refuse(clash: KeyClash) -> None:
     summary = f"{total} ids conflict" if total > 1 else None
     members = ("entity_id", "source", "line", "column")
     raise KeyConflict(
-        report(list(map(str, found)), total, summary),
+        report(found, total, summary),
         details={
             "type_key": type_key(clash.type),
             "entity_id": found[0].entity_id,

@@ -6,7 +6,8 @@ and the one error they become. Never decides what is wrong.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
@@ -121,7 +122,7 @@ class Violations:
 
     def _report(self) -> str:
         several = f"{self.total} problems" if self.total > 1 else None
-        return report(list(map(str, self.kept)), self.total, several)
+        return report(self.kept, self.total, several)
 
 
 def raise_unplaced(found: Iterable[Violation]) -> None:
@@ -132,8 +133,21 @@ def raise_unplaced(found: Iterable[Violation]) -> None:
     violations.raise_if_any()
 
 
-def report(shown: Sequence[str], total: int, summary: str | None) -> str:
+def report(shown: Sequence[Violation], total: int, summary: str | None) -> str:
     """The text of an error about many things: the first, how many more, and what it comes to."""
     more = [f"… and {total - len(shown)} more"] if total > len(shown) else []
     end = [] if summary is None else [f"{summary}; nothing was written"]
-    return "\n".join([*shown, *more, *end])
+    return "\n".join([*_lines(shown, is_all=not more), *more, *end])
+
+
+def _lines(shown: Sequence[Violation], *, is_all: bool) -> Iterator[str]:
+    """A line for each; for what is missing at the ends of several edges one, at the first."""
+    missing = Counter(one.text for one in shown if one.rule == "endpoint")
+    told: set[str] = set()
+    for one in shown:
+        rows = missing[one.text] if one.rule == "endpoint" else 1
+        if one.text in told:
+            continue
+        if rows > 1:
+            told.add(one.text)
+        yield str(one) if rows == 1 else f"{one} (in {'' if is_all else 'at least '}{rows} rows)"

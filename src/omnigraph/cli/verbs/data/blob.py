@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, Literal
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.query_source import state_options, store_of, view_of
-from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.query_source import state_options, view_of
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import together
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import write_json, write_piece, write_text
 from omnigraph.errors import BadRequest, BlobRangeNotSatisfiable
 
@@ -24,10 +25,11 @@ if TYPE_CHECKING:
 _LAST = 2**63 - 1
 
 _selector = together(
-    click.argument("entity", metavar="node|edge", type=click.Choice(["node", "edge"])),
-    click.argument("type_", metavar="TYPE"),
-    click.argument("id_", metavar="ID"),
-    click.argument("property_", metavar="PROPERTY"),
+    uri_argument,
+    word("entity", metavar="node|edge", type=click.Choice(["node", "edge"])),
+    word("type_", metavar="TYPE"),
+    word("id_", metavar="ID"),
+    word("property_", metavar="PROPERTY"),
 )
 
 
@@ -55,6 +57,7 @@ def command() -> None:
 def get(
     scope: CommandScope,
     *,
+    uri: str | None,
     entity: Literal["node", "edge"],
     type_: str,
     id_: str,
@@ -68,14 +71,13 @@ def get(
     """Write the bytes of a value, or a part of them, as they are.
 
     A file is not touched before the first byte is there. A reference to something outside the
-    graph is not followed: the error says where it leads. The graph is named with --store or
-    --server.
+    graph is not followed: the error says where it leads.
     """
     start = offset or 0
     if length is not None and start + length > _LAST:
         raise click.UsageError("--offset and --length go beyond what any value can have")
     branch, snapshot = view_of(branch, snapshot)
-    with store_of(scope).read() as graph:
+    with target_of(scope, uri).read() as graph:
         blob = graph.blob(entity, type_, id_, property_, branch=branch, snapshot=snapshot)
         pieces = _chosen(blob, offset, length)
         if out is None:
@@ -116,6 +118,7 @@ def _write_file(path: Path, pieces: Iterator[bytes]) -> None:
 def stat(
     scope: CommandScope,
     *,
+    uri: str | None,
     entity: Literal["node", "edge"],
     type_: str,
     id_: str,
@@ -126,13 +129,12 @@ def stat(
 ) -> None:
     """Show how large a value is, and its ETag, or where a reference leads.
 
-    The ETag is made from the content: equal bytes have equal ones. The graph is named with
-    --store or --server.
+    The ETag is made from the content: equal bytes have equal ones.
     """
     from omnigraph.wire.blobs import BlobStatBody
 
     branch, snapshot = view_of(branch, snapshot)
-    with store_of(scope).read() as graph:
+    with target_of(scope, uri).read() as graph:
         blob = graph.blob(entity, type_, id_, property_, branch=branch, snapshot=snapshot)
         found = BlobStatBody.of(blob, branch, snapshot)
     if as_json:

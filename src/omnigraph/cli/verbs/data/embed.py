@@ -17,6 +17,7 @@ from omnigraph.cli.options.configured import layers_of
 from omnigraph.cli.options.default_branch import configured_branch
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import engine_of, spark_options, spark_settings
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import author_lines, result_of, write_json, write_text
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ _FILE = click.Path(path_type=Path)
 
 
 @click.command("embed", cls=VerbCommand)
+@uri_argument
 @click.option("--type", "types", metavar="T", multiple=True, help="A type to embed.")
 @click.option("--property", "property_", metavar="P", help="One vector of the type, not all.")
 @click.option(
@@ -69,6 +71,7 @@ _FILE = click.Path(path_type=Path)
 def command(
     scope: CommandScope,
     *,
+    uri: str | None,
     types: tuple[str, ...],
     property_: str | None,
     branch: str | None,
@@ -105,6 +108,8 @@ def command(
         "--select": selectors,
     }
     of_graphs = {
+        "URI": uri,
+        "--uri": scope.location,
         "--store": scope.store,
         "--server": scope.server,
         "--graph": scope.graph,
@@ -134,7 +139,7 @@ def command(
             "spark": spark_settings(master, remote, conf),
             "progress": not as_json,
         }
-        _embed_graph(scope, types, options, as_json=as_json)
+        _embed_graph(scope, uri, types, options, as_json=as_json)
 
 
 def _refuse(options: dict[str, Any], why: str) -> None:
@@ -145,17 +150,18 @@ def _refuse(options: dict[str, Any], why: str) -> None:
 
 def _embed_graph(
     scope: CommandScope,
+    uri: str | None,
     types: tuple[str, ...],
     options: Mapping[str, Any],
     *,
     as_json: bool,
 ) -> None:
-    if scope.store is None and scope.server is None and layers_of(scope).place is None:
+    if uri is None and not scope.is_addressed and layers_of(scope).place is None:
         raise click.UsageError(
-            "what is to be embedded? --store or --server names a graph, --seed or --input a file",
+            "what is to be embedded? URI or --server names a graph, --seed or --input a file",
             click.get_current_context(),
         )
-    target = target_of(scope, None)
+    target = target_of(scope, uri)
     if len(types) != 1:
         raise click.UsageError(
             "name the node type with --type, one at a time", click.get_current_context()

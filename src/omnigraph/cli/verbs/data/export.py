@@ -12,8 +12,9 @@ import click
 
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.query_source import state_options, view_of
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import spark_options, spark_settings
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import diagnose, is_terminal, write_json, write_piece, write_text
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import (
     branch_option,
     engine_of,
@@ -25,6 +25,7 @@ from omnigraph.cli.options.shared import (
     spark_settings,
     together,
 )
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import is_terminal, result_of, write_json, write_note, write_text
 
 if TYPE_CHECKING:
@@ -47,6 +48,11 @@ csv_options = together(
         help="What a column of CSV stands for; may be given several times.",
     ),
     click.option("--no-header", is_flag=True, help="The first line of CSV is a row, too."),
+    click.option(
+        "--ignore-extra",
+        is_flag=True,
+        help="Leave out columns of CSV and Parquet that are no property of their type.",
+    ),
     click.option("--encoding", metavar="NAME", help="Of CSV, like latin-1 or cp1252."),
 )
 
@@ -59,6 +65,7 @@ def csv_of(
     encoding: str | None,
     *,
     rename: Sequence[str] = (),
+    ignore_extra: bool = False,
     has_header: bool,
 ) -> CsvOptions | None:
     """What options say about CSV; None if they say nothing."""
@@ -75,6 +82,8 @@ def csv_of(
         if not all(old and sign and new for old, sign, new in pairs):
             raise click.UsageError("--rename says what a column stands for: OLD=NEW")
         given["rename"] = {old: new for old, _, new in pairs}
+    if ignore_extra:
+        given["ignore_extra"] = True
     if not given and has_header:
         return None
     from omnigraph.write.load.csv_options import CsvOptions
@@ -155,6 +164,7 @@ def command(
     no_header: bool,
     encoding: str | None,
     rename: tuple[str, ...],
+    ignore_extra: bool,
     order_by: tuple[str, ...],
     report: str | None,
     dry_run: bool,
@@ -186,7 +196,14 @@ def command(
             message=message,
             dry_run=dry_run,
             csv=csv_of(
-                null, delimiter, quote, columns, encoding, rename=rename, has_header=not no_header
+                null,
+                delimiter,
+                quote,
+                columns,
+                encoding,
+                rename=rename,
+                ignore_extra=ignore_extra,
+                has_header=not no_header,
             ),
             report=report,
             order_by=_order(order_by),

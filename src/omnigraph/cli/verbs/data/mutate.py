@@ -31,7 +31,6 @@ from omnigraph.cli.render.output import (
     write_text,
 )
 from omnigraph.cli.render.tables import render_table, value_text
-from omnigraph.errors import PreconditionFailed
 
 if TYPE_CHECKING:
     from omnigraph.write.change.results import MutationResult
@@ -65,36 +64,29 @@ def command(
     """
     target, given = asked.target, click.get_current_context().get_parameter_source("branch")
     branch = asked.branch(scope, None if given is ParameterSource.DEFAULT else branch)
-    try:
-        if target.is_served and asked.source is None:
-            if max_bytes is not None:
-                raise click.UsageError("the server sets the bound of memory: leave --max-bytes out")
-            if message is not None:
-                raise click.UsageError("a commit made over HTTP has no message: leave -m out")
-            if target.graph is not None and not scope.quiet:
-                write_note(f"omnigraph mutate → {target.shown} (served)")
-            result = target.served().invoke_mutation(
-                asked.name or "", asked.params, branch=branch, if_commit=if_commit, run_id=run_id
+    if target.is_served and asked.source is None:
+        if max_bytes is not None:
+            raise click.UsageError("the server sets the bound of memory: leave --max-bytes out")
+        if message is not None:
+            raise click.UsageError("a commit made over HTTP has no message: leave -m out")
+        if target.graph is not None and not scope.quiet:
+            write_note(f"omnigraph mutate → {target.shown} (served)")
+        result = target.served().invoke_mutation(
+            asked.name or "", asked.params, branch=branch, if_commit=if_commit, run_id=run_id
+        )
+    else:
+        source = asked.written()
+        # Unlike the other commands that write, this one names its target only if a file did.
+        quiet = scope.quiet or target.graph is None
+        with target.write("mutate", replace(scope, quiet=quiet)) as graph:
+            result = graph.mutate(
+                *source,
+                branch=branch,
+                if_commit=if_commit,
+                run_id=run_id,
+                max_bytes=max_bytes,
+                message=message,
             )
-        else:
-            source = asked.written()
-            # Unlike the other commands that write, this one names its target only if a file did.
-            quiet = scope.quiet or target.graph is None
-            with target.write("mutate", replace(scope, quiet=quiet)) as graph:
-                result = graph.mutate(
-                    *source,
-                    branch=branch,
-                    if_commit=if_commit,
-                    run_id=run_id,
-                    max_bytes=max_bytes,
-                    message=message,
-                )
-    except PreconditionFailed as error:
-        if as_json:
-            from omnigraph.wire.errors import ErrorBody
-
-            write_json(ErrorBody.of(error))
-        raise
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:
             from omnigraph.wire.results import MutationBody

@@ -13,6 +13,7 @@ import click
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
 from omnigraph.cli.options.scope import CommandScope, Target, target_of
 from omnigraph.cli.options.shared import spark_options, spark_settings
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import is_terminal, result_of, write_json, write_note, write_text
 from omnigraph.cli.verbs.data.load import load_line, load_notes
 from omnigraph.errors import BadRequest
@@ -29,7 +30,8 @@ def command() -> None:
 
 
 @command.command("run", cls=VerbCommand)
-@click.argument("file", metavar="FILE")
+@uri_argument
+@word("file", metavar="FILE")
 @click.option("--dry-run", is_flag=True, help="Check everything, publish nothing.")
 @spark_options
 @json_option
@@ -37,6 +39,7 @@ def command() -> None:
 def run(
     scope: CommandScope,
     *,
+    uri: str | None,
     file: str,
     dry_run: bool,
     master: str | None,
@@ -49,13 +52,13 @@ def run(
     A document with steps makes one commit for each, in their order. A step
     whose checks find rows is not published, and ends the run.
 
-    FILE is a YAML document. The graph is the one it names, unless --store
-    names another.
+    FILE is a YAML document. The graph is the one it names, unless the command
+    line names another.
     """
     from omnigraph.pipeline.declared.run import Pipeline
 
     pipeline = Pipeline.of(file)
-    target = _target(scope, pipeline)
+    target = _target(scope, uri, pipeline)
     document = pipeline.document
     overwrites = any(part.options.mode == "overwrite" for part in document.parts)
     if overwrites and not dry_run:
@@ -85,13 +88,15 @@ def run(
 
 
 @command.command("validate", cls=VerbCommand)
-@click.argument("file", metavar="FILE")
+@uri_argument
+@word("file", metavar="FILE")
 @spark_options
 @json_option
 @click.pass_obj
 def validate(
     scope: CommandScope,
     *,
+    uri: str | None,
     file: str,
     master: str | None,
     remote: str | None,
@@ -105,7 +110,7 @@ def validate(
     from omnigraph.pipeline.declared.run import Pipeline
 
     pipeline = Pipeline.of(file)
-    target = _target(scope, pipeline)
+    target = _target(scope, uri, pipeline)
     problems = []
     try:
         with target.read() as graph:
@@ -127,8 +132,9 @@ def validate(
     return None
 
 
-def _target(scope: CommandScope, pipeline: Pipeline) -> Target:
+def _target(scope: CommandScope, uri: str | None, pipeline: Pipeline) -> Target:
     """The graph that the command line names, else the document."""
-    if scope.store is not None or pipeline.document.graph is None:
-        return target_of(scope, None)
+    is_named = any(one is not None for one in (uri, scope.location, scope.store))
+    if is_named or pipeline.document.graph is None:
+        return target_of(scope, uri)
     return target_of(scope, pipeline.document.graph)

@@ -13,6 +13,7 @@ from omnigraph.cli.command import VerbCommand
 from omnigraph.cli.options.configured import layers_of
 from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import branch_option
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.formats import FORMATS, Format, TableLayout
 from omnigraph.cli.render.output import is_terminal
 
@@ -20,7 +21,7 @@ HISTORY = "shell_history"
 
 
 @click.command("shell", cls=VerbCommand)
-@click.argument("uri", metavar="[LOCATION]", required=False)
+@uri_argument
 @branch_option
 @click.option(
     "--format",
@@ -32,7 +33,7 @@ HISTORY = "shell_history"
 def command(scope: CommandScope, *, uri: str | None, branch: str, format_: Format | None) -> int:
     """Ask a graph one thing after the other.
 
-    LOCATION is a path, a URI or a graph of the project; the default graph without one. What comes
+    URI is a path, a URI or a graph of the project; the default graph without one. What comes
     through a pipe is run statement by statement, and the exit code is 1 if one of them failed.
     """
     from omnigraph.cli.shell.loop import run_lines, run_terminal

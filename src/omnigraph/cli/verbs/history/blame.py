@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.completed import types
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import branch_option
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table, time_text, value_text
 
@@ -20,10 +22,10 @@ if TYPE_CHECKING:
 
 
 @click.command("blame", cls=VerbCommand)
-@click.argument("type_name", metavar="TYPE")
-@click.argument("id_", metavar="ID")
+@uri_argument
+@word("type_name", metavar="TYPE", shell_complete=types)
+@word("id_", metavar="ID")
 @branch_option
-@uri_option
 @json_option
 @click.pass_obj
 def command(

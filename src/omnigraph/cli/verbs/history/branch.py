@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.completed import branches, refs
 from omnigraph.cli.options.replays import replay_options, resolve_option, run_replay
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import message_option, run_id_option
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.merges import conflicts_text, merge_text
 from omnigraph.cli.render.output import (
     DONE_BEFORE,
     diagnose,
     result_of,
+    write_failure,
     write_json,
     write_note,
     write_text,
@@ -36,7 +39,7 @@ def command() -> None:
 
 
 @command.command("list", cls=VerbCommand)
-@uri_option
+@uri_argument
 @json_option
 @click.pass_obj
 def list_branches(scope: CommandScope, *, uri: str | None, as_json: bool) -> None:
@@ -52,13 +55,14 @@ def list_branches(scope: CommandScope, *, uri: str | None, as_json: bool) -> Non
 
 
 @command.command("create", cls=VerbCommand)
-@click.argument("name")
-@uri_option
+@uri_argument
+@word("name")
 @click.option(
     "--from",
     "from_branch",
     metavar="B",
     default="main",
+    shell_complete=refs,
     help="The branch, commit or tag that it starts from; main if not given.",
 )
 @json_option
@@ -79,9 +83,15 @@ def create_branch(
 
 
 @command.command("merge", cls=VerbCommand)
-@click.argument("source")
-@uri_option
-@click.option("--into", metavar="B", default="main", help="The target; main if not given.")
+@uri_argument
+@word("source", shell_complete=branches)
+@click.option(
+    "--into",
+    shell_complete=branches,
+    metavar="B",
+    default="main",
+    help="The target; main if not given.",
+)
 @click.option("--delete-branch", is_flag=True, help="Delete the source after the merge.")
 @resolve_option
 @click.option("--dry-run", is_flag=True, help="Say what would happen, and change nothing.")
@@ -123,6 +133,8 @@ def merge_branch(
     except MergeConflicts as error:
         diagnose("error", f"{source} was not merged into {into}: {error}")
         write_note(conflicts_text(error.conflicts))
+        if as_json:
+            write_failure(error, str(error))
         return 1
     with result_of(None if result.commit is None else result.commit.id):
         if result.branch_delete_error is not None:
@@ -137,8 +149,8 @@ def merge_branch(
 
 
 @command.command("delete", cls=VerbCommand)
-@click.argument("name")
-@uri_option
+@uri_argument
+@word("name", shell_complete=branches)
 @json_option
 @click.pass_obj
 def delete_branch(scope: CommandScope, *, name: str, uri: str | None, as_json: bool) -> None:
@@ -156,9 +168,9 @@ def delete_branch(scope: CommandScope, *, name: str, uri: str | None, as_json: b
 
 
 @command.command("rename", cls=VerbCommand)
-@click.argument("old")
-@click.argument("new")
-@uri_option
+@uri_argument
+@word("old", shell_complete=branches)
+@word("new")
 @json_option
 @click.pass_obj
 def rename_branch(
@@ -177,11 +189,15 @@ def rename_branch(
 
 
 @command.command("reset", cls=VerbCommand)
-@click.argument("name")
+@uri_argument
+@word("name", shell_complete=branches)
 @click.option(
-    "--to", metavar="REF", required=True, help="The commit: an id, a tag, main~2 or the like."
+    "--to",
+    shell_complete=refs,
+    metavar="REF",
+    required=True,
+    help="The commit: an id, a tag, main~2 or the like.",
 )
-@uri_option
 @replay_options
 @json_option
 @click.pass_obj

@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import branch_option, change_filters, limit_option
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.errors import ChangeDiffRefused, ChangeFeedGap
 
@@ -32,7 +33,7 @@ def command() -> None:
 
 
 @command.command("poll", cls=VerbCommand)
-@uri_option
+@uri_argument
 @branch_option
 @click.option("--cursor", metavar="C", help="Go on behind this cursor.")
 @click.option(
@@ -70,7 +71,7 @@ def poll(
 
 
 @command.command("baseline", cls=VerbCommand)
-@uri_option
+@uri_argument
 @click.option("--out", metavar="PATH", required=True, help="The file to write.")
 @branch_option
 @change_filters

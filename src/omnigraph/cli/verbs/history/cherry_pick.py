@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
+from omnigraph.cli.options.completed import refs
 from omnigraph.cli.options.replays import onto_option, replay_options, resolve_option, run_replay
-from omnigraph.cli.options.scope import CommandScope, uri_option
+from omnigraph.cli.options.scope import CommandScope
+from omnigraph.cli.options.words import uri_argument, word
 
 if TYPE_CHECKING:
     from omnigraph.graph import Graph
@@ -19,9 +21,9 @@ if TYPE_CHECKING:
 
 
 @click.command("cherry-pick", cls=VerbCommand)
-@click.argument("ref")
+@uri_argument
+@word("ref", shell_complete=refs)
 @onto_option
-@uri_option
 @resolve_option
 @replay_options
 @json_option

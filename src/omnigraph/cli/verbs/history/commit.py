@@ -11,8 +11,10 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument, uri_option
+from omnigraph.cli.options.completed import refs
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import branch_option, change_filters, limit_option
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table, time_text
 
@@ -66,8 +68,8 @@ def list_commits(
 
 
 @command.command("show", cls=VerbCommand)
-@click.argument("commit_id", metavar="ID")
-@uri_option
+@uri_argument
+@word("commit_id", shell_complete=refs, metavar="ID")
 @json_option
 @click.pass_obj
 def show_commit(scope: CommandScope, *, commit_id: str, uri: str | None, as_json: bool) -> None:
@@ -83,8 +85,8 @@ def show_commit(scope: CommandScope, *, commit_id: str, uri: str | None, as_json
 
 
 @command.command("changes", cls=VerbCommand)
-@click.argument("commit_id", metavar="ID")
-@uri_option
+@uri_argument
+@word("commit_id", shell_complete=refs, metavar="ID")
 @limit_option
 @click.option("--page-token", metavar="T", help="Only the page behind this token.")
 @change_filters

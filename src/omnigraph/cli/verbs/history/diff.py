@@ -11,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.completed import refs
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import change_filters
+from omnigraph.cli.options.words import uri_argument, word
+from omnigraph.cli.render.changes import NO_OTHER_DIFFERENCES, ChangeText, patch_lines
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
@@ -21,9 +24,15 @@ if TYPE_CHECKING:
 
 
 @click.command("diff", cls=VerbCommand)
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
-@uri_option
+@uri_argument
+@word("before", metavar="A", shell_complete=refs)
+@word("after", metavar="[B]", shell_complete=refs, required=False)
+@click.option(
+    "-p",
+    "--patch",
+    metavar="TYPE:ID",
+    help="Only this entity, with what it was and what it is, line by line.",
+)
 @click.option("--stat", is_flag=True, help="Only count, for every type.")
 @change_filters
 @json_option
@@ -33,22 +42,53 @@ def command(
     /,
     *,
     before: str,
-    after: str,
+    after: str | None,
     uri: str | None,
+    patch: str | None,
     stat: bool,
     as_json: bool,
     **filters: Any,
 ) -> None:
     """Show what is different between two branches or commits.
 
-    A and B are names of branches or ids of commits: what is in B and not in A was added.
+    A and B are branches, tags or commits: what is in B and not in A was added. A..B says the same.
     """
+    before, after = _both(before, after)
+    type_name, id_ = _entity(patch)
+    if type_name is not None:
+        if stat or as_json:
+            raise click.UsageError("-p is one entity, for people: leave --stat and --json out")
+        filters["types"] = (type_name,)
     with target_of(scope, uri).read() as graph:
         found = graph.diff(before, after, **filters)
-        if as_json:
+        if type_name is not None:
+            shown = [line for change in found if change.id == id_ for line in patch_lines(change)]
+            write_text("\n".join(shown) or "no differences")
+        elif as_json:
             _write_json(found, stat=stat)
         else:
             write_diff(found, stat=stat)
+
+
+def _both(before: str, after: str | None) -> tuple[str, str]:
+    """What is compared with what; no name has two dots in it."""
+    first, dots, second = before.partition("..")
+    if after is None and dots and first and second:
+        return first, second
+    if after is None:
+        raise click.UsageError("what is compared? give two of them: A B, or A..B")
+    return before, after
+
+
+def _entity(patch: str | None) -> tuple[str | None, str]:
+    """The type and the id of an entity; `edge:Name:ID` is told from a node type of that name."""
+    if patch is None:
+        return None, ""
+    kind, colon, rest = patch.partition(":")
+    name, other, id_ = rest.partition(":") if kind in ("node", "edge") else (kind, colon, rest)
+    if not (name and other and id_):
+        raise click.UsageError(f"-p takes one entity, TYPE:ID, not {patch!r}")
+    return name, id_
 
 
 def _write_json(found: Diff, *, stat: bool) -> None:
@@ -63,7 +103,6 @@ def _write_json(found: Diff, *, stat: bool) -> None:
 
 def write_diff(found: Diff, *, stat: bool) -> None:
     """Print a diff for people."""
-    from omnigraph.cli.render.changes import NO_OTHER_DIFFERENCES, ChangeText
     from omnigraph.cli.render.plans import plan_text
 
     has_schema = bool(found.schema.steps)

@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.completed import types
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import BranchOption
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.commit_graph import Line, draw, in_order, nodes_of, parent_ids
-from omnigraph.cli.render.output import write_json, write_text
+from omnigraph.cli.render.output import write_json, write_note, write_text
 from omnigraph.cli.render.tables import time_text
 from omnigraph.errors import BranchNotFound
 from omnigraph.read.output.cells import printable
@@ -64,8 +66,14 @@ def _time(ctx: click.Context, param: click.Parameter, value: str | None) -> date
 )
 @click.option("--all", "every", is_flag=True, help="Every branch.")
 @click.option("--graph", "as_drawing", is_flag=True, help="Draw how the commits descend.")
-@click.option("--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N.")
-@click.option("--type", "type_name", metavar="T", help="Only commits that changed this type.")
+@click.option("-n", "--limit", metavar="N", type=click.IntRange(min=1), help="Only the first N.")
+@click.option(
+    "--type",
+    "type_name",
+    metavar="T",
+    shell_complete=types,
+    help="Only commits that changed this type.",
+)
 @click.option("--id", "id_", metavar="ID", help="With --type: only those that changed this entity.")
 @click.option("--actor", "by_actor", metavar="NAME", help="Only the commits of one actor.")
 @click.option("--since", metavar="TIME", callback=_time, help="Only commits from this time on.")
@@ -107,6 +115,8 @@ def command(
         from omnigraph.wire.graphs import CommitsBody
 
         write_json(CommitsBody.of(shown, history.heads))
+    elif not shown:
+        write_note("no commits")
     elif as_drawing:
         write_text("\n".join(_drawn(shown, history)))
     else:

@@ -8,7 +8,9 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.completed import refs
+from omnigraph.cli.options.scope import CommandScope, target_of
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.verbs.history.commit import all_changes, facts_of
 
@@ -16,7 +18,8 @@ SHOWN = 50
 
 
 @click.command("show", cls=VerbCommand)
-@click.argument("ref", default="main")
+@uri_argument
+@word("ref", shell_complete=refs, default="main")
 @click.option(
     "--limit",
     metavar="N",
@@ -24,7 +27,6 @@ SHOWN = 50
     default=SHOWN,
     help=f"How many changes are shown; {SHOWN} if not given.",
 )
-@uri_option
 @json_option
 @click.pass_obj
 def command(scope: CommandScope, *, ref: str, limit: int, uri: str | None, as_json: bool) -> None:

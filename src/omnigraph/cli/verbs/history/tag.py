@@ -8,7 +8,9 @@ from __future__ import annotations
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_option
+from omnigraph.cli.options.completed import refs, tags
+from omnigraph.cli.options.scope import CommandScope, target_of
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table
 
@@ -19,7 +21,7 @@ def command() -> None:
 
 
 @command.command("list", cls=VerbCommand)
-@uri_option
+@uri_argument
 @json_option
 @click.pass_obj
 def list_tags(scope: CommandScope, *, uri: str | None, as_json: bool) -> None:
@@ -35,9 +37,9 @@ def list_tags(scope: CommandScope, *, uri: str | None, as_json: bool) -> None:
 
 
 @command.command("create", cls=VerbCommand)
-@click.argument("name")
-@click.argument("ref", default="main")
-@uri_option
+@uri_argument
+@word("name")
+@word("ref", default="main", shell_complete=refs)
 @json_option
 @click.pass_obj
 def create_tag(scope: CommandScope, *, name: str, ref: str, uri: str | None, as_json: bool) -> None:
@@ -54,8 +56,8 @@ def create_tag(scope: CommandScope, *, name: str, ref: str, uri: str | None, as_
 
 
 @command.command("delete", cls=VerbCommand)
-@click.argument("name")
-@uri_option
+@uri_argument
+@word("name", shell_complete=tags)
 @json_option
 @click.pass_obj
 def delete_tag(scope: CommandScope, *, name: str, uri: str | None, as_json: bool) -> None:

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from omnigraph.cli.command import VerbCommand, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import (
     diagnose,
     is_terminal,

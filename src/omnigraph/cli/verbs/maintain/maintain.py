@@ -17,7 +17,8 @@ import click
 from omnigraph.cli.command import VerbCommand, json_option
 from omnigraph.cli.options.configured import project_file
 from omnigraph.cli.options.query_source import size_of_option
-from omnigraph.cli.options.scope import CommandScope, Target, target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, Target, target_of
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import diagnose, write_data, write_json, write_text
 from omnigraph.cli.render.sizes import size_text
 from omnigraph.cli.verbs.maintain.cleanup import Duration

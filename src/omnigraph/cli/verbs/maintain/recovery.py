@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.cli.render.tables import render_table, time_text
 

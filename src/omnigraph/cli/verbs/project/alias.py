@@ -36,7 +36,7 @@ def command(
     *,
     name: str,
     args: tuple[str, ...],
-    params: str | None,
+    params: tuple[str, ...],
     params_file: Path | None,
     format_: Format | None,
     as_json: bool,

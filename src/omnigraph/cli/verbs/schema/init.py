@@ -20,13 +20,14 @@ from omnigraph.cli.options.scope import (
     storage_target,
     target_of,
 )
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import write_note, write_text
 from omnigraph.config.keys import TEMPLATES
 from omnigraph.errors import BadRequest
 
 
 @click.command("init", cls=VerbCommand)
-@click.argument("uri", metavar="[URI]", required=False)
+@uri_argument
 @click.option(
     "--schema",
     type=click.Path(path_type=Path),
@@ -48,7 +49,8 @@ def command(
     name of a graph, or left out for the default one.
     """
     if template is not None:
-        _write_project(uri, template, schema, force=force)
+        directory = uri or scope.location or scope.store
+        _write_project(directory, template, schema, force=force)
         return
     target = _target(scope, uri)
     path = schema_of(scope, target, schema)
@@ -64,9 +66,11 @@ def command(
 
 
 def _target(scope: CommandScope, uri: str | None) -> Target:
-    found = target_of(scope, None, "its") if uri is None else graph_of_project(scope, uri)
+    # Unlike elsewhere, a path that is nearly the name of a graph of the project is a new one.
+    is_new = uri is not None and not scope.is_addressed
+    found = graph_of_project(scope, uri) if is_new and uri is not None else None
     if found is None:
-        found = storage_target(uri or "")
+        found = storage_target(uri) if is_new and uri is not None else target_of(scope, uri, "its")
     if found.is_served:
         raise BadRequest(f"{found.shown} is on a server: make it where its storage is")
     return found

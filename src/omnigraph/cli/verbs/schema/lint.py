@@ -16,7 +16,8 @@ from omnigraph.cli.options.configured import project_file
 from omnigraph.cli.options.project_queries import query_path, query_sources
 from omnigraph.cli.options.project_schema import default_graph_with_schema
 from omnigraph.cli.options.query_source import read_source, state_options, view_of
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument
+from omnigraph.cli.options.scope import CommandScope, target_of
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.render.output import write_json, write_text
 from omnigraph.lang.diagnostics import Diagnostic
 from omnigraph.lang.lint_report import LintReport

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING
 import click
 
 from omnigraph.cli.command import VerbCommand, VerbGroup, json_option
+from omnigraph.cli.options.completed import refs
 from omnigraph.cli.options.project_schema import schema_of
 from omnigraph.cli.options.query_source import read_source
-from omnigraph.cli.options.scope import CommandScope, target_of, uri_argument, uri_option
+from omnigraph.cli.options.scope import CommandScope, target_of
 from omnigraph.cli.options.shared import (
     BranchOption,
     branch_option,
@@ -28,11 +29,11 @@ from omnigraph.cli.options.shared import (
     spark_settings,
     together,
 )
+from omnigraph.cli.options.words import uri_argument, word
 from omnigraph.cli.render.output import (
     DONE_BEFORE,
     author_lines,
     diagnose,
-    errors_as_json,
     is_terminal,
     result_of,
     write_json,
@@ -128,16 +129,15 @@ def plan_schema(
     """Show what it takes to give a branch another schema, and change nothing."""
     target = target_of(scope, uri)
     path = schema_of(scope, target, schema)
-    with errors_as_json(as_json):
-        source, texts = read_source(path), _texts(queries)
-        with target.read() as graph:
-            plan = graph.plan_schema(
-                source,
-                branch=branch,
-                allow_data_loss=allow_data_loss,
-                check=check,
-                queries=texts,
-            )
+    source, texts = read_source(path), _texts(queries)
+    with target.read() as graph:
+        plan = graph.plan_schema(
+            source,
+            branch=branch,
+            allow_data_loss=allow_data_loss,
+            check=check,
+            queries=texts,
+        )
     if as_json:
         from omnigraph.wire.schemas import SchemaPlanBody
 
@@ -184,26 +184,25 @@ def apply_schema(
 ) -> None:
     """Give a branch another schema, as one commit, or say all that stands against it."""
     target = target_of(scope, uri)
-    with errors_as_json(as_json):
-        if not target.is_served:
-            from omnigraph.cli.options.cluster import refuse_in_cluster
+    if not target.is_served:
+        from omnigraph.cli.options.cluster import refuse_in_cluster
 
-            refuse_in_cluster(target.uri, "change its .pg file, and run `omnigraph cluster apply`")
-        source, texts = read_source(schema), _texts(queries)
-        with target.write("schema apply", scope) as graph:
-            result = graph.apply_schema(
-                source,
-                branch=branch,
-                allow_data_loss=allow_data_loss,
-                queries=texts,
-                force_queries=force_queries,
-                if_commit=if_commit,
-                run_id=run_id,
-                message=message,
-                engine=engine_of(engine, master, remote),
-                spark=spark_settings(master, remote, conf),
-                progress=is_terminal(sys.stderr) and not as_json,
-            )
+        refuse_in_cluster(target.uri, "change its .pg file, and run `omnigraph cluster apply`")
+    source, texts = read_source(schema), _texts(queries)
+    with target.write("schema apply", scope) as graph:
+        result = graph.apply_schema(
+            source,
+            branch=branch,
+            allow_data_loss=allow_data_loss,
+            queries=texts,
+            force_queries=force_queries,
+            if_commit=if_commit,
+            run_id=run_id,
+            message=message,
+            engine=engine_of(engine, master, remote),
+            spark=spark_settings(master, remote, conf),
+            progress=is_terminal(sys.stderr) and not as_json,
+        )
     with result_of(None if result.commit is None else result.commit.id):
         if as_json:
             from omnigraph.wire.schemas import SchemaAppliedBody
@@ -216,9 +215,9 @@ def apply_schema(
 
 
 @command.command("diff", cls=VerbCommand)
-@click.argument("before", metavar="A")
-@click.argument("after", metavar="B")
-@uri_option
+@uri_argument
+@word("before", metavar="A", shell_complete=refs)
+@word("after", metavar="B", shell_complete=refs)
 @json_option
 @click.pass_obj
 def diff_schemas(

@@ -16,13 +16,10 @@ import click
 
 from omnigraph.cli.command import VerbCommand
 from omnigraph.cli.options.configured import layers_of, project_file
-from omnigraph.cli.options.scope import (
-    CommandScope,
-    graph_of_project,
-    target_of,
-    uri_argument,
-)
+from omnigraph.cli.options.scope import CommandScope, graph_of_project, target_of
+from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.verbs.maintain.cleanup import Duration
+from omnigraph.config.keys import STORE
 from omnigraph.config.project import ServerSection
 
 if TYPE_CHECKING:
@@ -144,7 +141,11 @@ def project_source(
     scope: CommandScope, project: ProjectFile | None, uri: str | None
 ) -> ProjectGraphs | None:
     """The graphs of the project, if it is that and no other graph what is to be served."""
-    if project is None or not project.graphs or scope.store is not None:
+    place = layers_of(scope).place
+    is_store = scope.store is not None or scope.location is not None
+    if uri is None and place is not None and place.source == STORE:
+        is_store = True
+    if project is None or not project.graphs or is_store:
         return None
     named = scope.graph
     if uri is not None:
@@ -178,7 +179,12 @@ def _one_graph(
 
 def _cluster_of(scope: CommandScope, uri: str | None) -> str | None:
     """The cluster that is to be served, if it is one and not a graph."""
-    given = {"URI": uri, "--store": scope.store, "--cluster": scope.cluster}
+    given = {
+        "URI": uri,
+        "--uri": scope.location,
+        "--store": scope.store,
+        "--cluster": scope.cluster,
+    }
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
         raise click.UsageError(f"more than one thing to serve ({', '.join(named)}): choose one")

@@ -19,7 +19,7 @@ _A_HOP = "a hop is written `$a knows $b`; its direction follows from the schema"
 _AN_OUTER_JOIN = "write `optional { … }`"
 _A_JOIN = "walk an edge, `$a knows $b`, or compare values, `$a.city = $b.city`"
 _A_CASE = 'write `case { when $p.age > 17: "adult" else: "child" }`'
-_A_QUERY = "write `query name() { match { … } return { … } }`"
+_A_QUERY = "write `match { $a: Type } return { $a.property }`"
 _A_REGEX = 'write `matches($p.name, "regex")`'
 
 WORDS: Mapping[str, str] = {

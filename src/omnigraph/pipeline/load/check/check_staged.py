@@ -190,7 +190,7 @@ def _refusal(
     total = sum(codes.values())
     listed = ", ".join(f"{count} {code}" for code, count in sorted(codes.items()))
     summary = f"{total} problems ({listed})" if total > 1 else None
-    text = report(list(map(str, shown)), total, summary)
+    text = report(shown, total, summary)
     details: dict[str, Any] = {
         "total": total,
         "codes": dict(codes),

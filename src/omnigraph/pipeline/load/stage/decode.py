@@ -32,7 +32,7 @@ from omnigraph.pipeline.load.stage.staged_types import (
 from omnigraph.storage.tables.write_rows import MAX_ROWS_PER_FILE, write_rows
 from omnigraph.write.change.change_set import EntityType, type_key
 from omnigraph.write.load.columns.csv_cells import misfit_text, parse_texts
-from omnigraph.write.load.columns.frames import find_frame_type
+from omnigraph.write.load.columns.frames import find_frame_type, known_columns
 from omnigraph.write.load.columns.keyed_ends import end_nodes
 from omnigraph.write.load.ndjson.lines import NdjsonSource
 from omnigraph.write.load.patches import sift_patched, stored_in_table
@@ -78,7 +78,8 @@ def sifted_blocks(split: Split, job: StageJob, embedder: Embedder) -> Iterator[S
             yield _lines(split, block, rows_of, job, embedder)
         return
     type_ = find_frame_type(split.file.type_name or "", job.catalog)
-    for rows in table_blocks(split):
+    ignores = split.file.csv.ignore_extra
+    for rows in table_blocks(split, columns=sorted(known_columns(type_)) if ignores else None):
         yield _rows(split, rows, type_, job, embedder)
 
 

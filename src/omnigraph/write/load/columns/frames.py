@@ -142,6 +142,27 @@ def _lost(before: pa.Array, after: pa.Array) -> np.ndarray:
     return lost
 
 
+def known_columns(type_: EntityType) -> set[str]:
+    """What the columns of a type may be called."""
+    known = {*_spellings(type_, ID), *type_.properties}
+    if isinstance(type_, EdgeType):
+        known |= {name for column in ENDPOINTS for name in _spellings(type_, column)}
+        known |= {name for column in type_.shared for name in _type_spellings(type_, column)}
+    return known
+
+
+def _spellings(type_: EntityType, column: str) -> tuple[str, ...]:
+    """What a frame may call a structural column."""
+    word = ENDPOINTS.get(column)
+    names = (column, spelling(column, type_.properties))
+    return tuple(dict.fromkeys(names if word is None else (word, *names)))
+
+
+def _type_spellings(type_: EntityType, column: str) -> list[str]:
+    """What a frame may call the types of the nodes at an end."""
+    return [end_type_column(label, type_.properties) for label in _spellings(type_, column)]
+
+
 class _Frame:
     """Reads the columns of one frame and reports what does not fit."""
 
@@ -207,10 +228,7 @@ class _Frame:
 
     def _check_names(self) -> None:
         names = self._table.column_names
-        known = {*self._spellings(ID), *self._type.properties}
-        if isinstance(self._type, EdgeType):
-            known |= {name for column in ENDPOINTS for name in self._spellings(column)}
-            known |= {name for column in self._type.shared for name in self._type_spellings(column)}
+        known = known_columns(self._type)
         for at, name in enumerate(names):
             if name in names[:at]:
                 self._say("format", f"the frame has two columns '{name}'", name)
@@ -233,30 +251,19 @@ class _Frame:
             self._say_missing(said, name, name, ids)
         return ids
 
-    def _spellings(self, column: str) -> tuple[str, ...]:
-        """What a frame may call a structural column."""
-        word = ENDPOINTS.get(column)
-        names = (column, spelling(column, self._type.properties))
-        return tuple(dict.fromkeys(names if word is None else (word, *names)))
-
-    def _type_spellings(self, column: str) -> list[str]:
-        """What a frame may call the types of the nodes at an end."""
-        labels = self._spellings(column)
-        return [end_type_column(label, self._type.properties) for label in labels]
-
     def _typed(self, column: str, nodes: pa.Array) -> pa.Array:
         """The nodes at an end, with their types where a column tells them."""
         if not isinstance(self._type, EdgeType) or column not in self._type.shared:
             return nodes
         names = self._table.column_names
-        types = [name for name in self._type_spellings(column) if name in names]
+        types = [name for name in _type_spellings(self._type, column) if name in names]
         if not types:
             return nodes
         told = self._column(types[0])
         return pa.StructArray.from_arrays([told, nodes], [TYPE, KEY])
 
     def _given(self, column: str) -> list[str]:
-        return [name for name in self._spellings(column) if name in self._table.column_names]
+        return [name for name in _spellings(self._type, column) if name in self._table.column_names]
 
     def _end(self, column: str) -> pa.Array:
         given = self._given(column)
