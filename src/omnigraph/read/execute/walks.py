@@ -20,7 +20,12 @@ from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.access.entity_sets import translated
 from omnigraph.read.access.expand import MAX_MARKS, SPACE
 from omnigraph.read.access.joined_hops import PlannedHops
-from omnigraph.read.access.least_costs import OnCheapest, WeightMatrix, weight_matrix
+from omnigraph.read.access.least_costs import (
+    OnCheapest,
+    WeightMatrix,
+    can_be_found,
+    weight_matrix,
+)
 from omnigraph.read.access.steps import Explorer, Found, Tracing
 from omnigraph.read.access.unrolling import unrolled
 from omnigraph.read.access.way_tree import WayTree
@@ -183,6 +188,8 @@ class _Walk:
         if weight is None or not (self.step.closes and self.is_dense and self.units.count):
             return None
         if self.step.max_hops is not None or (isinstance(rule, JudgedSteps) and rule.groups.uses):
+            return None
+        if not can_be_found():
             return None
         weigh = StepWeights(self.step, weight, self.every, self.ctx)
         try:
