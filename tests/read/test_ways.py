@@ -230,6 +230,22 @@ def test_the_cheapest_ways_are_the_same_without_scipy(
             check(graph, net, Asked(way, bounds, RULES[seed], "by", "both"), "csr")
 
 
+@pytest.mark.parametrize("edge", ["road", "<road>"])
+def test_the_cheapest_way_between_two_of_many_under_a_condition(
+    ladder: og.Graph, edge: str
+) -> None:
+    found = ladder.query(
+        f"""query q() {{
+            match {{
+                $a: Place {{ name: "p0000" }}  $b: Place {{ name: "p0006" }}
+                $a $w:{edge}{{0,}} $b each $k, $n {{ $k.km > 1 }} by $k.km
+            }}
+            return {{ $w.@cost as cost, $w.name as names }}
+        }}"""
+    ).rows
+    assert found == [{"cost": 4.0, "names": ["p0000", "p0003", "p0006"]}]
+
+
 # -- far more ways than are wanted -------------------------------------------------------------
 
 MANY = 600

@@ -192,8 +192,12 @@ class _Walk:
         if not can_be_found():
             return None
         weigh = StepWeights(self.step, weight, self.every, self.ctx)
+        explorer = self.explorer
+        if isinstance(rule, JudgedSteps):
+            # Every node is a unit here, and what holds of a step is the same for all of them.
+            explorer = replace(explorer, rule=rule.of(np.zeros(self.extent, dtype=np.int64)))
         try:
-            found = weight_matrix(self.explorer, weigh, weight, self.extent)
+            found = weight_matrix(explorer, weigh, weight, self.extent)
         except QueryError:
             # A step that no way may ever come to must not matter.
             return None
