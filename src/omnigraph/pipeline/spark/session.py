@@ -146,7 +146,6 @@ def spark_session(
 
 def adopt_submitted() -> None:
     """Take the session that spark-submit has made ready for all work that names none."""
-    require_extra("spark", "work on Spark")
     from pyspark.sql import SparkSession
 
     global _submitted  # noqa: PLW0603 - a process is submitted once
