@@ -99,12 +99,13 @@ COMPILE := $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --gen
 	--no-emit-index-url --no-header --no-annotate
 
 pins: $(PINS_STAMP) ## resolve pyproject.toml again into requirements/ (UPGRADE=1: newest allowed)
-	$(COMPILE) $(if $(UPGRADE),--upgrade) pyproject.toml -o requirements/product.txt
+	$(COMPILE) $(if $(UPGRADE),--upgrade) pyproject.toml --extra all -o requirements/product.txt
 	$(COMPILE) $(if $(UPGRADE),--upgrade) --group build -o requirements/build.txt
 	$(COMPILE) $(if $(UPGRADE),--upgrade) --group pins -o requirements/pins.txt
-	$(COMPILE) $(if $(UPGRADE),--upgrade) pyproject.toml --extra test --extra bench --group build \
+	$(COMPILE) $(if $(UPGRADE),--upgrade) pyproject.toml --extra all --extra test --extra bench \
+		--group build \
 		-c requirements/product.txt -c requirements/build.txt -o requirements/dev.txt
-	$(COMPILE) $(if $(UPGRADE),--upgrade) pyproject.toml --extra docs \
+	$(COMPILE) $(if $(UPGRADE),--upgrade) pyproject.toml --extra all --extra docs \
 		-c requirements/dev.txt -o requirements/docs.txt
 
 fmt: venv ## format the Python sources and fix what ruff can fix

@@ -44,6 +44,7 @@ CODES = {
     "ChangeCursorRejected": "change_cursor_rejected",
     "ChangeFeedGap": "change_feed_gap",
     "ChangeDiffRefused": "change_diff_refused",
+    "MissingExtra": "missing_extra",
     "EngineError": "engine_error",
     "EmbeddingError": "embedding_error",
     "ServerError": "server_error",

@@ -13,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from packaging.requirements import Requirement
+
+from omnigraph.extras import MODULES
 
 ROOT = Path(__file__).parents[1]
 REQUIREMENTS = sorted((ROOT / "requirements").glob("*.txt"))
@@ -59,29 +62,39 @@ def normal(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name.partition("[")[0]).lower()
 
 
-def declared() -> list[tuple[str, str, str]]:
-    """Requirement file, package and version of everything `pyproject.toml` asks for."""
+def declared() -> list[tuple[str, str]]:
+    """Requirement file and requirement, of everything `pyproject.toml` asks for."""
     metadata = project()["project"]
     extras = metadata["optional-dependencies"]
     groups = project()["dependency-groups"]
+    product = [*metadata["dependencies"], *(one for name in MODULES for one in extras[name])]
+    tools = [*extras["test"], *extras["bench"]]
     wanted = {
-        "product": metadata["dependencies"],
-        "dev": [*metadata["dependencies"], *extras["test"], *extras["bench"], *groups["build"]],
-        "docs": [*metadata["dependencies"], *extras["docs"]],
+        "product": product,
+        "dev": [*product, *(one for one in tools if one != "omnigraph[all]"), *groups["build"]],
+        "docs": [*product, *extras["docs"]],
         "build": [*groups["build"], *project()["build-system"]["requires"]],
         "pins": groups["pins"],
     }
-    return [
-        (file, *requirement.partition("==")[::2])
-        for file, requirements in wanted.items()
-        for requirement in requirements
-    ]
+    return [(file, one) for file, requirements in wanted.items() for one in requirements]
 
 
-@pytest.mark.parametrize(("file", "name", "version"), declared())
-def test_what_is_declared_is_exact_and_pinned_alike(file: str, name: str, version: str) -> None:
-    assert version, f"{name} needs an exact version"
-    assert pins(ROOT / "requirements" / f"{file}.txt")[normal(name)] == {version}
+@pytest.mark.parametrize(("file", "text"), declared())
+def test_what_is_declared_is_a_range_and_what_is_pinned_lies_in_it(file: str, text: str) -> None:
+    range_ = Requirement(text)
+    bounds = {one.operator for one in range_.specifier}
+    assert bounds <= {">=", "<"}
+    assert ">=" in bounds, f"{text} needs a lower bound"
+    assert file != "product" or "<" in bounds, f"{text} needs an upper bound"
+    pinned = pins(ROOT / "requirements" / f"{file}.txt")[normal(range_.name)]
+    assert pinned == set(range_.specifier.filter(pinned))
+
+
+def test_all_is_every_extra_of_the_product() -> None:
+    extras = project()["project"]["optional-dependencies"]
+    assert extras.keys() == {*MODULES, "all", "test", "docs", "bench"}
+    (every,) = extras["all"]
+    assert Requirement(every).extras == MODULES.keys()
 
 
 @pytest.mark.parametrize("path", REQUIREMENTS, ids=lambda path: path.name)

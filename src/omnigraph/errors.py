@@ -30,6 +30,7 @@
     ├── ChangeCursorRejected        change_cursor_rejected
     ├── ChangeFeedGap               change_feed_gap
     ├── ChangeDiffRefused           change_diff_refused
+    ├── MissingExtra                missing_extra
     ├── EngineError                 engine_error
     ├── EmbeddingError              embedding_error
     ├── ServerError                 server_error
@@ -390,6 +391,21 @@ class ChangeDiffRefused(OmniGraphError):
     """Two states cannot be compared row by row."""
 
     default_code = "change_diff_refused"
+
+
+class MissingExtra(OmniGraphError):
+    """What was asked for needs libraries that are not installed; the message says how they are."""
+
+    default_code = "missing_extra"
+
+    def __init__(
+        self, what: str, *, extra: str, missing: Sequence[str], otherwise: str | None = None
+    ) -> None:
+        message = f"{what} needs the {extra} extra: pip install 'omnigraph[{extra}]'"
+        super().__init__(
+            message if otherwise is None else f"{message}, or {otherwise}",
+            details={"extra": extra, "missing": list(missing)},
+        )
 
 
 class EngineError(OmniGraphError):

@@ -78,7 +78,7 @@ def test_what_is_not_there_is_told_before_anything_starts(tmp_path: Path) -> Non
     environment = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     master, remote = output_of(text, f"spark://127.0.0.1:{port}", environment=environment)
     assert f"no Spark master answers at spark://127.0.0.1:{port}" in master
-    assert 'pip install "omnigraph[connect]"' in remote
+    assert "pip install 'omnigraph[connect]'" in remote
     assert "grpc" in remote
     assert "secret" not in remote
     assert not (tmp_path / "cache").exists()

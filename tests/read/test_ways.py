@@ -12,6 +12,7 @@ import pytest
 
 import omnigraph as og
 from omnigraph.errors import QueryError, ResourceLimit
+from omnigraph.read.access import least_costs
 from omnigraph.read.plan.physical import Expansion
 from tests.profile import CHOSEN
 from tests.read.model import freeze
@@ -212,6 +213,37 @@ def test_walks_are_those_of_the_model(tmp_path: Path, seed: int) -> None:
     for number in range(CHOSEN.costly):
         expansion: Expansion = ("auto", "indexed", "csr")[number % 3]
         check(graph, net, Asked.drawn(draw), expansion)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_cheapest_ways_are_the_same_without_scipy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+) -> None:
+    draw = random.Random(100 + seed)  # noqa: S311 - no secret: the same nets each time
+    net = drawn_net(draw)
+    graph = made(tmp_path / "graph", net)
+    monkeypatch.setattr(least_costs, "has_extra", lambda _: False)
+    # It must not be what finds them.
+    monkeypatch.setattr(least_costs, "_scipy", None)
+    for way in ("out", "in", "both"):
+        for bounds in ((0, None), (1, None)):
+            check(graph, net, Asked(way, bounds, RULES[seed], "by", "both"), "csr")
+
+
+@pytest.mark.parametrize("edge", ["road", "<road>"])
+def test_the_cheapest_way_between_two_of_many_under_a_condition(
+    ladder: og.Graph, edge: str
+) -> None:
+    found = ladder.query(
+        f"""query q() {{
+            match {{
+                $a: Place {{ name: "p0000" }}  $b: Place {{ name: "p0006" }}
+                $a $w:{edge}{{0,}} $b each $k, $n {{ $k.km > 1 }} by $k.km
+            }}
+            return {{ $w.@cost as cost, $w.name as names }}
+        }}"""
+    ).rows
+    assert found == [{"cost": 4.0, "names": ["p0000", "p0003", "p0006"]}]
 
 
 # -- far more ways than are wanted -------------------------------------------------------------

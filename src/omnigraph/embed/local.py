@@ -23,6 +23,7 @@ import pyarrow as pa
 from omnigraph.embed.configuration import LOCAL, MOCK, EmbedderConfig
 from omnigraph.embed.protocol import Role, Texts, Vectors, text_array, unit_rows
 from omnigraph.errors import EmbeddingError
+from omnigraph.extras import require_extra
 
 if TYPE_CHECKING:
     from tokenizers import Tokenizer
@@ -142,21 +143,25 @@ def _words() -> _Words:
 
 @cache
 def _load() -> _Words:
+    require_extra(
+        "embed",
+        f"the embedding provider '{LOCAL}'",
+        otherwise="name another provider in OMNIGRAPH_EMBED_PROVIDER",
+    )
     from safetensors import safe_open
     from tokenizers import Tokenizer
 
-    package = find_spec(_PACKAGE)
-    if package is None or not package.submodule_search_locations:
-        raise EmbeddingError(
-            "the embedding provider 'local' needs the package 'wordllama', which is not "
-            "installed: install it, or name another provider in OMNIGRAPH_EMBED_PROVIDER",
-            kind="configuration",
-            details={"provider": LOCAL},
-        )
-    root = Path(package.submodule_search_locations[0])
+    root = _package()
     with safe_open(root / _WEIGHTS, framework="np") as weights:
         vectors = weights.get_tensor("embedding.weight").astype(np.float32)
     return _Words(Tokenizer.from_file(str(root / _TOKENIZER)), vectors)
+
+
+def _package() -> Path:
+    found = find_spec(_PACKAGE)
+    if found is None or found.origin is None:
+        raise AssertionError("an extra that is there has its modules")
+    return Path(found.origin).parent
 
 
 @dataclass(frozen=True, slots=True)

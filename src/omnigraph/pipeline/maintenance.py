@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from omnigraph.errors import BadRequest
+from omnigraph.extras import has_extra
 from omnigraph.storage.objects.location import Location
 
 if TYPE_CHECKING:
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 
 ENGINES: Final = ("auto", "inline", "spark")
 SPARK_ROWS = 10_000_000
-"""Jobs that read more rows run on Spark, unless the engine is chosen."""
+"""Jobs that read more rows run on Spark where it is installed, unless the engine is chosen."""
 
 _Job = TypeVar("_Job")
 _Made = TypeVar("_Made")
@@ -54,7 +55,9 @@ class MaintenanceWorkers:
 
     def takes(self, rows: int) -> bool:
         """Whether executors do the work on so many rows."""
-        return self.wanted == "spark" or (self.wanted == "auto" and rows > SPARK_ROWS)
+        if self.wanted == "auto":
+            return rows > SPARK_ROWS and (self.spark.is_chosen or has_extra("spark"))
+        return self.wanted == "spark"
 
     def run(
         self, title: str, function: Callable[[_Job], _Made], jobs: Sequence[_Job], rows: int

@@ -13,6 +13,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final
 
 from omnigraph.errors import BadRequest
+from omnigraph.extras import has_extra
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.new_columns import NewColumn, write_columns
 from omnigraph.storage.tables.table import Table
@@ -24,7 +25,8 @@ if TYPE_CHECKING:
 ENGINES: Final = ("auto", "inline", "spark")
 
 SPARK_ROWS = 10_000_000
-"""Columns of tables with more rows are written on Spark, unless the engine is chosen."""
+"""Columns of tables with more rows are written on Spark where it is installed, unless the engine
+is chosen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,8 @@ def column_writer(root: Location, engine: str, spark: SparkTarget) -> Iterator[W
         def write(
             table: Table, columns: Sequence[NewColumn], fragments: Sequence[int]
         ) -> dict[str, str]:
-            is_large = engine == "spark" or table.pin.row_count > SPARK_ROWS
             is_written = any(column.is_written for column in columns)
-            if engine == "inline" or not is_large or not is_written or not fragments:
+            if not is_written or not fragments or not _is_for_spark(table, engine, spark):
                 return write_columns(table, columns, fragments)
             with lock:
                 if not on_spark:
@@ -64,6 +65,13 @@ def column_writer(root: Location, engine: str, spark: SparkTarget) -> Iterator[W
                 return dict(on_spark[0](table, columns, fragments))
 
         yield write
+
+
+def _is_for_spark(table: Table, engine: str, spark: SparkTarget) -> bool:
+    if engine == "auto":
+        is_large = table.pin.row_count > SPARK_ROWS
+        return is_large and (spark.is_chosen or has_extra("spark"))
+    return engine == "spark"
 
 
 @contextmanager

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal
 
 from omnigraph.errors import BadRequest
+from omnigraph.extras import require_extra
 from omnigraph.lang.schema.catalog import Catalog, EdgeType, EntityKind, NodeType
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.output.export import ExportReport, open_export
@@ -56,6 +57,9 @@ def export_on_spark(
     spark: SparkTarget,
 ) -> ExportReport:
     """Write the types of these names, or all of them, into a directory that is new or empty."""
+    # Before the imports: some of them are Spark's.
+    if spark.session is None:
+        require_extra("spark", "an export into a directory", otherwise="export jsonl into a file")
     from omnigraph.pipeline.export.tasks import ExportDirectory, PartJob, move, write_part
     from omnigraph.pipeline.source.reading import parts_of
     from omnigraph.pipeline.spark.probe import require_sound_executors

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import BadRequest
+from omnigraph.extras import require_extra
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.snapshot import catalog_of
@@ -110,6 +111,12 @@ def load_in_bulk(
                 run_id=run_id,
                 embedding=embedding,
             )
+    if session is None and not spark.is_chosen and engine == "auto":
+        require_extra(
+            "spark",
+            f"a load of more than {_most_inline()} bytes of files ({INLINE_SETTING})",
+            otherwise="choose the engine inline",
+        )
     if session is None and spark.settings.remote is None:
         # Told before anything starts: to reach a cluster takes time.
         require_shared_storage(spark.settings.master, str(target.root))
@@ -124,8 +131,11 @@ def load_in_bulk(
 
 def _fits(found: LoadInput) -> bool:
     """Whether input may be loaded in this process; that of memory is there already."""
-    most = size_of_setting(INLINE_SETTING, os.environ.get(INLINE_SETTING, ""), INLINE_BYTES)
-    return sum(file.size for file in found.files) <= most
+    return sum(file.size for file in found.files) <= _most_inline()
+
+
+def _most_inline() -> int:
+    return size_of_setting(INLINE_SETTING, os.environ.get(INLINE_SETTING, ""), INLINE_BYTES)
 
 
 @contextmanager

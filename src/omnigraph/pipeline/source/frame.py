@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from omnigraph.errors import BadRequest
+from omnigraph.extras import require_extra
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.pipeline.load.entry import SparkTarget
 from omnigraph.pipeline.source import FORMAT, register
-from omnigraph.pipeline.source.reading import select
 from omnigraph.pipeline.spark.session import require_shared_storage, spark_session
 from omnigraph.pipeline.spark.settings import SparkSettings, is_local
 from omnigraph.storage.objects.location import Location
@@ -30,8 +30,12 @@ def read_frame(
 ) -> DataFrame:
     """The rows of a type as a snapshot shows them; nothing is read yet."""
     names = [columns] if isinstance(columns, str) else columns
-    select(shown, type_name, names)
     choice = SparkTarget.of(spark)
+    if choice.session is None:
+        require_extra("spark", "a DataFrame of Spark")
+    from omnigraph.pipeline.source.reading import select
+
+    select(shown, type_name, names)
     if choice.session is None and not _lives_on(choice.settings):
         raise BadRequest(
             "a DataFrame lives no longer than its session: start a session on the cluster"

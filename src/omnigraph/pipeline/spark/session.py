@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
 from omnigraph.errors import BadRequest, Conflict
+from omnigraph.extras import require_extra
 from omnigraph.pipeline.spark import local_driver
 from omnigraph.pipeline.spark.engine import (
     SparkEngine,
@@ -65,16 +66,10 @@ class Client:
 
 def start_client(settings: SparkSettings, remote: str) -> Client:
     """A session on the server, once it has answered and taken the configuration."""
+    import grpc  # type: ignore[import-untyped]
+    from pyspark.sql.connect.session import SparkSession as ConnectSession
+
     address = connect_address(remote)
-    try:
-        import grpc  # type: ignore[import-untyped]
-        from pyspark.sql.connect.session import SparkSession as ConnectSession
-    except ImportError as missing:
-        raise engine_unavailable(
-            "Spark Connect needs packages that are not installed: "
-            '`pip install "omnigraph[connect]"`, or use a master instead of a remote',
-            missing=str(missing).partition("\n")[0],
-        ) from missing
     require_no_other_session()
     set_connect_mode(on=True)
     try:
@@ -135,7 +130,12 @@ def spark_session(
         ship_package(engine)
         yield engine
         return
-    started = _acquire(settings or SparkSettings())
+    settings = settings or SparkSettings()
+    if settings.remote is None:
+        require_extra("spark", "work on Spark")
+    else:
+        require_extra("connect", "Spark Connect", otherwise="use a master instead of a remote")
+    started = _acquire(settings)
     try:
         with started.driver.at_work() as engine:
             ship_package(engine)

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
 
-from omnigraph.errors import BadRequest
+from omnigraph.errors import BadRequest, MissingExtra
 from omnigraph.pipeline.input.splits import TARGET_BYTES
 from omnigraph.pipeline.spark.settings import loopback_conf, shares_this_disk
 
@@ -94,7 +94,9 @@ def spark_home(environment: Mapping[str, str] = os.environ) -> str:
         return home
     found = find_spec("pyspark")
     if found is None or found.origin is None:
-        raise BadRequest("there is no spark-submit: install pyspark, or set SPARK_HOME")
+        raise MissingExtra(
+            "spark-submit", extra="spark", missing=["pyspark"], otherwise="set SPARK_HOME"
+        )
     return str(Path(found.origin).parent)
 
 

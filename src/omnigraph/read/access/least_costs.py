@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from omnigraph.extras import has_extra
 from omnigraph.lang.expressions import Property, leaves_of
 from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import spell
@@ -25,6 +26,11 @@ from omnigraph.read.execute.bindings import Mask, Positions
 from omnigraph.storage.budget import look, need, took
 
 _STEP = 48
+
+
+def can_be_found() -> bool:
+    """Whether there is what finds them; without it, other searches find the same ways later."""
+    return has_extra("ways")
 
 
 def _scipy(module: str) -> Any:

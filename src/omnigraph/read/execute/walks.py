@@ -20,7 +20,12 @@ from omnigraph.read.access.entities import NO_NODE
 from omnigraph.read.access.entity_sets import translated
 from omnigraph.read.access.expand import MAX_MARKS, SPACE
 from omnigraph.read.access.joined_hops import PlannedHops
-from omnigraph.read.access.least_costs import OnCheapest, WeightMatrix, weight_matrix
+from omnigraph.read.access.least_costs import (
+    OnCheapest,
+    WeightMatrix,
+    can_be_found,
+    weight_matrix,
+)
 from omnigraph.read.access.steps import Explorer, Found, Tracing
 from omnigraph.read.access.unrolling import unrolled
 from omnigraph.read.access.way_tree import WayTree
@@ -184,9 +189,15 @@ class _Walk:
             return None
         if self.step.max_hops is not None or (isinstance(rule, JudgedSteps) and rule.groups.uses):
             return None
+        if not can_be_found():
+            return None
         weigh = StepWeights(self.step, weight, self.every, self.ctx)
+        explorer = self.explorer
+        if isinstance(rule, JudgedSteps):
+            # Every node is a unit here, and what holds of a step is the same for all of them.
+            explorer = replace(explorer, rule=rule.of(np.zeros(self.extent, dtype=np.int64)))
         try:
-            found = weight_matrix(self.explorer, weigh, weight, self.extent)
+            found = weight_matrix(explorer, weigh, weight, self.extent)
         except QueryError:
             # A step that no way may ever come to must not matter.
             return None

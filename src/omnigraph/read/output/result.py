@@ -15,6 +15,7 @@ import msgspec
 import pyarrow as pa
 
 from omnigraph.errors import BadRequest
+from omnigraph.extras import require_extra
 from omnigraph.lang.diagnostics import did_you_mean
 from omnigraph.read.output.json_text import join_texts, json_text
 
@@ -111,6 +112,7 @@ class Result:
         >>> films.to_pandas()["year"].tolist()
         [1999, 2014]
         """
+        require_extra("notebook", "to_pandas()", otherwise="use to_arrow() or to_dicts()")
         pd = import_module("pandas")
         integers = {
             pa.int32(): pd.Int32Dtype(),

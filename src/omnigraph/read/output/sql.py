@@ -12,7 +12,8 @@ from typing import Any
 
 import pyarrow as pa
 
-from omnigraph.errors import BadRequest, QueryError
+from omnigraph.errors import QueryError
+from omnigraph.extras import require_extra
 from omnigraph.lang.structural import DST, ID, SRC
 from omnigraph.manifest.snapshot import Snapshot, SnapshotTable
 
@@ -24,12 +25,8 @@ Params = Sequence[Any] | Mapping[str, Any]
 
 def run_sql(shown: Snapshot, text: str, params: Params | None = None) -> pa.Table:
     """What a statement returns, with a view for every type of the snapshot."""
-    try:
-        duckdb = import_module("duckdb")
-    except ImportError:
-        raise BadRequest(
-            "SQL needs DuckDB, which is not installed: pip install 'omnigraph[sql]'"
-        ) from None
+    require_extra("sql", "SQL")
+    duckdb = import_module("duckdb")
     connection = duckdb.connect(":memory:")
     try:
         for number, (name, table) in enumerate(_views(shown)):

@@ -21,6 +21,7 @@ from omnigraph.cli.options.words import uri_argument
 from omnigraph.cli.verbs.maintain.cleanup import Duration
 from omnigraph.config.keys import STORE
 from omnigraph.config.project import ServerSection
+from omnigraph.extras import require_extra
 
 if TYPE_CHECKING:
     from omnigraph.config.project import ProjectFile
@@ -93,6 +94,7 @@ def command(
     and policies; with --cluster, every graph that was applied to it. Bearer tokens are read from
     the environment. Without any, --unauthenticated has to be given.
     """
+    require_extra("server", "omnigraph serve")
     environment = os.environ
     project = project_file(scope)
     cluster = _cluster_of(scope, uri)
