@@ -117,6 +117,7 @@ class Follower:
         self.names |= test.globs
 
     def _cells(self, block: Block) -> None:
+        assert self.capsys is not None
         self.ran += 1
         shell = self._shell
         shell.user_ns.update(self.names)
