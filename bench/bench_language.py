@@ -85,7 +85,7 @@ def _lines(
     program, runs, rounds = how
     with ExitStack() as stack:
         workers = [
-            stack.enter_context(Worker(system, directory / system, program))
+            stack.enter_context(Worker(system, directory / system, program=program))
             for system in (OURS, *peers)
         ]
         load(workers, directory)

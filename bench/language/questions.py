@@ -44,9 +44,10 @@ QUESTIONS = (
     _asked(
         "group by computed keys, edges",
         "$p: Person $p $k:knows $t } return { year($k.since) as y, month($k.since) as m,"
-        " count($k.@id) as c, sum($k.weight) as w }",
+        " count($k.@id) as c, sum($k.weight) as w } order { y, m }",
         "SELECT year(since) AS y, month(since) AS m, count(*), sum(weight) FROM knows"
-        " GROUP BY y, m",
+        " GROUP BY y, m ORDER BY y, m",
+        ordered=True,
     ),
     _asked(
         "limit 3 per, persons",

@@ -23,7 +23,7 @@ class Worker:
 
     name: str
     directory: Path
-    program: str = PROGRAM
+    program: str = field(default=PROGRAM, kw_only=True)
     """The module that is run in the process."""
     process: subprocess.Popen[str] = field(init=False)
 
