@@ -61,8 +61,11 @@ def measure(size: Size) -> list[Ratio]:
             workers = [
                 stack.enter_context(Worker(system, directory / system)) for system in (OURS, *peers)
             ]
-            _load(workers, directory)
-            lines = [_line(question, graph, workers, size) for question in QUESTIONS]
+            load(workers, directory)
+            lines = [
+                asked_line(question, graph, workers, size.runs, size.rounds)
+                for question in QUESTIONS
+            ]
         print(table(lines, peers))
         ratios = [ratio for line in lines if (ratio := line.ratio()) is not None]
         ratios.append(cold_ratio(directory / OURS, graph, size.cold_runs))
@@ -72,35 +75,38 @@ def measure(size: Size) -> list[Ratio]:
     return ratios
 
 
-def _load(workers: Sequence[Worker], files: Path) -> None:
+def load(workers: Sequence[Worker], files: Path) -> None:
+    """Have every system store the same files."""
     for worker in workers:
         seconds = worker.tell("load", files=str(files))["seconds"]
         megabytes = worker.tell("memory")["bytes"] / 2**20
         print(f"{worker.name:<10} loaded in {seconds:6.1f} s, at most {megabytes:6.0f} MB")
 
 
-def _line(question: Question, graph: People, workers: Sequence[Worker], size: Size) -> Line:
+def asked_line(
+    question: Question, graph: People, workers: Sequence[Worker], runs: int, rounds: int
+) -> Line:
     """Every system in turns, several rounds; of each single time the fastest counts.
 
     What others do on this machine only ever adds to a time.
     """
-    params = list(question.params(graph, size.runs))
+    params = list(question.params(graph, runs))
     workers = [worker for worker in workers if question.may_ask(worker.name)]
-    rounds: dict[str, list[list[float]]] = {worker.name: [] for worker in workers}
+    times: dict[str, list[list[float]]] = {worker.name: [] for worker in workers}
     answers: dict[str, list[Rows]] = {}
     # The first round fills the caches.
-    for turn in range(1 + size.rounds):
+    for turn in range(1 + rounds):
         for worker in workers:
             reply = worker.tell("ask", question=question.name, params=params)
             answers[worker.name] = reply["answers"]
             if turn:
-                rounds[worker.name].append(reply["seconds"])
+                times[worker.name].append(reply["seconds"])
     for worker in workers:
         for ours, theirs, asked in zip(answers[OURS], answers[worker.name], params, strict=True):
             if not agree(question, ours, theirs):
                 found = f"{worker.name} says {theirs[:3]}, {OURS} says {ours[:3]}"
                 raise RuntimeError(f"{question.name} for {asked}: {found}")
     fastest = {
-        name: Times(tuple(map(min, zip(*runs, strict=True)))) for name, runs in rounds.items()
+        name: Times(tuple(map(min, zip(*found, strict=True)))) for name, found in times.items()
     }
     return Line(question, fastest)

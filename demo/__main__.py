@@ -16,6 +16,7 @@ from tempfile import TemporaryDirectory
 from typing import IO, cast
 
 import omnigraph as og
+from demo.asking import show_questions
 from demo.branching import show_branches
 from demo.evolving import show_schemas
 from demo.loading import show_loads
@@ -68,6 +69,7 @@ def main() -> None:
         show_branches(uri)
         show_loads(Path(directory))
         show_search(uri)
+        show_questions(Path(directory))
         show_schemas(uri)
         show_server(uri)
         show_health(uri)

@@ -24,14 +24,14 @@ class Profile:
 
     ``cheap`` examples take a millisecond, ``costly`` ones some, ``dear`` ones a second. What a
     state machine needs to see everything once is multiplied by ``histories``. ``seeds`` are graphs
-    with generated queries, ``kills`` the processes that the soak ends, ``instants`` those that are
-    killed at any moment of one write, ``publishes`` the commits of one process that races with
-    others, and ``mutants`` the broken texts of one share, which follow from ``SEED`` too. Described
-    servers are asked so many ``requests``. A graph of the soak sees ``rounds`` kills and writes
-    that are announced beyond ``request`` bytes: all of its history is read again after each.
-    ``every_passing`` has the crash matrix kill each kind of write at each passing, ``every_case``
-    has tests marked ``pairwise`` run with all that they are given, and ``larger`` has the protocol
-    explored with more actors.
+    with so many generated ``queries`` each, ``kills`` the processes that the soak ends,
+    ``instants`` those that are killed at any moment of one write, ``publishes`` the commits of one
+    process that races with others, and ``mutants`` the broken texts of one share, which follow from
+    ``SEED`` too. Described servers are asked so many ``requests``. A graph of the soak sees
+    ``rounds`` kills and writes that are announced beyond ``request`` bytes: all of its history is
+    read again after each. ``every_passing`` has the crash matrix kill each kind of write at each
+    passing, ``every_case`` has tests marked ``pairwise`` run with all that they are given, and
+    ``larger`` has the protocol explored with more actors.
     """
 
     cheap: int
@@ -39,6 +39,7 @@ class Profile:
     dear: int
     histories: int
     seeds: int
+    queries: int
     kills: int
     instants: int
     publishes: int
@@ -58,6 +59,7 @@ PROFILES = {
         dear=6,
         histories=1,
         seeds=16,
+        queries=50,
         kills=120,
         instants=12,
         publishes=15,
@@ -75,6 +77,7 @@ PROFILES = {
         dear=60,
         histories=10,
         seeds=124,
+        queries=162,
         kills=2000,
         instants=200,
         publishes=50,

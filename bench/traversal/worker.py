@@ -10,16 +10,15 @@ import json
 import resource
 import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench.traversal.questions import QUESTIONS
+from bench.traversal.questions import QUESTIONS, WAYS, Params, Question
 from bench.traversal.systems import System, system
 
-_BY_NAME = {question.name: question for question in QUESTIONS}
 
-
-def answer(message: dict[str, Any], asked: System) -> dict[str, Any]:
+def answer(message: dict[str, Any], asked: System, known: Sequence[Question]) -> dict[str, Any]:
     """Do what a message says, and say how long it took."""
     start = time.perf_counter()
     match message["do"]:
@@ -28,7 +27,8 @@ def answer(message: dict[str, Any], asked: System) -> dict[str, Any]:
         case "open":
             asked.open()
         case "ask":
-            return _ask(message, asked)
+            (question,) = (one for one in known if one.name == message["question"])
+            return _ask(question, message["params"], asked)
         case "memory":
             return {"bytes": peak_memory()}
     return {"seconds": time.perf_counter() - start}
@@ -44,23 +44,21 @@ def peak_memory() -> int:
     return int(peak.split()[1]) * 1024
 
 
-def _ask(message: dict[str, Any], asked: System) -> dict[str, Any]:
-    question = _BY_NAME[message["question"]]
+def _ask(question: Question, params: Sequence[Params], asked: System) -> dict[str, Any]:
     seconds, answers = [], []
-    for params in message["params"]:
+    for one in params:
         start = time.perf_counter()
-        rows = asked.ask(question, params)
+        rows = asked.ask(question, one)
         seconds.append(time.perf_counter() - start)
         answers.append(rows)
     return {"seconds": seconds, "answers": answers}
 
 
-def main(name: str, directory: str) -> None:
+def serve(asked: System, known: Sequence[Question]) -> None:
     """Answer until there is nothing more to answer."""
-    asked = system(name, Path(directory))
     for line in sys.stdin:
-        print(json.dumps(answer(json.loads(line), asked)), flush=True)
+        print(json.dumps(answer(json.loads(line), asked, known)), flush=True)
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve(system(sys.argv[1], Path(sys.argv[2])), (*QUESTIONS, *WAYS))

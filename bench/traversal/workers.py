@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Self
 
 ROOT = Path(__file__).parents[2]
+PROGRAM = "bench.traversal.worker"
 
 
 @dataclass(slots=True)
@@ -22,12 +23,14 @@ class Worker:
 
     name: str
     directory: Path
+    program: str = field(default=PROGRAM, kw_only=True)
+    """The module that is run in the process."""
     process: subprocess.Popen[str] = field(init=False)
 
     def __post_init__(self) -> None:
         self.directory.mkdir(parents=True, exist_ok=True)
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "bench.traversal.worker", self.name, str(self.directory)],
+            [sys.executable, "-m", self.program, self.name, str(self.directory)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,

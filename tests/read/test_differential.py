@@ -28,8 +28,6 @@ from tests.read.model import Data, NodeType, PropType, Schema
 from tests.read.query_ast import Bind, Clause, Column, Compare, In, IsNull, Lit, Param, Prop, Query
 from tests.write.writing import index_all
 
-QUERIES = 50
-
 
 def _places(rng: Random, root: Path) -> tuple[Place, Place, Place]:
     """A graph as it is now, on a branch, and as it was before anything changed."""
@@ -73,12 +71,12 @@ def test_generated_queries(
         _treat_as_large(monkeypatch)
     main, branch, old = _places(rng, tmp_path)
     runs = 0
-    for _ in range(QUERIES):
+    for _ in range(profile.CHOSEN.queries):
         query = Generator(rng, main.schema).query()
         runs += check(main, query, "auto", "csr", "indexed")
         runs += check(branch, query, "auto")
         runs += check(old, query, "csr", "indexed")
-    record_property("generated queries", QUERIES)
+    record_property("generated queries", profile.CHOSEN.queries)
     record_property("comparisons with the naive evaluator", runs)
 
 

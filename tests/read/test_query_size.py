@@ -10,6 +10,10 @@ import pytest
 import omnigraph as og
 from omnigraph.errors import LanguageError, ParseError, TypeCheckError
 from omnigraph.lang.query.check import bounds
+from omnigraph.lang.query.format import format_queries
+from omnigraph.lang.query.lint import lint_queries
+from omnigraph.lang.schema.compile import compile_schema
+from omnigraph.lang.source import Source
 from omnigraph.read.access import entities
 from omnigraph.rows.filters import MOST_TERMS
 
@@ -96,6 +100,137 @@ def test_storage_is_handed_only_so_many(tmp_path: Path, monkeypatch: pytest.Monk
     assert (len(scan["pushed"]), len(scan["in_memory"])) == (MOST_TERMS, 200 - MOST_TERMS)
     scan = graph.explain(alternatives(200)).to_json()["operators"][0]
     assert (len(scan["pushed"]), len(scan["in_memory"])) == (0, 1)
+
+
+def lets(*clauses: str, shown: str) -> str:
+    return (
+        f"query q() {{ match {{ $p: P {' '.join(clauses)} }} return {{ $p.name, {shown} as x }} }}"
+    )
+
+
+def named_in_order(number: int) -> str:
+    chain = (f"let $l{at} = $l{at - 1} + 1" for at in range(1, number))
+    return lets("let $l0 = $p.age", *chain, shown=f"$l{number - 1} - $p.age")
+
+
+def named_the_other_way_round(number: int) -> str:
+    chain = (f"let $l{at} = $l{at + 1} + 1" for at in range(number - 1))
+    return lets(*chain, f"let $l{number - 1} = $p.age", shown="$l0 - $p.age")
+
+
+def constants(number: int) -> str:
+    chain = (f"let $l{at} = $l{at - 1} + 1" for at in range(1, number))
+    return lets("let $l0 = 0", *chain, shown=f"$l{number - 1}")
+
+
+def asked_before_they_are_named(number: int) -> str:
+    chain = (f"let $l{at} = $l{at - 1} + 1" for at in range(1, number))
+    clauses = f"$p.age < $l{number - 1} $q: P {{ age: $l0 }}"
+    return lets(clauses, "let $l0 = 0", *chain, shown=f"$l{number - 1}")
+
+
+def branches(number: int) -> str:
+    whens = " ".join(f"when $p.age = {-at - 1}: 0" for at in range(number))
+    return lets(shown=f"case {{ {whens} else: {number - 1} }}")
+
+
+def sums(number: int) -> str:
+    return lets(shown="$p.age" + " + 1" * (number - 1) + " - $p.age")
+
+
+def texts(number: int) -> str:
+    joined = ", ".join(['"x"'] * (number - 1))
+    return lets(shown=f"length(concat({joined}))")
+
+
+def elements(number: int) -> str:
+    items = ", ".join(f"$p.age - {at}" for at in range(number))
+    return lets(f"for $x in [{items}]", f"$x = $p.age - {number - 1}", shown="$p.age - $x")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("text", "number"),
+    [
+        (named_in_order, 1_000),
+        (named_the_other_way_round, 1_000),
+        (constants, 1_000),
+        (asked_before_they_are_named, 1_000),
+        (branches, MANY),
+        (sums, MANY),
+        (texts, MANY),
+        (elements, MANY),
+    ],
+)
+def test_thousands_of_parts_are_computed(
+    graph: og.Graph, text: Callable[[int], str], number: int
+) -> None:
+    found = graph.query(text(number)).rows
+    assert [row["x"] for row in found] == [number - 1] * 3
+    source = Source(text(number))
+    assert lint_queries(source, compile_schema(SCHEMA).catalog).findings is not None
+    assert format_queries(Source(format_queries(source))) == format_queries(source)
+
+
+def test_what_is_named_is_not_written_out(graph: og.Graph) -> None:
+    doubled = (f"let $l{at} = $l{at - 1} + $l{at - 1}" for at in range(1, 60))
+    for first in ("1", "$p.age - $p.age + 1"):
+        found = graph.query(lets(f"let $l0 = {first}", *doubled, shown="$l59")).rows
+        assert [row["x"] for row in found] == [2**59] * 3
+        doubled = (f"let $l{at} = $l{at - 1} + $l{at - 1}" for at in range(1, 60))
+
+
+def test_thousands_of_parts_of_a_union(graph: og.Graph) -> None:
+    parts = " union ".join("match { $p: P } return { $p.age as x }" for _ in range(300))
+    assert sorted(row["x"] for row in graph.query(f"query q() {{ {parts} }}").rows) == [0, 1, 2]
+
+
+def in_a_circle(number: int) -> str:
+    chain = (f"let $l{at} = $l{(at + 1) % number} + 1" for at in range(number))
+    return lets(*chain, shown="$l0")
+
+
+def blocks_the_other_way_round(number: int) -> str:
+    chain = (f"let $l{at} = count {{ $p k $x $x.age > $l{at + 1} }}" for at in range(number))
+    return lets(*chain, f"let $l{number} = 1", shown="$l0")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (in_a_circle, "depends on its own value"),
+        (blocks_the_other_way_round, "name them in the order in which they are used"),
+    ],
+)
+def test_values_that_cannot_be_typed_are_refused(
+    graph: og.Graph, text: Callable[[int], str], said: str
+) -> None:
+    with pytest.raises(TypeCheckError, match=said):
+        graph.query(text(1_000))
+
+
+NESTED = {
+    "parentheses": lambda depth: lets(shown="(" * depth + "$p.age" + ")" * depth),
+    "functions": lambda depth: lets(shown="abs(" * depth + "$p.age" + ")" * depth),
+    "choices": lambda depth: lets(shown="if(true, " * depth + "$p.age" + ", 0)" * depth),
+    "cases": lambda depth: lets(
+        shown="case { when $p.age = 0: 0 else: " * depth + "$p.age" + " }" * depth
+    ),
+    "signs": lambda depth: lets(shown="- " * (depth - depth % 2) + "$p.age"),
+    "negations": lambda depth: lets("not " * (depth - depth % 2) + "$p.age >= 0", shown="$p.age"),
+    "alternatives": lambda depth: lets(
+        "($p.age < 0 or " * depth + "$p.age >= 0" + ")" * depth, shown="$p.age"
+    ),
+    "counts": lambda depth: lets("count { $_ k $p " * depth + "} >= 0 " * depth, shown="$p.age"),
+}
+
+
+@pytest.mark.parametrize("what", NESTED)
+def test_expressions_nest_to_a_bound(graph: og.Graph, what: str) -> None:
+    assert sorted(row["x"] for row in graph.query(NESTED[what](50)).rows) == [0, 1, 2]
+    for depth in (2_000, 100_000):
+        with pytest.raises(ParseError, match="nests deeper than 64 levels"):
+            graph.query(NESTED[what](depth))
 
 
 def too_many_columns() -> str:

@@ -39,6 +39,8 @@ Constant = ConstantScalar | None | tuple[ConstantScalar | None, ...]
 TIMESTAMP = ValueType(Scalar.DATETIME)
 CONDITION = ValueType(Scalar.BOOL, nullable=True)
 VERDICT = ValueType(Scalar.BOOL)
+SMALL = 64
+"""An expression of more parts than this is computed once and then named."""
 
 
 # -- what has a value of its own -------------------------------------------------
@@ -353,6 +355,15 @@ def is_fixed(expression: Expression | NodeRef) -> bool:
     if isinstance(expression, ParamRef | Const | Now):
         return True
     return all(isinstance(leaf, ParamRef | Const | Now | Call) for leaf in leaves_of(expression))
+
+
+def is_small(expression: Expression | NodeRef) -> bool:
+    """Whether it has so few parts that it may stand wherever its value is used."""
+    waiting, parts = [expression], 0
+    while waiting and parts <= SMALL:
+        waiting.extend(parts_of(waiting.pop()))
+        parts += 1
+    return parts <= SMALL
 
 
 def rewritten(

@@ -151,15 +151,19 @@ def constant_of(expression: Expression, fixed: Callable[[Fixed], Constant]) -> C
 
 def passing(conditions: Sequence[Expression], rows: Rows) -> Mask:
     """The rows for which every condition is true."""
-    mask = np.ones(rows.count, dtype=bool)
+    left: Positions | None = None
     for condition in conditions:
-        rows.need(_VALUE * rows.count)
-        left = np.flatnonzero(mask)
+        rows.need(2 * _VALUE * rows.count)
+        # What others have decided already is not read any more.
+        hit = _passes(condition, rows if left is None else rows.take(left))
+        if hit.all():
+            continue
+        left = np.flatnonzero(hit) if left is None else left[hit]
         if not len(left):
             break
-        # What others have decided already is not read any more.
-        some = rows if len(left) == rows.count else rows.take(left)
-        mask[left] = _passes(condition, some)
+    mask = np.full(rows.count, left is None)
+    if left is not None:
+        mask[left] = True
     return mask
 
 

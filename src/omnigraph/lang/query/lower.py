@@ -186,16 +186,20 @@ class BlockLowering:
 
     def _place(self, names: Iterable[str]) -> None:
         """Compute values, after those that they look at; only what is bound is looked at."""
-        for name in names:
-            value = self.values.get(name)
-            if value is None:
-                continue
-            self._place(value.uses)
-            if not value.uses <= self.bound or name not in self.values:
-                continue
-            del self.values[name]
-            self.steps.append(self._value(value))
-            self.bound.add(name)
+        wanted = set[str]()
+        waiting = list(names)
+        while waiting:
+            name = waiting.pop()
+            if name in self.values and name not in wanted:
+                wanted.add(name)
+                waiting.extend(self.values[name].uses)
+        # They were named one after the other, each after those that it is made of.
+        for name in [name for name in self.values if name in wanted]:
+            value = self.values[name]
+            if value.uses <= self.bound:
+                del self.values[name]
+                self.steps.append(self._value(value))
+                self.bound.add(name)
 
     def _value(self, value: resolved.Value) -> plan.Step:
         match value:
@@ -242,10 +246,15 @@ class BlockLowering:
                 return
 
     def _is_computable(self, name: str) -> bool:
-        value = self.values.get(name)
-        return value is not None and all(
-            used in self.bound or self._is_computable(used) for used in value.uses
-        )
+        waiting, seen = [name], {name}
+        while waiting:
+            value = self.values.get(waiting.pop())
+            if value is None:
+                return False
+            new = value.uses - self.bound - seen
+            seen |= new
+            waiting.extend(new)
+        return True
 
     def _test(self, test: resolved.Test) -> plan.Step:
         bound = frozenset(self.bound)

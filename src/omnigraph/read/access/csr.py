@@ -6,6 +6,7 @@ only added, and moving it along when the positions of nodes have moved.
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -67,6 +68,10 @@ class Adjacency:
     ) -> tuple[Positions, Positions, Positions | None]:
         """Every step from every source: which source it is of, its target, the row of its edge."""
         need(_SPANS * len(sources))
+        known = len(self.starts) - 1
+        if len(sources) >= known > 0 and np.array_equal(sources, np.arange(len(sources))):
+            need(STEP * self.count)
+            return beside(self.count, partial(self._every, with_rows=with_rows))
         begin, count = self.spans(sources)
         whole = int(count.sum())
         need(whole * (STEP_AND_EDGE if with_rows else STEP) + 4 * begin.nbytes)
@@ -90,6 +95,19 @@ class Adjacency:
             if rows is not None and self.rows is not None:
                 rows[made] = self.rows[place]
         return origins, targets, rows
+
+    def _every(self, *, with_rows: bool) -> tuple[Positions, Positions, Positions | None]:
+        """Every step of all sources in order: they stand like that already."""
+        origins = took(np.empty(self.count, dtype=np.int64))
+        count = np.diff(self.starts)
+        for some, made in pieces(count):
+            origins[made] = np.repeat(np.arange(some.start, some.stop), count[some])
+        return origins, self.targets, self.rows if with_rows else None
+
+    @property
+    def count(self) -> int:
+        """How many steps there are."""
+        return len(self.targets)
 
     def has(self, sources: Positions, targets: Positions) -> npt.NDArray[np.bool_]:
         """Whether each pair is connected."""
@@ -193,6 +211,14 @@ class Topology:
     def has_loops(self) -> bool:
         """Whether any edge leads back to where it begins."""
         return bool((self.sources == self.targets).any())
+
+    def stands_like(self, order: Positions, place: Callable[[Positions], Positions]) -> bool:
+        """Whether the places of its edges are in some order; that is found out once."""
+        known, stands = vars(self).get("_stands_like", (None, False))
+        if known is None or known() is not order:
+            stands = np.array_equal(place(self.rows), order)
+            vars(self)["_stands_like"] = (weakref.ref(order), stands)
+        return bool(stands)
 
     @cached_property
     def out(self) -> Adjacency:

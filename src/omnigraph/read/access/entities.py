@@ -293,7 +293,7 @@ class Entities:
         return bool(self.count) and self.column(name) in column_names(self.table)
 
     def codes(self, name: str, positions: Positions) -> Positions | None:
-        """A number for each distinct value of a property; None where its column is not at hand."""
+        """The codes of a property's values; None where its column is not at hand."""
         column = self.column(name)
         if (
             not self.count

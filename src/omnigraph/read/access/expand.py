@@ -42,6 +42,8 @@ class ExpandedRows:
     origins: Positions
     targets: Positions
     edges: Positions | None = None
+    are_whole: bool = False
+    """Whether they are every edge there is, from all nodes in order."""
 
 
 class Hops(Protocol):
@@ -154,6 +156,30 @@ class EdgeExpansion:
             return self._looked_up(sources)
         ways = self.adjacency()
         return self._along(ways, sources)
+
+    def stored(self, sources: Positions) -> ExpandedRows | None:
+        """Every edge in the order in which edges are stored; None where that is not asked for.
+
+        Whole columns of edges are then read as they lie in memory, and nothing is moved about.
+        """
+        edges = self.wiring.edges
+        if (
+            not (self.with_edges and edges.count and len(sources) == self.starts.count)
+            or self.way == "both"
+            or not edges.cache.holds(edges.table, ROW_ID)
+            or not np.array_equal(sources, np.arange(len(sources)))
+            or self.strategy(sources) != "csr"
+        ):
+            return None
+        found = self.topology
+        order = edges.in_order
+        if not found.stands_like(order, edges.row_ids.positions_of):
+            return None
+        self.ctx.trace.hop(len(sources), "csr")
+        ends = (
+            (found.targets, found.sources) if self.way == "in" else (found.sources, found.targets)
+        )
+        return ExpandedRows(*ends, order, are_whole=True)
 
     def adjacency(self) -> Adjacency:
         """All ways, compressed."""

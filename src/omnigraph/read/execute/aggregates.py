@@ -16,11 +16,16 @@ import pyarrow.compute as pc
 from omnigraph.errors import QueryError
 from omnigraph.lang.expressions import AggregateName
 from omnigraph.read.execute.bindings import POSITION, Positions
-from omnigraph.read.execute.grouping import group_rows
+from omnigraph.read.execute.grouping import NULL, group_rows, small_codes
+from omnigraph.read.execute.sorting import stable_order
 from omnigraph.storage.budget import need
 
 # Below this no sum of so many integers leaves the range of I64.
 _EXACT = 2**62
+# Below this every integer is a float.
+_EXACT_AS_FLOAT = 2**53
+# Pairs of a group and a value are marked off while there are not so many times more than rows.
+_MARKED = 16
 
 
 def aggregate_by(
@@ -39,6 +44,8 @@ def aggregate_by(
             if values.is_valid and len(groups)
             else pa.nulls(len(groups), values.type)
         )
+    if distinct and values is not None and function == "count":
+        return counts_of_codes(groups, small_codes(values, len(groups)), count)
     if distinct and values is not None:
         firsts = group_rows([groups, values], len(groups)).first_rows
         groups, values = groups[firsts], values.take(pa.array(firsts))
@@ -68,6 +75,22 @@ def aggregate_by(
             raise AssertionError(f"{function} makes lists")
 
 
+def counts_of_codes(groups: Positions, codes: Positions, count: int) -> pa.Array:
+    """How many different values each group has, null not counted, by their codes."""
+    need(2 * POSITION * len(groups))
+    known = codes != NULL
+    if not known.all():
+        groups, codes = groups[known], codes[known]
+    width = int(codes.max(initial=0)) + 1
+    if count * width <= _MARKED * len(groups):
+        need(count * width)
+        marks = np.zeros(count * width, dtype=bool)
+        marks[codes if count == 1 else groups * width + codes] = True
+        return pa.array(marks.reshape(count, width).sum(axis=1, dtype=np.int64))
+    firsts = group_rows([groups, codes], len(groups)).first_rows
+    return pa.array(np.bincount(groups[firsts], minlength=count).astype(np.int64))
+
+
 def _counts(groups: Positions, values: pa.Array | None, count: int) -> npt.NDArray[np.int64]:
     if values is not None and values.null_count:
         groups = groups[_valid(values)]
@@ -86,10 +109,19 @@ def _sums(groups: Positions, values: pa.Array, count: int, *, mean: bool) -> pa.
 
 def _numbers(groups: Positions, values: pa.Array) -> tuple[Positions, npt.NDArray[np.float64]]:
     """The groups of the numbers that are known, and these."""
-    need(3 * POSITION * len(groups))
+    if values.null_count or values.type != pa.float64():
+        # All others stay where they are.
+        need(3 * POSITION * len(groups))
+    groups, values = _known(groups, values)
+    return groups, values.cast(pa.float64(), safe=False).to_numpy()
+
+
+def _known(groups: Positions, values: pa.Array) -> tuple[Positions, pa.Array]:
+    """The groups of the values that there are, and these."""
+    if not values.null_count:
+        return groups, values
     valid = _valid(values)
-    numbers = values.filter(pa.array(valid)).cast(pa.float64(), safe=False).to_numpy()
-    return groups[valid], numbers
+    return groups[valid], values.filter(pa.array(valid))
 
 
 def _finite(found: npt.NDArray[np.float64], nothing: npt.NDArray[np.bool_]) -> pa.Array:
@@ -99,15 +131,18 @@ def _finite(found: npt.NDArray[np.float64], nothing: npt.NDArray[np.bool_]) -> p
 def _exact_sums(groups: Positions, values: pa.Array, count: int) -> pa.Array:
     """Sums of integers: I64 if all fit, else U64 if these do."""
     need(4 * POSITION * len(groups))
-    valid = _valid(values)
-    kept, numbers = groups[valid], values.filter(pa.array(valid))
+    kept, numbers = _known(groups, values)
     nothing = np.bincount(kept, minlength=count) == 0
     wide = numbers.cast(pa.uint64()) if pa.types.is_unsigned_integer(values.type) else numbers
     whole: npt.NDArray[Any] = wide.to_numpy(zero_copy_only=False)
     largest = max((abs(int(whole.min())), abs(int(whole.max()))), default=0) if len(whole) else 0
     if largest * max(1, len(whole)) < _EXACT:
-        total = np.zeros(count, dtype=np.int64)
-        np.add.at(total, kept, whole.astype(np.int64))
+        if largest * max(1, len(whole)) < _EXACT_AS_FLOAT:
+            # The quickest way to add by group, and none of these sums is rounded.
+            total = np.bincount(kept, weights=whole, minlength=count).astype(np.int64)
+        else:
+            total = np.zeros(count, dtype=np.int64)
+            np.add.at(total, kept, whole.astype(np.int64))
         return pa.array(total, mask=nothing)
     # In two halves, neither of which leaves its range.
     halves = [np.zeros(count, dtype=np.int64), np.zeros(count, dtype=np.int64)]
@@ -126,25 +161,23 @@ def _exact_sums(groups: Positions, values: pa.Array, count: int) -> pa.Array:
 def _extremes(groups: Positions, values: pa.Array, count: int, *, largest: bool) -> pa.Array:
     """The first value of each group, in the order of values and then of groups."""
     need(5 * POSITION * len(groups) + int(values.get_total_buffer_size()))
-    valid = _valid(values)
-    kept, found = groups[valid], values.filter(pa.array(valid))
+    kept, found = _known(groups, values)
     if not len(found):
         return pa.nulls(count, values.type)
     comparable = found.cast(pa.int8()) if pa.types.is_boolean(found.type) else found
     direction = "descending" if largest else "ascending"
     by_value = pc.array_sort_indices(comparable, order=direction).to_numpy().astype(np.int64)
-    order = by_value[np.argsort(kept[by_value], kind="stable")]
+    order = by_value[stable_order(kept[by_value])]
     return _first_of(kept, found, order, count)
 
 
 def _firsts(groups: Positions, values: pa.Array, count: int) -> pa.Array:
     """The first value of each group that there is."""
     need(3 * POSITION * len(groups))
-    valid = _valid(values)
-    kept, found = groups[valid], values.filter(pa.array(valid))
+    kept, found = _known(groups, values)
     if not len(found):
         return pa.nulls(count, values.type)
-    return _first_of(kept, found, np.argsort(kept, kind="stable"), count)
+    return _first_of(kept, found, stable_order(kept), count)
 
 
 def _first_of(groups: Positions, values: pa.Array, order: Positions, count: int) -> pa.Array:

@@ -102,6 +102,12 @@ def property_of(
 
 def passing(conditions: Sequence[plan.Predicate], rows: Bindings, ctx: ReadContext) -> Mask:
     """The rows for which every condition is true."""
+    if len(conditions) > 1:
+        # Rows are dropped after each condition: what none looks at need not be.
+        used = frozenset().union(*map(plan.variables_of, conditions))
+        columns = {name: found for name, found in rows.columns.items() if name in used}
+        values = {name: found for name, found in rows.values.items() if name in used}
+        rows = Bindings(columns, rows.count, values)
     return evaluation.passing(conditions, BoundRows(rows, ctx))
 
 

@@ -53,6 +53,8 @@ class ReadContext:
     """What the rankings of the query say about rows; NaN for nothing."""
     entities_of: Callable[[Entities], Entities] = lambda found: found
     """What of the entities of a table is shown."""
+    in_any_order: bool = False
+    """Whether it does not matter in which order rows are found."""
     _entities: dict[str, Entities] = field(default_factory=dict)
     _sets: dict[tuple[str, str], EntitySet] = field(default_factory=dict)
 

@@ -7,7 +7,7 @@ project. Everything is whole arrays; a property is read when a column needs it.
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -21,12 +21,25 @@ from omnigraph.read.execute.bound_rows import BoundRows
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import bring, output, ties_of
 from omnigraph.read.execute.folding import aggregates_in, fold
+from omnigraph.read.execute.group_keys import group_keys
 from omnigraph.read.execute.grouping import group_rows
 from omnigraph.read.execute.operators import run_steps, solutions
-from omnigraph.read.execute.ordering import key_ranks, leading_rows, ordered_rows
+from omnigraph.read.execute.ordering import (
+    key_ranks,
+    leading_rows,
+    ordered_rows,
+    that_may_come_first,
+    that_may_lead,
+)
 from omnigraph.read.execute.products import FirstRows
 from omnigraph.read.execute.trace import Operator
-from omnigraph.read.plan.physical import PhysicalPlan, TailStep, bound_variables, comes_as_found
+from omnigraph.read.plan.physical import (
+    PhysicalPlan,
+    TailStep,
+    bound_variables,
+    comes_as_found,
+    order_is_settled,
+)
 from omnigraph.read.plan.text import tail_text
 from omnigraph.rows.arithmetic import alike
 from omnigraph.rows.evaluation import values_of
@@ -42,6 +55,7 @@ RANKED = 3
 def execute(planned: PhysicalPlan, ctx: ReadContext) -> pa.Table:
     """The result of a read, as it was planned."""
     read = planned.read
+    ctx = replace(ctx, in_any_order=order_is_settled(planned))
     most = None if read.per is None else _row_count(read.per.count, "limit", ctx)
     limit, offset = _row_count(read.limit, "limit", ctx), _row_count(read.offset, "offset", ctx)
     cut = _Cut(limit, offset, most)
@@ -150,6 +164,7 @@ def _ordered(planned: PhysicalPlan, rows: Bindings, ctx: ReadContext, cut: _Cut)
     """One result row for every bound row: ordered and cut before anything is shown."""
     read = planned.read
     with _operator(read, "order rows", ctx) as done:
+        rows = _that_may_stay(read, rows, ctx, cut)
         chosen = _chosen(planned, rows, ctx, cut.end)
         if cut.per is not None:
             keys = [output(value, rows, ctx) for value in _per_values(read)]
@@ -158,6 +173,26 @@ def _ordered(planned: PhysicalPlan, rows: Bindings, ctx: ReadContext, cut: _Cut)
         rows = rows.take(chosen[cut.offset or 0 :])
         done.rows = rows.count
     return rows
+
+
+def _that_may_stay(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext, cut: _Cut) -> Bindings:
+    """Without rows that the first key alone tells to be beyond what is wanted.
+
+    The other keys are then looked at for few.
+    """
+    if not read.order or (cut.per is None and (cut.end is None or cut.end >= rows.count // 2)):
+        return rows
+    named = {column.name: column.value for column in read.columns}
+    first = read.order[0]
+    value = named[first.by] if isinstance(first.by, str) else first.by
+    found = output(value, rows, ctx)
+    key, *_ = key_ranks(found, descending=first.descending, nulls=first.nulls)
+    if cut.per is None:
+        kept = that_may_come_first(key, cut.end or 0)
+    else:
+        keys = group_keys(_per_values(read), rows, ctx)
+        kept = that_may_lead(key, group_rows(keys, rows.count).of_row, cut.per)
+    return rows if len(kept) == rows.count else rows.take(kept)
 
 
 def _ordered_result(read: plan.ReadPlan, shown: pa.Table, ctx: ReadContext, cut: _Cut) -> pa.Table:
@@ -208,11 +243,9 @@ def _grouped(read: plan.ReadPlan, rows: Bindings, ctx: ReadContext) -> pa.Table:
     """One row for each group; without keys there is one group, whatever the rows."""
     with _operator(read, "aggregate", ctx) as done:
         group_by = read.group_by or ()
-        keys = [
-            _group_key(column.value, rows, ctx)
-            for column in read.columns
-            if column.name in group_by
-        ]
+        keys = group_keys(
+            [column.value for column in read.columns if column.name in group_by], rows, ctx
+        )
         groups = group_rows(keys, rows.count)
         count = groups.count if keys else 1
         firsts = rows.take(groups.first_rows)
@@ -254,17 +287,6 @@ def _table(read: plan.ReadPlan, arrays: list[pa.Array]) -> pa.Table:
     is_large = sum(array.get_total_buffer_size() for array in arrays) >= LITTLE
     arrays.clear()  # they are the columns of the table, and count once
     return took(table) if is_large else table
-
-
-def _group_key(value: plan.Output, rows: Bindings, ctx: ReadContext) -> pa.Array | Positions:
-    """Nodes are told apart by their positions; nothing of them is read for it."""
-    if isinstance(value, plan.NodeRef):
-        return rows.columns[value.variable]
-    if isinstance(value, plan.Property):
-        codes = ctx.variables[value.variable].codes(value.name, rows.columns[value.variable])
-        if codes is not None:
-            return codes
-    return output(value, rows, ctx)
 
 
 def _distinct(shown: pa.Table, ctx: ReadContext) -> pa.Table:

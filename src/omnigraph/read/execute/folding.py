@@ -14,13 +14,14 @@ import pyarrow.compute as pc
 
 from omnigraph.errors import ParamError
 from omnigraph.lang.query import plan
-from omnigraph.read.access.entities import NO_NODE
-from omnigraph.read.execute.aggregates import aggregate_by
+from omnigraph.lang.structural import ID
+from omnigraph.read.access.entities import NO_NODE, Entities, FoundRows
+from omnigraph.read.execute.aggregates import aggregate_by, counts_of_codes
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
 from omnigraph.read.execute.bound_rows import BoundRows
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.expressions import output, ties_of
-from omnigraph.read.execute.grouping import group_rows
+from omnigraph.read.execute.grouping import NULL, group_rows
 from omnigraph.read.execute.ordering import key_ranks, ordered_rows
 from omnigraph.rows.evaluation import constant_of, values_of
 from omnigraph.storage.budget import need
@@ -36,9 +37,16 @@ def fold(
     if argument is None:
         return aggregate_by(aggregate.function, groups, None, count)
     if isinstance(argument, plan.NodeRef):
-        positions = rows.columns[argument.variable]
-        present = pa.array(positions, mask=positions < 0)
-        return aggregate_by("count", groups, present, count, distinct=aggregate.distinct)
+        return _counted(rows.columns[argument.variable], aggregate, groups, count)
+    if aggregate.function == "count" and isinstance(argument, plan.Property):
+        bound, positions = ctx.variables[argument.variable], rows.columns[argument.variable]
+        if argument.name == ID and isinstance(bound, Entities | FoundRows):
+            # Whoever is there has an id, and nobody else of the type has it.
+            return _counted(positions, aggregate, groups, count)
+        if aggregate.distinct:
+            codes = bound.codes(argument.name, positions)
+            if codes is not None:
+                return counts_of_codes(groups, codes, count)
     return aggregate_by(
         aggregate.function,
         groups,
@@ -47,6 +55,17 @@ def fold(
         distinct=aggregate.distinct,
         fraction=_fraction(aggregate, ctx),
     )
+
+
+def _counted(
+    positions: Positions, aggregate: plan.Aggregate, groups: Positions, count: int
+) -> pa.Array:
+    """How many nodes or edges there are."""
+    if aggregate.distinct:
+        # Nobody is the one below all positions.
+        return counts_of_codes(groups, positions - NO_NODE + NULL, count)
+    nobody = positions == NO_NODE
+    return aggregate_by("count", groups[~nobody] if nobody.any() else groups, None, count)
 
 
 def aggregates_in(values: Sequence[plan.Output]) -> list[plan.Aggregate]:

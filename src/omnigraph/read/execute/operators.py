@@ -17,20 +17,19 @@ from omnigraph.lang.query import plan
 from omnigraph.lang.query.plan_text import step_text
 from omnigraph.read.access.entities import NO_NODE, Entities
 from omnigraph.read.access.entity_sets import EntitySet, translated
-from omnigraph.read.access.expand import ExpandedRows, walk
 from omnigraph.read.access.joined_hops import PlannedHops
 from omnigraph.read.execute.bindings import POSITION, Bindings, Mask, Positions
 from omnigraph.read.execute.bound_rows import BoundRows, passing
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.folding import fold
-from omnigraph.read.execute.products import PIECE, FirstRows, Product
-from omnigraph.read.execute.searched_rows import (
+from omnigraph.read.execute.expansions import (
+    expanded,
     forget_others,
     in_pieces,
     no_rows,
     searched_rows,
-    targets_passing,
 )
+from omnigraph.read.execute.folding import fold
+from omnigraph.read.execute.products import PIECE, FirstRows, Product
 from omnigraph.read.execute.value_joins import joined
 from omnigraph.read.execute.walks import is_searched
 from omnigraph.read.execute.way_steps import walk_ways
@@ -168,7 +167,7 @@ def _run(step: PhysicalStep, rows: Bindings, ctx: ReadContext) -> Bindings | Pro
         case ExpandEdges() if is_searched(step.step):
             return searched_rows(step, rows, ctx, _has_solution)
         case ExpandEdges():
-            return _expand(step, rows, ctx)
+            return expanded(step, rows, ctx)
         case WalkWays():
             return walk_ways(step.step, rows, ctx)
         case FilterRows(plan.Filter(where)):
@@ -255,55 +254,6 @@ def _positions(entities: Entities, variable: str, path: AccessPath, ctx: ReadCon
         wanted = row_filter(path.filtered, ctx.value_of, entities.names)
         return entities.matching(wanted, in_memory=path.access == "whole columns")
     return entities.positions()
-
-
-# -- expansions --------------------------------------------------------------------
-
-
-def _expand(planned: ExpandEdges, rows: Bindings, ctx: ReadContext) -> Bindings:
-    step, hops = planned.step, PlannedHops(planned, ctx)
-    sources = rows.columns[step.source]
-    if ctx.trace.is_on:
-        ctx.trace.note(**planned.notes)
-    several = step.max_hops != 1 or not step.min_hops
-    if step.closes and step.edge_variable is None and not several:
-        ends = rows.columns[step.target]
-        return rows.keep(hops.once().connects(sources, ends) & (ends != NO_NODE))
-    steps = _steps(step, hops, sources, several=several)
-    if step.closes:
-        met = steps.targets == rows.columns[step.target][steps.origins]
-        steps = _kept(steps, met)
-    if not step.closes:
-        ctx.variables[step.target] = hops.targets
-    if step.where:
-        steps = _kept(steps, targets_passing(step, steps.targets, hops.targets, ctx))
-    found = rows.take(steps.origins)
-    if not step.closes:
-        found = found.bind(step.target, steps.targets)
-    if step.edge_variable is not None and steps.edges is not None:
-        ctx.variables[step.edge_variable] = ctx.edges_of(step.edge_types)
-        found = found.bind(step.edge_variable, steps.edges)
-    return found.keep(passing(step.edge_where, found, ctx)) if step.edge_where else found
-
-
-def _steps(
-    step: plan.Expand, hops: PlannedHops, sources: Positions, *, several: bool
-) -> ExpandedRows:
-    if several:
-        chained, every = hops.chained()
-        starts = translated(sources, hops.sources, every)
-        found = walk(chained, starts, step.min_hops, step.max_hops)
-        targets = translated(found.targets, every, hops.targets)
-        if targets is found.targets:
-            return found
-        return _kept(ExpandedRows(found.origins, targets), targets != NO_NODE)
-    return hops.once().from_(sources)
-
-
-def _kept(steps: ExpandedRows, mask: Mask) -> ExpandedRows:
-    need(2 * steps.origins.nbytes + (0 if steps.edges is None else steps.edges.nbytes))
-    edges = None if steps.edges is None else took(steps.edges[mask])
-    return ExpandedRows(took(steps.origins[mask]), took(steps.targets[mask]), edges)
 
 
 # -- blocks inside blocks ------------------------------------------------------------

@@ -17,10 +17,12 @@ import pyarrow.compute as pc
 from omnigraph.lang.query.plan import NullPlace
 from omnigraph.read.execute.bindings import POSITION, Positions
 from omnigraph.read.execute.grouping import encode, group_rows
+from omnigraph.read.execute.sorting import stable_order
 from omnigraph.read.output.json_text import json_text
 from omnigraph.storage.budget import need, took
 
 _LEAST = np.iinfo(np.int64).min
+_BITS = 63
 _LARGEST = np.iinfo(np.int64).max
 
 
@@ -47,11 +49,28 @@ def key_ranks(
     return [1 - unknown if nulls == "first" else unknown, found]
 
 
+def that_may_lead(key: Positions, groups: Positions, most: int) -> Positions:
+    """Every row that may be among the first so many of its group by this key, ascending."""
+    if not most or not len(key):
+        return np.empty(0, dtype=np.int64)
+    need(5 * key.nbytes)
+    least = int(key.min())
+    span = int(key.max()) - least
+    if span.bit_length() + int(groups.max()).bit_length() > _BITS:
+        key = np.unique(key, return_inverse=True)[1].reshape(-1).astype(np.int64)
+        least, span = 0, len(key)
+    packed = (groups << span.bit_length()) | (key - least)
+    sizes = np.bincount(groups)
+    ends = np.cumsum(sizes)
+    last = np.sort(packed)[np.minimum(ends - sizes + most, ends) - 1]
+    return took(np.flatnonzero(packed <= last[groups]))
+
+
 def leading_rows(rows: Positions, keys: Sequence[pa.Array], most: int) -> Positions:
     """Of rows in order, at most so many for each value of some keys."""
     groups = group_rows([key.take(pa.array(rows)) for key in keys], len(rows)).of_row
     need(4 * rows.nbytes)
-    order = np.argsort(groups, kind="stable")
+    order = stable_order(groups)
     sizes = np.bincount(groups)
     begins = np.concatenate([[0], np.cumsum(sizes)[:-1]]).astype(np.int64)
     place = np.empty(len(rows), dtype=np.int64)
@@ -117,7 +136,7 @@ def ordered_rows(
     need((3 + len(keys)) * POSITION * count)
     rows = took(np.arange(count))
     if wanted is not None and keys and wanted < count:
-        rows = took(_candidates(keys[0], wanted))
+        rows = took(that_may_come_first(keys[0], wanted))
     if len(keys):
         need((3 + len(keys)) * rows.nbytes)
         rows = took(rows[np.lexsort([key[rows] for key in reversed(keys)])])
@@ -125,7 +144,7 @@ def ordered_rows(
     return rows if wanted is None else rows[:wanted]
 
 
-def _candidates(key: Positions, wanted: int) -> Positions:
+def that_may_come_first(key: Positions, wanted: int) -> Positions:
     """Every row that may be among the first by this key."""
     if wanted == 0:
         return np.empty(0, dtype=np.int64)

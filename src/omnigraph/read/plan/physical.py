@@ -207,6 +207,15 @@ def comes_as_found(steps: Sequence[PhysicalStep]) -> bool:
     return any(isinstance(step, ExpandEdges) and is_open_ended(step.step) for step in steps)
 
 
+def order_is_settled(planned: PhysicalPlan) -> bool:
+    """Whether rows come in the same order in the end, in whatever order they were found."""
+    read = planned.read
+    if planned.is_ranked or read.distinct or read.branches or comes_as_found(planned.steps):
+        return False
+    # Groups stay as they were found, but for the columns that they are ordered by.
+    return read.group_by is None or {key.by for key in read.order} >= set(read.group_by)
+
+
 def is_open_ended(step: plan.Expand) -> bool:
     """Whether a step may find far more than anybody wants: ways, and nodes however far away."""
     return step.way is not None or step.max_hops is None

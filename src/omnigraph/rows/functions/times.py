@@ -38,6 +38,7 @@ _DAY_MS = 86_400_000
 FIRST_DAY = int(np.datetime64("0001-01-01", "D").astype(np.int64))
 LAST_DAY = int(np.datetime64("9999-12-31", "D").astype(np.int64))
 _FAR = 10**15
+_FEWER = 4
 _PATTERN = re.compile(r"(?:[^%]|%[YmdHMSjGVuyaAbBFT%])*", re.DOTALL)
 
 
@@ -94,7 +95,24 @@ def _plain(times: pa.Array) -> pa.Array:
 
 
 def _part(work: Callable[[pa.Array], pa.Array]) -> Kernel:
-    return lambda call: work(_plain(call.column(0))).cast(pa.int64())
+    return lambda call: _of_few_days(
+        lambda times: work(times).cast(pa.int64()), _plain(call.column(0))
+    )
+
+
+def _of_few_days(work: Callable[[pa.Array], pa.Array], times: pa.Array) -> pa.Array:
+    """The same of each day once, where many are of one: the calendar is what takes long."""
+    if not is_day(times) or times.null_count == len(times):
+        return work(times)
+    days = times.view(pa.int32())
+    bounds = pc.min_max(days)
+    least, last = bounds["min"].as_py(), bounds["max"].as_py()
+    if last - least >= len(times) // _FEWER:
+        return work(times)
+    every = work(pa.array(np.arange(least, last + 1, dtype=np.int32)).view(DAY))
+    if times.null_count:
+        return every.take(pc.subtract(days, pa.scalar(least, pa.int32())))
+    return pa.array(every.to_numpy()[days.to_numpy() - least], every.type)
 
 
 def _weekday(times: pa.Array) -> pa.Array:
@@ -123,7 +141,9 @@ def _truncate(call: Call) -> pa.Array:
         plain = _plain(times)
         if is_day(times) and unit in ("hour", "minute", "second"):
             return times
-        begin = pc.floor_temporal(plain, unit=unit, week_starts_monday=True)
+        begin = _of_few_days(
+            lambda some: pc.floor_temporal(some, unit=unit, week_starts_monday=True), plain
+        )
         return begin.cast(pa.int64()).cast(MOMENT) if not is_day(times) else begin
 
     return by_constant(call, 1, work)

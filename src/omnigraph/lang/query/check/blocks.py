@@ -7,8 +7,8 @@ and nested tests are checked last, when every variable of the block is known.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import partial
 
 from omnigraph.lang.diagnostics import name_hint
 from omnigraph.lang.expressions import conjuncts
@@ -208,6 +208,7 @@ def _report_unknown_type(scope: Scope, name: terms.Name) -> None:
 
 def _check_optional(scope: Scope, clause: ast.Optional) -> resolved.OptionalBlock:
     inner = Scope(scope.checker, scope)
+    inner.is_optional = True
     block = check_block(inner, clause.clauses)
     if not (inner.own or inner.waiting):
         scope.checker.error(
@@ -218,18 +219,33 @@ def _check_optional(scope: Scope, clause: ast.Optional) -> resolved.OptionalBloc
     for bound in inner.own.values():
         scope.declare(replace(bound, nullable=True))
     for name in inner.waiting:
-        scope.waiting[name] = partial(_nullable, inner, name)
+        scope.waiting[name] = _Nullable(inner, name)
     return resolved.OptionalBlock(
         block, tuple(inner.own), tuple(inner.waiting), frozenset(inner.used_outer)
     )
 
 
-def _nullable(inner: Scope, name: str) -> plan.Expression | None:
+@dataclass(frozen=True, slots=True)
+class _Nullable:
     """A value of an optional block, as the block around it sees it."""
-    found = inner.find_value(name)
-    if found is None or isinstance(found, plan.Const):
-        return found
-    return plan.Computed(name, found.type.or_null())
+
+    inner: Scope
+    name: str
+
+    @property
+    def is_open(self) -> bool:
+        """Typed it is already, with its block."""
+        return False
+
+    @property
+    def uses(self) -> Iterator[str]:
+        """What it is made of is known in its block."""
+        return iter(())
+
+    def resolve(self) -> plan.Expression | None:
+        """What the name stands for."""
+        found = self.inner.find_value(self.name)
+        return None if found is None else plan.Computed(self.name, found.type.or_null())
 
 
 # -- what tests rows ---------------------------------------------------------------

@@ -6,7 +6,9 @@ typed when it is first asked for, wherever in the block it stands.
 
 from __future__ import annotations
 
-from omnigraph.lang.expressions import is_fixed
+from collections.abc import Iterator
+
+from omnigraph.lang.expressions import is_fixed, is_small
 from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.aggregates import resolve_block_value
@@ -15,6 +17,8 @@ from omnigraph.lang.query.check.scope import Scope
 from omnigraph.lang.query.check.values import describe
 
 Named = ast.Let | ast.For
+MAX_DEPTH = 32
+"""How many values may be typed inside each other: what is typed waits on the stack."""
 
 
 def declare_values(scope: Scope, clauses: tuple[ast.Clause, ...]) -> None:
@@ -28,7 +32,7 @@ def declare_values(scope: Scope, clauses: tuple[ast.Clause, ...]) -> None:
         elif name in scope.waiting or name in scope.checker.params or scope.knows(name):
             _report_reuse(scope, clause.variable)
         else:
-            scope.waiting[name] = _Named(scope, clause).resolve
+            scope.waiting[name] = _Named(scope, clause)
 
 
 def check_values(scope: Scope, clauses: tuple[ast.Clause, ...]) -> None:
@@ -64,16 +68,61 @@ class _Named:
             )
             return None
         self.is_open = True
-        if isinstance(self.clause, ast.For):
-            return self._element(self.clause)
-        return self._value(self.clause)
+        self._ask_for_others()
+        checker = self.scope.checker
+        if len(checker.typed) >= MAX_DEPTH:
+            checker.error(
+                variable.span,
+                f"${variable.name} is at the end of a chain of more than {MAX_DEPTH} values, each "
+                "in a block of another; name them in the order in which they are used",
+                "T32",
+            )
+            return None
+        checker.typed.append(variable.name)
+        try:
+            if isinstance(self.clause, ast.For):
+                return self._element(self.clause)
+            return self._value(self.clause)
+        finally:
+            checker.typed.pop()
+
+    @property
+    def uses(self) -> Iterator[str]:
+        """The names that its expression has outside of blocks."""
+        clause = self.clause
+        for part in terms.within(clause.items if isinstance(clause, ast.For) else clause.value):
+            if isinstance(part, terms.Variable):
+                yield part.name
+
+    def _ask_for_others(self) -> None:
+        """Have all that it is made of typed first, the last link of a chain before the others."""
+        scope, asked = self.scope, {self.clause.variable.name}
+        chain: list[tuple[str, Iterator[str]]] = [("", self.uses)]
+        while chain:
+            name, uses = chain[-1]
+            for other in uses:
+                found = scope.waiting.get(other)
+                if found is None or found.is_open or other in scope.values or other in asked:
+                    continue
+                asked.add(other)
+                chain.append((other, found.uses))
+                break
+            else:
+                chain.pop()
+                if name:
+                    scope.find_value(name)
 
     def _value(self, clause: ast.Let) -> plan.Expression | None:
         scope, name = self.scope, clause.variable.name
         if isinstance(clause.value, terms.BlockValue):
             return resolve_block_value(scope, clause.value, name)
         found = resolve_value(scope, clause.value)
-        if found is None or is_fixed(found):
+        if found is None:
+            return None
+        if is_small(found) and is_fixed(found):
+            if scope.is_optional:
+                # Outside it is null where the block has no solution.
+                scope.made.append(resolved.Let(name, found))
             return found
         scope.made.append(resolved.Let(name, found))
         return plan.Computed(name, found.type)

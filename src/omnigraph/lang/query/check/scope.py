@@ -6,8 +6,9 @@ used. A variable of unknown type is kept, so that its uses are not reported too.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from omnigraph.lang.diagnostics import Phase, Reporter, name_hint
 from omnigraph.lang.query import plan, resolved, terms
@@ -61,6 +62,8 @@ class Checker:
     elements: dict[str, ValueType | RecordList] = field(default_factory=dict)
     """What each `for` around a statement goes through, by the name of its element."""
     anonymous: list[str] = field(default_factory=list)
+    typed: list[str] = field(default_factory=list)
+    """The values that are being typed, each for the sake of the one before."""
 
     def error(
         self, span: Span, message: str, code: str | None = None, *, hint: str | None = None
@@ -75,6 +78,21 @@ class Checker:
         return f"#{name}"
 
 
+class Unresolved(Protocol):
+    """A value with a name that is typed when somebody asks for it."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether somebody has asked."""
+
+    @property
+    def uses(self) -> Iterator[str]:
+        """The names that it is made of."""
+
+    def resolve(self) -> plan.Expression | None:
+        """What the name stands for; None after reporting."""
+
+
 class Scope:
     """The variables one block sees: its own and those of the blocks around it."""
 
@@ -87,10 +105,12 @@ class Scope:
         self.used_outer: set[str] = set()
         self.values: dict[str, plan.Expression | None] = {}
         """What `let` and `for` of this block name; None for what cannot be typed."""
-        self.waiting: dict[str, Callable[[], plan.Expression | None]] = {}
-        """How to type those that nothing asked for yet."""
+        self.waiting: dict[str, Unresolved] = {}
+        """Those that nothing asked for yet, and those that are typed."""
         self.made: list[resolved.Value] = []
         """What has to be computed for each row of this block."""
+        self.is_optional = False
+        """Whether its block may have no solution, and is null then."""
         self.aggregates = False
         """Whether expressions are about groups of rows."""
         self.columns: Mapping[str, plan.Output] = {}
@@ -121,7 +141,7 @@ class Scope:
     def find_value(self, name: str) -> plan.Expression | None:
         """What a name of `let` or `for` stands for; using an outer one is remembered."""
         if name in self.waiting and name not in self.values:
-            found = self.waiting[name]()
+            found = self.waiting[name].resolve()
             self.values[name] = found
             return found
         if name in self.values:

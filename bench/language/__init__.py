@@ -1,0 +1,1 @@
+"""The parts of the language benchmark: its tables, its questions, the systems asked."""
