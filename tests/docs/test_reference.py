@@ -23,6 +23,7 @@ from tests.docs.reference.examples import (
     on_server,
     on_spark,
     run_example,
+    without_library,
 )
 from tests.docs.reference.members import methods
 from tests.docs.reference.page import example_of
@@ -41,7 +42,7 @@ query add_film($title: String, $year: I32) {
     create Film { title: $title, year: $year }
 }
 """
-PLAIN = sorted({*EXAMPLES} - {*on_spark(), *on_server()})
+PLAIN = sorted({*EXAMPLES} - {*on_spark(), *on_server(), *without_library()})
 PAGE = (ROOT / "docs/user/python-reference.md").read_text(encoding="utf-8")
 
 

@@ -37,6 +37,12 @@ class Networks(Surface):
         their ends along, nodes alone the edges between them. ``properties`` are those to take
         along, all but blobs without any named. A node's key is its id, or `(type, id)` where there
         are several node types; an edge's is its id. Both have `@type` and `@id`.
+
+        >>> network = graph.to_networkx(types=["ActedIn"])
+        >>> network.number_of_nodes(), network.number_of_edges()
+        (4, 3)
+        >>> network.in_degree(("Film", "The Matrix"))
+        2
         """
         choice = Wanted(types, properties)
         return to_networkx(self._network(choice, require_networkx, branch, snapshot))
@@ -54,6 +60,10 @@ class Networks(Surface):
 
         ``types`` and ``properties`` are as for `to_networkx`. Vertices and edges have `@type`,
         `@id` and the properties as attributes, None where their type has no such property.
+
+        >>> network = graph.to_igraph(types=["ActedIn"])
+        >>> network.vcount(), network.ecount()
+        (4, 3)
         """
         choice = Wanted(types, properties)
         return to_igraph(self._network(choice, require_igraph, branch, snapshot))
@@ -72,6 +82,10 @@ class Networks(Surface):
         ``types`` are as for `to_networkx`. Without ``properties`` those are taken that are numbers,
         Bool or vectors: they become tensors, others lists. `@id` are the ids. A missing number
         is NaN.
+
+        >>> data = graph.to_pyg(types=["ActedIn"])
+        >>> data["Person", "ActedIn", "Film"].edge_index.shape
+        torch.Size([2, 3])
         """
         choice = Wanted(types, properties, numbers_alone=properties is None)
         return to_pyg(self._network(choice, require_pyg, branch, snapshot))

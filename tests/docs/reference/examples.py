@@ -5,6 +5,7 @@ from __future__ import annotations
 import doctest
 import inspect
 import shutil
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -38,6 +39,12 @@ def on_spark() -> list[str]:
 def on_server() -> list[str]:
     """Those that ask a server."""
     return [name for name, function in EXAMPLES.items() if "og.open(url" in example_of(function)]
+
+
+def without_library() -> list[str]:
+    """Those for a library that is not installed."""
+    libraries = {"graph.to_igraph": "igraph", "graph.to_pyg": "torch_geometric"}
+    return [name for name, library in libraries.items() if find_spec(library) is None]
 
 
 def made(place: Path) -> Path:

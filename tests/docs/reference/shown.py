@@ -20,6 +20,7 @@ from omnigraph.graph.branches import Branches, Tags
 from omnigraph.graph.loading import Loading
 from omnigraph.graph.looking_back import LookingBack
 from omnigraph.graph.namespaces import Changes, Commits
+from omnigraph.graph.networks import Networks
 from omnigraph.graph.reading import Reading
 from omnigraph.graph.tables import Tables
 from omnigraph.graph.upkeep import Upkeep
@@ -120,6 +121,7 @@ PARTS: tuple[Part, ...] = (
             _class(Loading, name="graph", title="Loading"),
             _class(LookingBack, name="graph", title="Looking back"),
             _class(Tables, name="graph", title="Whole tables"),
+            _class(Networks, name="graph", title="For other libraries"),
             _class(Upkeep, name="graph", title="Looking after"),
             _class(og.Graph, "manifest", name="graph", title="Only of a graph"),
             _class(Branches, name="graph.branches"),
