@@ -43,9 +43,6 @@ SMALL = 64
 """An expression of more parts than this is computed once and then named."""
 
 
-# -- what has a value of its own -------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class Property:
     """A property of a bound variable; `@id`, `@src` and `@dst` are the structural columns."""
@@ -401,76 +398,3 @@ def rewritten(
             return Either(tuple(tuple(map(of, group)) for group in groups))
         case _:
             return expression
-
-
-# -- conditions as scans like them -------------------------------------------------
-
-_TURNED: dict[CompareOp, CompareOp] = {
-    "=": "=",
-    "!=": "!=",
-    "<": ">",
-    "<=": ">=",
-    ">": "<",
-    ">=": "<=",
-}
-_DENIED: dict[CompareOp, CompareOp] = {
-    "=": "!=",
-    "!=": "=",
-    "<": ">=",
-    "<=": ">",
-    ">": "<=",
-    ">=": "<",
-}
-
-
-def turned(op: CompareOp) -> CompareOp:
-    """The operator that says the same with its sides exchanged."""
-    return _TURNED[op]
-
-
-def denied(condition: Expression) -> Expression:
-    """A condition that is true where this one is false, and unknown where it is unknown."""
-    match condition:
-        case Comparison(left, op, right):
-            return Comparison(left, _DENIED[op], right)
-        case IsNull(operand, negated):
-            return IsNull(operand, not negated)
-        case Not(operand):
-            return operand
-        case Either((alone,)):
-            return either(tuple((denied(one),) for one in alone))
-        case Either(groups):
-            return Either((tuple(denied(either((group,))) for group in groups),))
-        case _:
-            return Not(condition)
-
-
-def either(groups: tuple[tuple[Expression, ...], ...]) -> Expression:
-    """Groups as one condition; a single condition is itself."""
-    if len(groups) == 1 and len(groups[0]) == 1:
-        return groups[0][0]
-    return Either(groups)
-
-
-def conjuncts(condition: Expression) -> Iterator[Expression]:
-    """The conditions that hold together where this one does, each as a scan likes it best.
-
-    Only for rows that are kept where it is true: a Bool is compared with true, a value on the
-    left of a property changes sides.
-    """
-    match condition:
-        case Either((group,)):
-            for one in group:
-                yield from conjuncts(one)
-        case Either(groups):
-            yield Either(
-                tuple(tuple(c for one in group for c in conjuncts(one)) for group in groups)
-            )
-        case Property():
-            yield Comparison(condition, "=", Const(value=True, type=VERDICT))
-        case Not(Property() as operand):
-            yield Comparison(operand, "=", Const(value=False, type=VERDICT))
-        case Comparison(left, op, Property() as right) if not isinstance(left, Property):
-            yield Comparison(right, _TURNED[op], left)
-        case _:
-            yield condition

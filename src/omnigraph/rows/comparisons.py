@@ -12,7 +12,8 @@ from typing import TypeAlias
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from omnigraph.lang.expressions import CompareOp, turned
+from omnigraph.lang.conditions import turned
+from omnigraph.lang.expressions import CompareOp
 from omnigraph.lang.types import Scalar
 from omnigraph.rows.numbers import place
 

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from operator import and_, or_
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -32,13 +31,12 @@ from omnigraph.lang.expressions import (
     Property,
     StartsWith,
     is_fixed,
-    leaves_of,
 )
-from omnigraph.lang.structural import ID, TYPE
+from omnigraph.lang.structural import TYPE
 from omnigraph.lang.types import FLOATS, INTEGER_RANGE, INTEGERS, Scalar
 from omnigraph.rows.arrow_types import SCALARS
 from omnigraph.rows.constants import arrow_scalar, equal_values
-from omnigraph.rows.evaluation import constant_of, passing
+from omnigraph.rows.evaluation import constant_of
 from omnigraph.rows.numbers import place
 from omnigraph.rows.sql_conditions import (
     NEVER,
@@ -50,7 +48,7 @@ from omnigraph.rows.sql_conditions import (
     any_of,
 )
 from omnigraph.rows.stored_columns import AS_NAMED, StoredColumns
-from omnigraph.rows.table_rows import TableRows
+from omnigraph.rows.table_rows import Membership, Tested
 
 ValueOf = Callable[[Fixed], Constant]
 """Gives the value of a literal, a parameter or the present moment."""
@@ -62,41 +60,6 @@ _ONLY_IN_SQL = frozenset({Scalar.U32, Scalar.U64})
 MOST_TERMS = 64
 """So many terms become one expression: the cost of more grows with their square, or worse."""
 _NEVER = pc.scalar(False)  # noqa: FBT003 - pyarrow's own signature
-
-
-@dataclass(frozen=True, slots=True)
-class Membership:
-    """Whether a list column holds a value; Arrow has no expression for it."""
-
-    column: str
-    value: pa.Scalar
-
-    def mask(self, rows: pa.Table) -> pa.BooleanArray:
-        """For each row, whether its list holds the value."""
-        lists = rows.column(self.column).combine_chunks()
-        hits = pc.equal(pc.list_flatten(lists), self.value).fill_null(False)  # noqa: FBT003 - pyarrow
-        found = np.zeros(len(lists), dtype=bool)
-        found[pc.list_parent_indices(lists).filter(hits).to_numpy()] = True
-        return pa.array(found)
-
-
-@dataclass(frozen=True, slots=True)
-class Tested:
-    """A condition of any shape about the columns of a row."""
-
-    condition: Predicate
-    value_of: ValueOf
-
-    @property
-    def columns(self) -> tuple[str, ...]:
-        """What it looks at; rows have to be read also where that is nothing."""
-        leaves = leaves_of(self.condition)
-        names = [leaf.name for leaf in leaves if isinstance(leaf, Property)]
-        return tuple(dict.fromkeys(names)) or (ID,)
-
-    def mask(self, rows: pa.Table) -> pa.BooleanArray:
-        """For each row, whether it is true."""
-        return pa.array(passing((self.condition,), TableRows(rows, self.value_of)))
 
 
 @dataclass(frozen=True, slots=True)

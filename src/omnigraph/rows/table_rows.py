@@ -1,4 +1,4 @@
-"""Rows of a table in memory, as expressions look at them.
+"""Rows of a table in memory, as expressions look at them, and conditions that only memory decides.
 
 Owns which column of the table a property is. Searches nothing and groups nothing.
 """
@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -15,14 +16,16 @@ from omnigraph.lang.expressions import (
     Aggregate,
     Computed,
     Constant,
+    Expression,
     Fixed,
     NodeRef,
     Property,
     TextMatch,
+    leaves_of,
 )
 from omnigraph.lang.structural import ID
 from omnigraph.lang.types import Scalar, ValueType
-from omnigraph.rows.evaluation import Positions
+from omnigraph.rows.evaluation import Positions, passing
 
 _TEXT = ValueType(Scalar.STRING, nullable=True)
 
@@ -86,3 +89,38 @@ class TableRows:
     def look(self) -> None:
         """End what nobody waits for."""
         self.needing(0)
+
+
+@dataclass(frozen=True, slots=True)
+class Membership:
+    """Whether a list column holds a value; Arrow has no expression for it."""
+
+    column: str
+    value: pa.Scalar
+
+    def mask(self, rows: pa.Table) -> pa.BooleanArray:
+        """For each row, whether its list holds the value."""
+        lists = rows.column(self.column).combine_chunks()
+        hits = pc.equal(pc.list_flatten(lists), self.value).fill_null(False)  # noqa: FBT003 - pyarrow
+        found = np.zeros(len(lists), dtype=bool)
+        found[pc.list_parent_indices(lists).filter(hits).to_numpy()] = True
+        return pa.array(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Tested:
+    """A condition of any shape about the columns of a row."""
+
+    condition: Expression
+    value_of: Callable[[Fixed], Constant]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """What it looks at; rows have to be read also where that is nothing."""
+        leaves = leaves_of(self.condition)
+        names = [leaf.name for leaf in leaves if isinstance(leaf, Property)]
+        return tuple(dict.fromkeys(names)) or (ID,)
+
+    def mask(self, rows: pa.Table) -> pa.BooleanArray:
+        """For each row, whether it is true."""
+        return pa.array(passing((self.condition,), TableRows(rows, self.value_of)))

@@ -28,7 +28,7 @@ from omnigraph.lang.query.check.bounds import check_bounds
 from omnigraph.lang.query.check.mutations.statements import check_mutation
 from omnigraph.lang.query.check.reads import check_read
 from omnigraph.lang.query.check.scope import Checker
-from omnigraph.lang.query.lower import lower_read
+from omnigraph.lang.query.lowering.reads import lower_read
 from omnigraph.lang.query.parsing.parser import parse_queries
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.lang.schema.type_sets import members_of

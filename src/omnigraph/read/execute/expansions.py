@@ -21,8 +21,8 @@ from omnigraph.read.execute.bound_rows import passing
 from omnigraph.read.execute.context import ReadContext
 from omnigraph.read.execute.products import FirstRows
 from omnigraph.read.execute.sorting import distinct
-from omnigraph.read.execute.step_rules import HasSolution
-from omnigraph.read.execute.walks import Walked, walked
+from omnigraph.read.execute.walking.step_rules import HasSolution
+from omnigraph.read.execute.walking.walks import Walked, walked
 from omnigraph.read.plan.physical import ExpandEdges
 from omnigraph.storage.budget import need, took
 

@@ -31,8 +31,8 @@ from omnigraph.read.execute.expansions import (
 from omnigraph.read.execute.folding import fold
 from omnigraph.read.execute.products import PIECE, FirstRows, Product
 from omnigraph.read.execute.value_joins import joined
-from omnigraph.read.execute.walks import is_searched
-from omnigraph.read.execute.way_steps import walk_ways
+from omnigraph.read.execute.walking.walks import is_searched
+from omnigraph.read.execute.walking.way_steps import walk_ways
 from omnigraph.read.plan.physical import (
     AccessPath,
     Block,

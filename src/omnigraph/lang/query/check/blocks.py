@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
+from omnigraph.lang.conditions import conjuncts
 from omnigraph.lang.diagnostics import name_hint
-from omnigraph.lang.expressions import conjuncts
 from omnigraph.lang.query import plan, resolved, terms
 from omnigraph.lang.query import syntax as ast
 from omnigraph.lang.query.check.bindings import check_matches

@@ -6,8 +6,8 @@ denote, and which operands a comparison takes, is for other modules.
 
 from __future__ import annotations
 
+from omnigraph.lang.conditions import denied, either
 from omnigraph.lang.diagnostics import did_you_mean
-from omnigraph.lang.expressions import denied, either
 from omnigraph.lang.functions.kinds import common_type
 from omnigraph.lang.functions.registry import FUNCTIONS
 from omnigraph.lang.functions.signature import Misuse, judge

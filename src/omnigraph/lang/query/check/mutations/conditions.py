@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from omnigraph.lang import structural
-from omnigraph.lang.expressions import conjuncts
+from omnigraph.lang.conditions import conjuncts
 from omnigraph.lang.query import plan, terms
 from omnigraph.lang.query.check.expressions import resolve_condition
 from omnigraph.lang.query.check.mutations.assigned import declared_param

@@ -21,8 +21,8 @@ from omnigraph.read.access.way_tree import Costs
 from omnigraph.read.execute.bindings import Bindings, Mask, Positions
 from omnigraph.read.execute.bound_rows import BoundRows
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.search_units import Groups, first_of_each
 from omnigraph.read.execute.trace import Trace
+from omnigraph.read.execute.walking.search_units import Groups, first_of_each
 from omnigraph.read.plan.physical import Block
 from omnigraph.rows.conditions import repeated
 from omnigraph.rows.evaluation import values_of

@@ -33,8 +33,8 @@ from omnigraph.read.access.ways import Ways
 from omnigraph.read.access.weighted import MARK, cheapest
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.search_units import Units, first_of_each, matches
-from omnigraph.read.execute.step_rules import HasSolution, Judged, JudgedSteps, StepWeights
+from omnigraph.read.execute.walking.search_units import Units, first_of_each, matches
+from omnigraph.read.execute.walking.step_rules import HasSolution, Judged, JudgedSteps, StepWeights
 from omnigraph.read.plan.physical import ExpandEdges
 from omnigraph.storage.budget import look
 

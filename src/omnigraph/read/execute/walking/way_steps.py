@@ -13,7 +13,7 @@ from omnigraph.read.access.way_tree import NOTHING
 from omnigraph.read.access.ways import Ways
 from omnigraph.read.execute.bindings import Bindings, Positions
 from omnigraph.read.execute.context import ReadContext
-from omnigraph.read.execute.search_units import first_of_each
+from omnigraph.read.execute.walking.search_units import first_of_each
 
 
 def _steps(

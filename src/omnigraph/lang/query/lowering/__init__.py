@@ -1,0 +1,1 @@
+"""From checked queries to plans: the order of steps, and where every condition stands."""
