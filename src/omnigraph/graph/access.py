@@ -11,12 +11,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import wraps
 from inspect import signature
-from typing import Any, Literal, NoReturn, Protocol, TypeVar, cast, runtime_checkable
+from typing import TYPE_CHECKING, Any, Literal, NoReturn, Protocol, TypeVar, cast, runtime_checkable
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import BadRequest, PolicyDenied, StorageError
 from omnigraph.graph.guard import guarded
-from omnigraph.history.diff import named_state
 from omnigraph.lang.schema.catalog import Catalog
 from omnigraph.manifest.branches import is_missing, normalise_branch
 from omnigraph.manifest.entries import MAIN, SchemaContract
@@ -29,7 +28,9 @@ from omnigraph.manifest.revisions import (
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.manifest.store import GraphHandle
 from omnigraph.read.limited.view import limited_view
-from omnigraph.write.publish.driver import Target, message_of
+
+if TYPE_CHECKING:
+    from omnigraph.write.publish.driver import Target
 
 ATTEMPTS = 8
 T = TypeVar("T")
@@ -179,6 +180,8 @@ class Access:
         message: str | None = None,
     ) -> Target:
         """Where a change goes: a branch, which is forked from another if that is given."""
+        from omnigraph.write.publish.driver import Target, message_of
+
         base = None if fork_from is None else normalise_branch(fork_from)
         handle = self.handle
         wanted = None if if_commit is None else exact_id(handle.manifest, if_commit)
@@ -329,6 +332,8 @@ def state_at(argument: str) -> Where:
     """The branch of what an argument names: a branch, a commit or a snapshot."""
 
     def find(access: Access, given: Arguments) -> str:
+        from omnigraph.history.diff import named_state
+
         state = given[argument] = named_state(access.handle, given[argument])
         return state.branch
 

@@ -5,15 +5,18 @@ Owns their public methods, each written once. The rules are those of the manifes
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from omnigraph.errors import BranchNotFound, Conflict, OmniGraphError
 from omnigraph.graph.access import Surface, action, began_at, made_on, shows_the_same
 from omnigraph.history.merge.conflicts import MergeResult, Resolve
-from omnigraph.history.merge.operation import merge_branch
-from omnigraph.history.merge.replay import Verb, replay
 from omnigraph.manifest.branches import BranchRefs
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.revisions import commit_to_begin_at, find_revision
 from omnigraph.manifest.root_copies import refresh_copies
+
+if TYPE_CHECKING:
+    from omnigraph.history.merge.replay import Verb
 
 
 class Branches(Surface):
@@ -179,6 +182,8 @@ class Branches(Surface):
         >>> merged.outcome, merged.commit.message, graph.branches.list()
         ('merged', 'The right year', ['main'])
         """
+        from omnigraph.history.merge.operation import merge_branch
+
         result = merge_branch(
             self._access.handle,
             source,
@@ -212,6 +217,8 @@ class Branches(Surface):
         message: str | None,
         actor: str | None,
     ) -> MergeResult:
+        from omnigraph.history.merge.replay import replay
+
         handle = self._access.handle
         result = replay(
             handle,

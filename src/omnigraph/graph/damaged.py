@@ -7,14 +7,15 @@ mended is the engine's to say.
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from omnigraph.graph.guard import guarded
-from omnigraph.maintain import repair as repairs
-from omnigraph.maintain.repair_report import RepairReport
-from omnigraph.maintain.verify import operation
-from omnigraph.maintain.verify.report import VerifyReport
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.s3_client import require_reachable
+
+if TYPE_CHECKING:
+    from omnigraph.maintain.repair_report import RepairReport
+    from omnigraph.maintain.verify.report import VerifyReport
 
 
 @guarded
@@ -27,6 +28,8 @@ def verify(location: str | Path, *, deep: bool = False, branch: str | None = Non
     >>> og.verify("film.omni").is_sound
     True
     """
+    from omnigraph.maintain.verify import operation
+
     root = Location.parse(str(location))
     require_reachable(root)
     return operation.verify(root, deep=deep, branch=branch)
@@ -47,6 +50,8 @@ def repair(
     >>> og.repair("film.omni").is_whole
     True
     """
+    from omnigraph.maintain import repair as repairs
+
     root = Location.parse(str(location))
     require_reachable(root)
     return repairs.repair(root, confirm=confirm, force=force, keep_as=keep_as)

@@ -14,9 +14,6 @@ from omnigraph.graph.access import Access, Arguments, action, is_forking
 from omnigraph.graph.upkeep import Upkeep
 from omnigraph.manifest.branches import is_missing
 from omnigraph.manifest.entries import MAIN
-from omnigraph.write.change.results import LoadResult, PipelineResult
-from omnigraph.write.load.operation import Load, LoadOptions
-from omnigraph.write.publish.driver import run
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -25,6 +22,7 @@ if TYPE_CHECKING:
     from omnigraph.pipeline.declared.document import Document
     from omnigraph.pipeline.declared.run import Pipeline
     from omnigraph.pipeline.spark.settings import SparkSettings
+    from omnigraph.write.change.results import LoadResult, PipelineResult
     from omnigraph.write.load.csv_options import CsvOptions
     from omnigraph.write.load.row_order import OrderBy
 
@@ -102,7 +100,9 @@ class Loading(Upkeep):
         """
         from omnigraph.write.load.input import is_request_sized, require_engine
         from omnigraph.write.load.load_digest import digest_of_input
+        from omnigraph.write.load.operation import Load, LoadOptions
         from omnigraph.write.load.report import reported
+        from omnigraph.write.publish.driver import run
 
         options = LoadOptions.of(
             mode,
@@ -175,6 +175,7 @@ class Loading(Upkeep):
         3
         """
         from omnigraph.pipeline.streaming import StreamChoice, stream_load
+        from omnigraph.write.load.operation import LoadOptions
 
         options = LoadOptions.of(mode, on_error=on_error, rejects=rejects, max_rejects=max_rejects)
         target = self._access.target(branch, fork_from=from_branch)

@@ -5,18 +5,21 @@ Owns those public methods, each written once. Thin: the packages below know how.
 
 from __future__ import annotations
 
-from omnigraph.evolve.log import SchemaCommit, schema_log
+from typing import TYPE_CHECKING
+
 from omnigraph.graph.access import Surface, action, state_at
 from omnigraph.history.changes import Filters, Names
-from omnigraph.history.diff import Diff, diff, named_state
-from omnigraph.history.entity_history import EntityHistory, EntityLine, SetBy
-from omnigraph.lang.schema.migration.plan import MigrationPlan
-from omnigraph.lang.schema.migration.planner import plan_migration
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.schema_contract import accepted_schema
 from omnigraph.manifest.snapshot import Snapshot
 from omnigraph.read.limited.view import whole_of
+
+if TYPE_CHECKING:
+    from omnigraph.evolve.log import SchemaCommit
+    from omnigraph.history.diff import Diff
+    from omnigraph.history.entity_history import EntityHistory, SetBy
+    from omnigraph.lang.schema.migration.plan import MigrationPlan
 
 
 class LookingBack(Surface):
@@ -40,6 +43,8 @@ class LookingBack(Surface):
         >>> graph.schema_log()
         [commit ... on main: the first schema]
         """
+        from omnigraph.evolve.log import schema_log
+
         return schema_log(self._access.handle.manifest.ancestors(normalise_branch(branch)))
 
     @action("read", branch=state_at("a"), hides=True)
@@ -54,6 +59,8 @@ class LookingBack(Surface):
         safe
           node:Genre is added (metadata only)
         """
+        from omnigraph.lang.schema.migration.planner import plan_migration
+
         old, new = (accepted_schema(self._shown(one).schema).ir for one in (a, b))
         return plan_migration(old, new)
 
@@ -77,6 +84,8 @@ class LookingBack(Surface):
         ...     print(change.op, change.id, change.was("year"), change.now("year"))
         update John Wick 2014 2015
         """
+        from omnigraph.history.diff import diff
+
         before, after = self._shown(a), self._shown(b)
         return diff(before, after, Filters(kinds, types, ops))
 
@@ -99,6 +108,8 @@ class LookingBack(Surface):
         ann update ('year',)
         None insert ()
         """
+        from omnigraph.history.entity_history import EntityLine
+
         access = self._access
         return EntityLine(access.handle, branch, type, id, access.limited).history(limit)
 
@@ -117,10 +128,14 @@ class LookingBack(Surface):
         title John Wick None
         year 2015 ann
         """
+        from omnigraph.history.entity_history import EntityLine
+
         access = self._access
         return EntityLine(access.handle, branch, type, id, access.limited).blame()
 
     def _shown(self, named: str | Snapshot) -> Snapshot:
         """What a branch, a commit or a snapshot shows to the one who acts."""
+        from omnigraph.history.diff import named_state
+
         state = named_state(self._access.handle, named)
         return self._access.limited(whole_of(state), state.branch)

@@ -7,7 +7,7 @@ business of `read`, what is done with its rows that of `write`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -18,7 +18,9 @@ from omnigraph.manifest.snapshot import catalog_of
 from omnigraph.read.output.result import Result
 from omnigraph.read.queries import MatchQuery
 from omnigraph.storage.budget import Budget
-from omnigraph.write.publish.base import Base
+
+if TYPE_CHECKING:
+    from omnigraph.write.publish.base import Base
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import BranchNotFound, NotFound, StorageError
-from omnigraph.evolve.genesis import CLAIM_NAME, create_graph, release_claim
 from omnigraph.graph.guard import guarded
 from omnigraph.graph.schema_sources import schema_source
 from omnigraph.graph.session import Graph
@@ -22,7 +21,6 @@ from omnigraph.storage.logs.head_log import HeadLog
 from omnigraph.storage.objects.control_objects import ControlObjects
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.objects.s3_client import require_reachable
-from omnigraph.write.recovery.sweep import sweep
 
 
 @guarded
@@ -35,6 +33,8 @@ def init(
     >>> graph.branches.list()
     ['main']
     """
+    from omnigraph.evolve.genesis import create_graph
+
     root = Location.parse(str(location))
     require_reachable(root)
     create_graph(root, schema_source(schema), force=force, actor=actor)
@@ -90,6 +90,8 @@ def _mend_files(root: Location, contract: SchemaContract) -> list[str]:
 
     Where nothing is to be mended, nothing is written.
     """
+    from omnigraph.evolve.genesis import CLAIM_NAME, release_claim
+
     objects = ControlObjects(root)
     try:
         if objects.read(CLAIM_NAME) is not None:
@@ -105,6 +107,8 @@ def _mend_files(root: Location, contract: SchemaContract) -> list[str]:
 
 def _sweep(root: Location, manifest: Manifest) -> list[str]:
     """Finish the story of writers that died; nobody needs it done to go on."""
+    from omnigraph.write.recovery.sweep import sweep
+
     try:
         report = sweep(root, manifest)
     except StorageError as error:

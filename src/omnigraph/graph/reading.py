@@ -7,9 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from omnigraph.evolve.planning import plan_schema
 from omnigraph.graph.access import action, shown_at
 from omnigraph.graph.looking_back import LookingBack
 from omnigraph.graph.networks import Networks
@@ -17,10 +16,7 @@ from omnigraph.graph.schema_sources import desired_source, named_query, query_so
 from omnigraph.lang.lint_report import LintReport
 from omnigraph.lang.query.lint import lint_queries
 from omnigraph.lang.schema.catalog import Catalog
-from omnigraph.lang.schema.migration.plan import MigrationPlan
 from omnigraph.lang.source import Source
-from omnigraph.maintain.index_choice import index_status
-from omnigraph.maintain.reports import IndexStatus
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.snapshot import Snapshot, catalog_of
 from omnigraph.read.output.blobs import Blob, BlobSelector, find_value
@@ -33,8 +29,11 @@ from omnigraph.storage.cache_budget import CacheUse
 from omnigraph.storage.cancellation import Cancellation
 from omnigraph.storage.objects.location import Location
 from omnigraph.storage.tables.handles import cache_uses
-from omnigraph.write.change.results import Recovery
-from omnigraph.write.recovery.sweep import recoveries
+
+if TYPE_CHECKING:
+    from omnigraph.lang.schema.migration.plan import MigrationPlan
+    from omnigraph.maintain.reports import IndexStatus
+    from omnigraph.write.change.results import Recovery
 
 
 class Reading(Networks, LookingBack):
@@ -96,6 +95,8 @@ class Reading(Networks, LookingBack):
         safe
           node:Person.died is added as I32? (metadata only)
         """
+        from omnigraph.evolve.planning import plan_schema
+
         wanted = desired_source(source)
 
         def plan(shown: Snapshot, _: Catalog) -> MigrationPlan:
@@ -122,6 +123,8 @@ class Reading(Networks, LookingBack):
         >>> {index.state for index in graph.index_status().indexes}
         {'pending'}
         """
+        from omnigraph.maintain.index_choice import index_status
+
         return index_status(self._access.snapshot(branch))
 
     @action("read")
@@ -131,6 +134,8 @@ class Reading(Networks, LookingBack):
         >>> graph.recoveries()
         []
         """
+        from omnigraph.write.recovery.sweep import recoveries
+
         return recoveries(self.location)
 
     @action("read", branch=shown_at(), hides=True)

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 from omnigraph.embed.configuration import EmbedderConfig
 from omnigraph.errors import BadRequest
-from omnigraph.evolve.apply import SchemaChange, SchemaResult, apply_schema
 from omnigraph.graph.access import Access, Policy, action
 from omnigraph.graph.branches import Branches, Tags
 from omnigraph.graph.guard import guarded
@@ -23,16 +22,14 @@ from omnigraph.graph.schema_sources import desired_source, named_query, query_so
 from omnigraph.lang.source import Source
 from omnigraph.manifest.entries import MAIN
 from omnigraph.manifest.store import GraphHandle
-from omnigraph.write.backfill import Backfill, EmbedResult, backfill
-from omnigraph.write.change.results import MutationResult
-from omnigraph.write.mutation.operation import Mutation
-from omnigraph.write.publish.driver import run
-from omnigraph.write.publish.run_ids import RunId
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from omnigraph.evolve.apply import SchemaResult
     from omnigraph.pipeline.spark.settings import SparkSettings
+    from omnigraph.write.backfill import EmbedResult
+    from omnigraph.write.change.results import MutationResult
 
 
 class Session(Loading):
@@ -80,6 +77,10 @@ class Session(Loading):
         >>> done.affected_nodes, done.commit.message
         (1, 'One more')
         """
+        from omnigraph.write.mutation.operation import Mutation
+        from omnigraph.write.publish.driver import run
+        from omnigraph.write.publish.run_ids import RunId
+
         query, (name, params) = query_source(source), named_query(name, params)
         text, path = query.text, query.name
         target = self._access.target(branch, if_commit=if_commit, message=message)
@@ -136,8 +137,10 @@ class Session(Loading):
         >>> done.applied, done.step_count, done.commit.message
         (True, 1, 'When they died')
         """
+        from omnigraph.evolve.apply import SchemaChange, apply_schema
         from omnigraph.pipeline.load.entry import SparkTarget
         from omnigraph.pipeline.schema_columns import column_writer
+        from omnigraph.write.publish.run_ids import RunId
 
         target = self._access.target(branch, if_commit=if_commit, message=message)
         text = desired_source(source)
@@ -193,6 +196,7 @@ class Session(Loading):
         """
         from omnigraph.pipeline.load.entry import SparkTarget
         from omnigraph.pipeline.maintenance import maintenance_workers
+        from omnigraph.write.backfill import Backfill, backfill
 
         choice = SparkTarget.of(spark, progress=progress)
         with maintenance_workers(self.location, engine, choice) as workers:

@@ -13,22 +13,17 @@ from typing import TYPE_CHECKING
 from omnigraph.graph.access import Access, Arguments, action
 from omnigraph.graph.tables import Tables
 from omnigraph.maintain.cleanup import GRACE, cleanup
-from omnigraph.maintain.health import GraphStatus
-from omnigraph.maintain.indexes import ensure_indices
-from omnigraph.maintain.reconcile import Maintainer
-from omnigraph.maintain.repair import repair
-from omnigraph.maintain.repair_report import RepairReport
 from omnigraph.maintain.reports import CleanupProgress, CleanupReport, IndexReport, OptimizeReport
-from omnigraph.maintain.status import graph_status
-from omnigraph.maintain.steps import MaintenanceLimits, MaintenanceReport
-from omnigraph.maintain.verify.operation import verify
-from omnigraph.maintain.verify.report import VerifyReport
 from omnigraph.manifest.branches import normalise_branch
 from omnigraph.manifest.entries import MAIN
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
+    from omnigraph.maintain.health import GraphStatus
+    from omnigraph.maintain.repair_report import RepairReport
+    from omnigraph.maintain.steps import MaintenanceReport
+    from omnigraph.maintain.verify.report import VerifyReport
     from omnigraph.pipeline.spark.settings import SparkSettings
 
 
@@ -48,6 +43,8 @@ class Upkeep(Tables):
         >>> health.level, health.rows
         ('ok', 7)
         """
+        from omnigraph.maintain.status import graph_status
+
         manifest = self._access.handle.manifest
         return graph_status(self.location, manifest, normalise_branch(branch))
 
@@ -61,6 +58,8 @@ class Upkeep(Tables):
         >>> graph.verify(deep=True).is_sound
         True
         """
+        from omnigraph.maintain.verify.operation import verify
+
         return verify(self.location, deep=deep, branch=branch)
 
     @action("admin", branch=_one_branch, dry_run_looks=True)
@@ -86,6 +85,9 @@ class Upkeep(Tables):
         >>> graph.maintain(max_seconds=60).failed
         ()
         """
+        from omnigraph.maintain.reconcile import Maintainer
+        from omnigraph.maintain.steps import MaintenanceLimits
+
         limits = MaintenanceLimits(max_seconds, max_bytes, keep, older_than, grace)
         maintainer = Maintainer(
             self.location, self._access.handle.manifest, limits, branch, actor or self.actor
@@ -133,6 +135,8 @@ class Upkeep(Tables):
         >>> graph.repair().is_whole
         True
         """
+        from omnigraph.maintain.repair import repair
+
         return repair(self.location, confirm=confirm, force=force, keep_as=keep_as)
 
     @action("change", branch="branch")
@@ -144,6 +148,8 @@ class Upkeep(Tables):
         >>> {change.action for change in graph.ensure_indices().changes}
         {'built'}
         """
+        from omnigraph.maintain.indexes import ensure_indices
+
         manifest = self._access.handle.manifest
         return ensure_indices(
             self.location, manifest, normalise_branch(branch), actor=actor or self.actor
