@@ -307,7 +307,7 @@ def test_a_group_lists_its_commands(run: Run, group: str) -> None:
         "commit": "list show changes",
         "schema": "show plan apply diff log",
     }[group]
-    listed = helped.out.partition("Commands:")[2].splitlines()
+    listed = helped.out.partition("Commands:")[2].partition("Examples:")[0].splitlines()
     assert [line.split()[0] for line in listed if line.strip()] == words.split()
 
 

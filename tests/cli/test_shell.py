@@ -203,7 +203,9 @@ def test_a_file_is_read(piped: Piped, tmp_path: Path) -> None:
 # Opening the terminal makes it the one that keys like Ctrl-C are for. The first
 # count does not end before the second one begins.
 PROGRAM = """
-import os, sys, threading
+import os, signal, sys, threading
+# Whoever is started in the background ignores it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 os.close(os.open(os.ttyname(0), os.O_RDWR))
 from omnigraph.cli.main import main
 from omnigraph.read.execute import engine
@@ -245,7 +247,7 @@ class Terminal:
             start_new_session=True,
         )
         os.close(theirs)
-        self._screen = fdpexpect.fdspawn(ours, encoding="utf-8", timeout=60)
+        self._screen = fdpexpect.fdspawn(ours, encoding="utf-8", timeout=300)
 
     def type(self, keys: str, shown: str) -> None:
         """Press keys, and wait for what is shown then."""

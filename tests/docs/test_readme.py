@@ -7,7 +7,7 @@ from pathlib import Path
 
 from bench.bench_search import BUILD_LIMIT
 from bench.search.questions import PLAIN_LIMIT, TRAVERSAL_LIMIT
-from bench.traversal.questions import QUESTIONS
+from bench.traversal.questions import WAYS
 
 ROOT = Path(__file__).parents[2]
 TEXT = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -27,7 +27,7 @@ def test_everything_that_holds_a_claim_is_there() -> None:
 
 
 def test_the_numbers_are_the_limits_of_the_benchmarks() -> None:
-    limits = {question.name: question.limit for question in QUESTIONS}
+    limits = {question.name: question.limit for question in WAYS}
     assert limits["a shortest way between two"] == 1.0
     ways = ROWS["kuzu, ladybug"][2]
     assert f"at most {limits['all shortest ways between two']} times" in ways

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -190,7 +191,7 @@ def test_the_key_is_written_nowhere(
             write(filled)
     assert len(intents) >= 3
     said = "".join(capfd.readouterr()) + caplog.text
-    commits = "".join(repr(commit) for commit in filled.commits.list())
+    commits = "".join(repr(asdict(commit)) for commit in filled.commits.list())
     assert "small" in commits
     assert KEY not in said + commits
     everything = written(filled) + b"".join(intents)

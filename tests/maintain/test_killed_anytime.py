@@ -12,6 +12,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from multiprocessing.connection import Connection
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -53,8 +54,8 @@ def optimize(graph: og.Graph) -> None:
 
 
 def maintain(graph: og.Graph) -> None:
-    wanted.FEW_FRAGMENTS = wanted.LEFTOVER_BYTES = wanted.MANY_COMMITS = 1
-    graph.maintain(keep=KEPT, grace=timedelta(0))
+    with patch.multiple(wanted, FEW_FRAGMENTS=1, LEFTOVER_BYTES=1, MANY_COMMITS=1):
+        graph.maintain(keep=KEPT, grace=timedelta(0))
 
 
 def cleanup(graph: og.Graph) -> None:

@@ -213,7 +213,10 @@ def test_stdout_gets_lines_only(
 ) -> None:
     assert main(["export", str(graph.location), *options]) == 2
     captured = capsys.readouterr()
-    assert captured.out == ""
+    if "--json" in options:
+        assert json.loads(captured.out)["code"] == "bad_request"
+    else:
+        assert captured.out == ""
     assert "name a place with --out" in captured.err
 
 

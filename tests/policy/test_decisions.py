@@ -31,7 +31,7 @@ HIDES = {
     *("schema", "catalog", "schema_at", "snapshot", "lint", "query", "explain", "table"),
     *("export", "plan_schema", "branches.list", "branches.delete", "commits.list", "commits.get"),
     *("commits.changes", "changes.poll", "changes.baseline", "mutate", "blob"),
-    *("tags.list", "tags.delete", "history", "blame"),
+    *("tags.list", "tags.delete", "history", "blame", "to_networkx", "to_igraph", "to_pyg"),
 }
 """The methods that are not denied to those from whom something is hidden."""
 SAME_LIMITS = {"branches.create", "branches.rename", "tags.create"}

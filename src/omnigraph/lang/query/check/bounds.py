@@ -41,7 +41,7 @@ def check_bounds(query: ast.Query, reporter: Reporter) -> None:
 def _check_mutation(mutation: ast.Mutation, reporter: Reporter) -> None:
     for statement in ast.flat_statements(mutation.statements):
         if isinstance(statement, ast.Update | ast.Delete):
-            spans = list(_of_expression(statement.where, reporter))
+            spans = [statement.where.span, *_of_expression(statement.where, reporter)]
             _report(spans, MAX_CONDITIONS, "a `where` has at most {} terms", reporter)
     spans = list(_conditions(mutation.clauses or (), reporter))
     _report(spans, MAX_CONDITIONS, "a query has at most {} clauses, all blocks together", reporter)
