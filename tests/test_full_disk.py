@@ -108,7 +108,7 @@ def test_a_sweep_that_cannot_write_is_a_notice(
     def stopped(*_: object) -> None:
         raise full()
 
-    monkeypatch.setattr("omnigraph.graph.opening.sweep", stopped)
+    monkeypatch.setattr("omnigraph.write.recovery.sweep.sweep", stopped)
     (notice,) = og.open(root).notices
     assert notice.endswith("no space left on device")
 
