@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -393,6 +395,28 @@ def test_an_update_stands_where_others_changed_something_else(graph: og.Graph) -
     with overtaken(graph, PREPARED, other):
         mutate(graph, 'match { $p: Person { name: "Ann" } } update $p set { visits: 1 }')
     assert person(graph, "Ann", "visits") == 1
+
+
+COUNTING = """
+import sys
+import omnigraph
+from omnigraph import errors
+graph, done = omnigraph.open(sys.argv[1]), 0
+while done < 10:
+    try:
+        graph.mutate('match { $p: Person { name: "Ann" } } update $p set { visits: $p.visits + 1 }')
+        done += 1
+    except (errors.ReadSetChanged, errors.Conflict):
+        pass
+"""
+
+
+@pytest.mark.slow
+def test_processes_that_count_lose_nothing(graph: og.Graph) -> None:
+    command = [sys.executable, "-c", COUNTING, str(graph.location)]
+    counting = [subprocess.Popen(command) for _ in range(3)]
+    assert [process.wait(timeout=300) for process in counting] == [0, 0, 0]
+    assert person(graph, "Ann", "visits") == 30
 
 
 # -- against a model -------------------------------------------------------------------

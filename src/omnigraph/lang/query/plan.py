@@ -46,6 +46,7 @@ from omnigraph.lang.expressions import (
     variables_of,
 )
 from omnigraph.lang.query.statements import (
+    MATCHED_ROWS,
     ROW,
     TEXT,
     TEXTS,
@@ -65,6 +66,7 @@ from omnigraph.lang.query.statements import (
     UpdateEdges,
     UpdateMatched,
     UpdateNodes,
+    column_of,
     field_of,
     flat,
 )
@@ -91,6 +93,7 @@ from omnigraph.lang.types import Scalar, ValueType
 # The words of expressions, of steps and of statements are words of plans.
 __all__ = [
     "CONDITION",
+    "MATCHED_ROWS",
     "ROW",
     "TEXT",
     "TEXTS",
@@ -157,6 +160,7 @@ __all__ = [
     "UpdateNodes",
     "WalkWay",
     "Way",
+    "column_of",
     "field_of",
     "parts_of",
     "variables_of",

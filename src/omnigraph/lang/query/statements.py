@@ -16,6 +16,9 @@ from omnigraph.lang.types import Scalar, ValueType
 TEXT = ValueType(Scalar.STRING)
 TEXTS = ValueType(Scalar.STRING, is_list=True)
 
+MATCHED_ROWS = "@row"
+"""A column that every match has: rows count, also where nothing of them is looked at."""
+
 ROW = "row"
 """The variable of the expressions of a statement: the row of its own type."""
 
@@ -178,6 +181,11 @@ def flat(steps: Iterable[Statement | Loop]) -> Iterator[Statement]:
             yield from flat(step.statements)
         else:
             yield step
+
+
+def column_of(variable: str, name: str) -> str:
+    """What the match of a mutation calls a property of a variable."""
+    return f"{variable}.{name}"
 
 
 def field_of(element: str, name: str) -> str:

@@ -69,7 +69,9 @@ def run_mutation(
     """
     plain = _Statements(run)
     fed = FedStatements.of(run, matched) if mutation.is_fed else None
-    for kind, statements in groupby(mutation.statements, lambda one: _kind(one, fed is not None)):
+    for kind, statements in groupby(
+        mutation.statements, lambda one: _kind(one, is_fed=fed is not None)
+    ):
         if kind == "fed" and fed is not None:
             for one in statements:
                 fed.execute(one)
@@ -103,7 +105,7 @@ _Update = plan.UpdateNodes | plan.UpdateEdges
 _Delete = plan.DeleteNodes | plan.DeleteEdges
 
 
-def _kind(statement: plan.Statement, is_fed: bool) -> str:  # noqa: FBT001 - a key of groups
+def _kind(statement: plan.Statement, *, is_fed: bool) -> str:
     if isinstance(statement, _Update):
         return "update"
     if isinstance(statement, _Delete):

@@ -17,7 +17,6 @@ import pyarrow.compute as pc
 from omnigraph.errors import QueryError
 from omnigraph.lang.expressions import is_fixed, leaves_of
 from omnigraph.lang.query import plan
-from omnigraph.lang.query.check.mutations.names import MATCHED_ROWS, column_of
 from omnigraph.lang.schema.catalog import NodeType
 from omnigraph.lang.structural import DST, ID, SRC, TYPE
 from omnigraph.rows.evaluation import Positions, constant_of, values_of
@@ -41,7 +40,7 @@ Flags = npt.NDArray[np.bool_]
 
 
 def _named(found: plan.Property) -> str:
-    return column_of(found.variable, found.name)
+    return plan.column_of(found.variable, found.name)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +62,7 @@ class FedStatements:
     @classmethod
     def of(cls, run: MutationRun, matched: pa.Table | None) -> FedStatements:
         """Statements fed with a match; without one, with a single row that binds nothing."""
-        single = pa.table({MATCHED_ROWS: [True]})
+        single = pa.table({plan.MATCHED_ROWS: [True]})
         return cls(run, single if matched is None else matched)
 
     def execute(self, statement: plan.Statement) -> None:
@@ -88,7 +87,7 @@ class FedStatements:
             case plan.DeleteMatched(entity):
                 for type_, rows in self._by_type(entity):
                     name_operator(f"delete {type_.name}")
-                    self._delete(type_, rows.column(column_of(entity.variable, ID)))
+                    self._delete(type_, rows.column(plan.column_of(entity.variable, ID)))
             case _:
                 raise AssertionError(f"{statement} is fed with nothing")
 
@@ -187,7 +186,7 @@ class FedStatements:
     def _types_of(self, end: plan.BoundNode) -> Sequence[tuple[str, ...]]:
         if len(end.node_types) == 1 or end.variable in self.written:
             return [end.node_types] * self.rows.num_rows
-        names = self.rows.column(column_of(end.variable, TYPE)).to_pylist()
+        names = self.rows.column(plan.column_of(end.variable, TYPE)).to_pylist()
         return [(name,) if name is not None else end.node_types[:1] for name in names]
 
     # -- what the match has bound --------------------------------------------------------
@@ -195,14 +194,14 @@ class FedStatements:
     def _by_type(self, entity: plan.BoundEntity) -> list[tuple[EntityType, pa.Table]]:
         """The rows that bind an entity, by its type."""
         catalog = self.run.base.catalog
-        rows = self.rows.filter(self.rows.column(column_of(entity.variable, ID)).is_valid())
+        rows = self.rows.filter(self.rows.column(plan.column_of(entity.variable, ID)).is_valid())
         types: list[EntityType] = [
             catalog.nodes[name] if entity.kind == "node" else catalog.edges[name]
             for name in entity.types
         ]
         if len(types) == 1:
             return [(types[0], rows)]
-        named = rows.column(column_of(entity.variable, TYPE))
+        named = rows.column(plan.column_of(entity.variable, TYPE))
         return [(type_, rows.filter(pc.equal(named, type_.name))) for type_ in types]
 
     def _update(
@@ -215,7 +214,7 @@ class FedStatements:
         if not rows.num_rows:
             return
         given = {one.property: self._column(rows, type_, one) for one in assignments}
-        ids = rows.column(column_of(variable, ID)).combine_chunks()
+        ids = rows.column(plan.column_of(variable, ID)).combine_chunks()
         chosen = _one_of_each(type_, ids, given)
         wanted = ids.take(chosen)
         pending, columns = self.run.of(type_), row_columns(type_)
@@ -270,13 +269,13 @@ def _as_written(
     rows: pa.Table, entity: plan.BoundEntity, type_name: str, written: pa.Table
 ) -> pa.Table:
     """Rows with the values of entities that were changed in the place of those they had."""
-    ids = rows.column(column_of(entity.variable, ID)).combine_chunks()
+    ids = rows.column(plan.column_of(entity.variable, ID)).combine_chunks()
     at = pc.index_in(ids, value_set=written.column(ID).combine_chunks())
     if len(entity.types) > 1:
-        is_type = pc.equal(rows.column(column_of(entity.variable, TYPE)), type_name)
+        is_type = pc.equal(rows.column(plan.column_of(entity.variable, TYPE)), type_name)
         at = pc.if_else(is_type.combine_chunks(), at, pa.scalar(None, pa.int32()))
     is_written = at.is_valid()
-    prefix = column_of(entity.variable, "")
+    prefix = plan.column_of(entity.variable, "")
     for place, name in enumerate(rows.column_names):
         own = name.removeprefix(prefix)
         if name.startswith(prefix) and own in written.column_names and own not in (ID, TYPE):

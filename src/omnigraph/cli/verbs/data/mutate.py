@@ -107,11 +107,11 @@ def result_lines(result: MutationResult) -> list[str]:
     lines += author_lines(result.actor, result.commit)
     if result.rows:
         columns = list(result.rows[0])
-        cells = [[shown_cell(row[name]) for name in columns] for row in result.rows]
+        cells = [[_cell(row[name]) for name in columns] for row in result.rows]
         lines.append(render_table(columns, cells))
     return lines
 
 
-def shown_cell(value: object) -> object:
+def _cell(value: object) -> object:
     """A value of a returned row as a cell of a table."""
     return value_text(value) if isinstance(value, dict | list | bool) else value

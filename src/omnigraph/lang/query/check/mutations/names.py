@@ -26,8 +26,6 @@ EDGE_COLUMNS = {
     structural.SRC: structural.SRC,
     structural.DST: structural.DST,
 }
-MATCHED_ROWS = "@row"
-"""A column that every match has: rows count, also where nothing of them is looked at."""
 
 
 @dataclass(slots=True)
@@ -104,10 +102,10 @@ class Names:
             match leaf:
                 case plan.Property(variable, name) if variable not in self.written:
                     if variable != plan.ROW or self.matched.find(variable) is not None:
-                        self._add(column_of(variable, name), leaf)
+                        self._add(plan.column_of(variable, name), leaf)
                 case plan.NodeRef(variable) if variable not in self.written:
                     of_id = plan.Property(variable, structural.ID, plan.TEXT.or_null())
-                    self._add(column_of(variable, structural.ID), of_id)
+                    self._add(plan.column_of(variable, structural.ID), of_id)
                 case plan.Computed(name):
                     self._add(name, leaf)
 
@@ -123,11 +121,6 @@ class Names:
             yield scope
         finally:
             scope.columns = {}
-
-
-def column_of(variable: str, name: str) -> str:
-    """What the match calls a property of a variable."""
-    return f"{variable}.{name}"
 
 
 def own_columns(type_: NodeType | EdgeType, variable: str = plan.ROW) -> dict[str, plan.Output]:

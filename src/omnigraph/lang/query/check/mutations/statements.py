@@ -26,7 +26,6 @@ from omnigraph.lang.query.check.mutations.conditions import check_where, names_m
 from omnigraph.lang.query.check.mutations.edge_ends import end_node, matched_end
 from omnigraph.lang.query.check.mutations.names import (
     ENDS,
-    MATCHED_ROWS,
     Names,
 )
 from omnigraph.lang.query.check.reads import CheckedRead
@@ -71,7 +70,7 @@ def check_mutation(checker: Checker, mutation: ast.Mutation) -> CheckedMutation:
 
 def _fed(names: Names, block: resolved.ResolvedBlock, matched: tuple[str, ...]) -> CheckedRead:
     """The read that finds the rows which statements are fed with."""
-    rows = plan.Column(MATCHED_ROWS, plan.Const(value=True, type=ValueType(plan.CONDITION.scalar)))
+    rows = plan.Column(plan.MATCHED_ROWS, plan.Const(value=True, type=plan.CONDITION))
     columns = CheckedColumns((rows, *names.columns.values()), aggregated=False, complete=True)
     own = names.matched.own
     ways = frozenset(name for name in matched if isinstance(own[name], WayBinding))
