@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import logging
 import os
 import uuid
 from collections import Counter, defaultdict
@@ -19,6 +20,8 @@ SHARED = {"spark_engine": "spark", "cluster": "spark", "rehearsals": "crash", "s
 os.environ.setdefault("SPARK_SUBMIT_OPTS", jvm.OPTIONS)
 # Tests start hundreds of processes: the package is compiled for the first only.
 os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+# A server in this process may log to the screen of a test that has ended: that is told to nobody.
+logging.raiseExceptions = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
